@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from benchmarks import _nonsense
 from benchmarks._survey import Survey
 from inference.agent.passes import Progress
-from inference.agent.protocol import PROTOCOL, Batch, Beat, Frame, Item, Result, Settings, decode
+from inference.agent.protocol import PROTOCOL, Batch, BatchItem, Beat, Frame, Result, Settings, decode
 from inference.agent.reading import ProtocolError
 from inference.agent.session import Agent, AgentRefusedError
 
@@ -24,7 +24,7 @@ _SOON = 60.0  # seconds; what takes longer hangs
 _CONTENT = Batch(
     Frame(registers={"rax": 5}),
     Settings(),
-    tuple(Item(name, b"\x90" * 100, 100, 50, 50, 1, ((name, 1),)) for name in ("a", "b", "c")),
+    tuple(BatchItem(name, b"\x90" * 100, 100, 50, 50, 1, ((name, 1),)) for name in ("a", "b", "c")),
 ).as_json()
 
 

@@ -9,7 +9,7 @@ from benchmarks import _hostile_code
 from benchmarks._survey import Survey
 from inference.agent.passes import LocalHarness
 from inference.agent.process import UnfitError
-from inference.agent.protocol import Batch, Frame, Item, Result, Settings
+from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.agent.reading import ProtocolError
 from inference.agent.targets.x86_64 import ADDITIONS
 
@@ -39,12 +39,12 @@ async def fuzz_code(harness: LocalHarness, frame: Frame, n: int, drawn: random.R
     return survey
 
 
-def _items(drawn: random.Random) -> tuple[list[str], list[Item]]:
+def _items(drawn: random.Random) -> tuple[list[str], list[BatchItem]]:
     kinds, items = [], []
     for position in range(_PER_BATCH):
         kind, code = _hostile_code.draw(drawn)
         kinds.append(kind)
-        items.append(Item(f"{kind} {position}", code, 1, len(code), 1, 1))
+        items.append(BatchItem(f"{kind} {position}", code, 1, len(code), 1, 1))
     return kinds, items
 
 
@@ -63,5 +63,5 @@ def _judge(survey: Survey, batch: Batch, results: list[Result]) -> None:
     survey.expect(known.cycles is not None, f"{_code(batch.items)}: the known block {known.note}")
 
 
-def _code(items: list[Item] | tuple[Item, ...]) -> str:
+def _code(items: list[BatchItem] | tuple[BatchItem, ...]) -> str:
     return " ".join(item.code.hex() for item in items if item.id != KNOWN.id)

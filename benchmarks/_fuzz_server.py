@@ -14,7 +14,7 @@ from websockets.sync.client import ClientConnection, connect
 from benchmarks import _nonsense
 from benchmarks._survey import Survey
 from inference.agent import protocol
-from inference.agent.protocol import MAX_MESSAGE_BYTES, PROTOCOL, RESULT_STATES, Frame, Item, Settings
+from inference.agent.protocol import MAX_MESSAGE_BYTES, PROTOCOL, RESULT_STATES, BatchItem, Frame, Settings
 from inference.models import Batch, Machine, Run
 
 _SOON = 60.0  # seconds; what takes longer hangs
@@ -24,7 +24,7 @@ _TRICKS = ("results", "results", "beat", "fence", "number", "foreign", "ids", "f
 _CONTENT = protocol.Batch(
     Frame(),
     Settings(),
-    tuple(Item(name, b"\x90" * 100, 100, 50, 50, 1, ((name, 1),)) for name in _NAMES),
+    tuple(BatchItem(name, b"\x90" * 100, 100, 50, 50, 1, ((name, 1),)) for name in _NAMES),
 ).as_json()
 
 

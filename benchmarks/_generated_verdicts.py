@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.explain import Characterisation, NotCharacterised, Outcome, Seen, Witness
+from inference.core.explain import Characterisation, NotCharacterised, SchemeFate, Seen, Witness
 from inference.core.explain.flooding import flooded
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import ISA, PortMapping
@@ -20,7 +20,7 @@ def explained_mapping(isa: ISA, truth: Mapping) -> PortMapping:
             verdicts.append(
                 Characterisation(
                     text,
-                    Outcome.CHARACTERISED,
+                    SchemeFate.CHARACTERISED,
                     "remaining",
                     usage=truth.usage[text],
                     witnesses=witnesses,
@@ -32,7 +32,7 @@ def explained_mapping(isa: ISA, truth: Mapping) -> PortMapping:
             verdicts.append(
                 Characterisation(
                     text,
-                    Outcome.EXCLUDED,
+                    SchemeFate.EXCLUDED,
                     "remaining",
                     NotCharacterised.NOT_WHOLE,
                     "1.48 µops",
@@ -40,7 +40,7 @@ def explained_mapping(isa: ISA, truth: Mapping) -> PortMapping:
                 )
             )
     usage = {
-        each.scheme: truth.usage[each.scheme] for each in verdicts if each.outcome is Outcome.CHARACTERISED
+        each.scheme: truth.usage[each.scheme] for each in verdicts if each.outcome is SchemeFate.CHARACTERISED
     }
     report = {
         "classes": [],

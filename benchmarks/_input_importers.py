@@ -95,11 +95,11 @@ def _read_run(content: bytes) -> bool:
 
 
 def _read_tree(content: bytes) -> bool:
-    from anica_app.formats.file_trees import Archive
+    from anica_app.formats.file_trees import ZipTree
     from anica_app.formats.incoming import read_rows, sort_of_content
 
     sort_of_content(content)
-    return _is_read(lambda: read_rows(Archive(io.BytesIO(content), "x.zip")), ExchangeError)
+    return _is_read(lambda: read_rows(ZipTree(io.BytesIO(content), "x.zip")), ExchangeError)
 
 
 def _read_program(content: bytes) -> bool:
@@ -112,10 +112,10 @@ def _read_samples(content: bytes) -> bool:
 
 
 def _has_loops(program: bytes, samples: tuple[bytes, str] | None) -> bool:
-    from anica_app.formats.program_loops import Wanted, find_loops
+    from anica_app.formats.program_loops import LoopFilter, find_loops
 
     try:
-        found = find_loops(program, "work", Wanted(), samples)
+        found = find_loops(program, "work", LoopFilter(), samples)
     except ExchangeError as error:
         _check_words(str(error))
         return False

@@ -48,7 +48,7 @@ def uops_info_xml() -> bytes:
 
 def agent_messages() -> list[bytes]:
     """One message of each kind that either side reads."""
-    item = protocol.Item("a", b"\x90" * 8, 8, 4, 4, 1, (("a", 1),))
+    item = protocol.BatchItem("a", b"\x90" * 8, 8, 4, 4, 1, (("a", 1),))
     batch = protocol.Batch(protocol.Frame(registers={"rax": 5}), protocol.Settings(), (item,))
     result = protocol.Result("a", "settled", 1.0, 0.01, 2, counters={"uops": 1.0})
     beat = protocol.Beat("idle", 0.01, 3.0, 5.0, 1, 1, 1, "", {"add": (1.0, 1.0)})
@@ -121,10 +121,10 @@ def anica_directories() -> list[bytes]:
 def campaign_archive() -> bytes:
     """A campaign of this program. Stores it in the database on the way, the first time."""
     from anica_app.formats.campaign_zip import write_campaign
-    from anica_app.formats.file_trees import Archive
+    from anica_app.formats.file_trees import ZipTree
     from anica_app.formats.incoming import read_rows
 
-    tree = Archive(io.BytesIO(anica_directories()[0]), "campaign.zip")
+    tree = ZipTree(io.BytesIO(anica_directories()[0]), "campaign.zip")
     out = io.BytesIO()
     write_campaign(read_rows(tree).store("a campaign"), out)
     return packed(unpacked(out.getvalue()))

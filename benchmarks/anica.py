@@ -23,7 +23,7 @@ from typing import Any
 from anica_app.core.domain.settings import GROUPS, SpaceSettings
 from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.core.ranking import explained, fresh_blocks, judged_blocks
-from anica_app.core.search.discovering import Campaign
+from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Driver, Panel, World, find_support
 from anica_app.core.search.settings import SearchSettings, Termination
@@ -153,7 +153,7 @@ def _search(panel: Panel, minutes: float, seed: int) -> Searched:
     domain = everything.restricted(find_support(panel, blocks).supported)
     judged, began, cpu = panel.judged, time.monotonic(), cpu_seconds()
     silent = Silent()
-    campaign = Campaign(
+    campaign = CampaignSearch(
         World(domain, SearchSettings(), seed),
         panel,
         Disagreement(InterestSettings()),

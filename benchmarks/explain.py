@@ -22,7 +22,7 @@ from inference.core.explain import (
     ExplainResult,
     ExplainSettings,
     NotCharacterised,
-    Outcome,
+    SchemeFate,
     infer,
 )
 from inference.core.identity import best_renaming, structural_agreement
@@ -127,7 +127,7 @@ def truth(path: Path) -> PortMapping:
 def judge(found: ExplainResult, processor: SimulatedProcessor, true: PortMapping) -> Judged:
     """Compare with the truth, up to a renaming of ports."""
     told = {each.scheme: each for each in found.characterisations}
-    kept = [s for s, each in told.items() if each.outcome is Outcome.CHARACTERISED]
+    kept = [s for s, each in told.items() if each.outcome is SchemeFate.CHARACTERISED]
     well = [s for s in kept if s not in processor.quirks]
     renaming = best_renaming(found.mapping, PortMapping(true.ports, {s: true.usage[s] for s in well}, R_MAX))
     wanted = renaming.apply(PortMapping(true.ports, {s: true.usage[s] for s in kept})).usage
@@ -143,12 +143,12 @@ def judge(found: ExplainResult, processor: SimulatedProcessor, true: PortMapping
         wrong_reason=[
             f"{s} ({quirk}): {told[s].reason}, {told[s].text}"
             for s, quirk in processor.quirks.items()
-            if told[s].outcome is not Outcome.CHARACTERISED and told[s].reason not in TRUE_REASONS[quirk]
+            if told[s].outcome is not SchemeFate.CHARACTERISED and told[s].reason not in TRUE_REASONS[quirk]
         ],
         lost=[
             f"{s}: {each.reason}, {each.text}"
             for s, each in told.items()
-            if s not in processor.quirks and each.outcome is not Outcome.CHARACTERISED
+            if s not in processor.quirks and each.outcome is not SchemeFate.CHARACTERISED
         ],
         disagreeing=disagreeing,
     )

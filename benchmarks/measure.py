@@ -23,7 +23,7 @@ from inference.agent import fork_server
 from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness
 from inference.agent.process import ForkServer
-from inference.agent.protocol import Batch, Item, Settings
+from inference.agent.protocol import Batch, BatchItem, Settings
 from inference.agent.protocol import Result as Answer
 from inference.agent.targets.x86_64 import expected
 from inference.core.experiment import Experiment, Measured, MeasurementState
@@ -114,7 +114,7 @@ def _sample(texts: Sequence[str], n: int) -> list[str]:
     return random.Random(SEED).sample(texts, min(n, len(texts)))
 
 
-def _items(starter: Sequence[str], default: Sequence[str], n: int) -> list[Item]:
+def _items(starter: Sequence[str], default: Sequence[str], n: int) -> list[BatchItem]:
     """n experiments as machine code: the starters alone, then pairs and five-mixes of the others in turn."""
     drawn = random.Random(SEED)
     terms = [((text, 1),) for text in starter]
@@ -124,15 +124,19 @@ def _items(starter: Sequence[str], default: Sequence[str], n: int) -> list[Item]
     return [_item(one) for one in dict.fromkeys(terms)]
 
 
-def _item(terms: tuple[tuple[str, int], ...]) -> Item:
+def _item(terms: tuple[tuple[str, int], ...]) -> BatchItem:
     name = "; ".join(f"{count}*{text}" for text, count in terms)
     loop = unroll(terms)
     length = sum(count for _, count in terms)
-    return Item(name, loop.code, loop.copies, loop.half_bytes, loop.half_copies, length, terms)
+    return BatchItem(name, loop.code, loop.copies, loop.half_bytes, loop.half_copies, length, terms)
 
 
 async def _rounds(
-    processes: ForkServer, computer: dict, items: Sequence[Item], alone: Sequence[Item], pause: float
+    processes: ForkServer,
+    computer: dict,
+    items: Sequence[BatchItem],
+    alone: Sequence[BatchItem],
+    pause: float,
 ) -> tuple[_Round, _Round, _Round]:
     """The items twice, with the pause between, in which the single schemes are measured."""
     answers = expected(computer["vendor"], computer["family"] or 0, computer["model"] or 0)
@@ -146,7 +150,7 @@ async def _rounds(
         await harness.close()
 
 
-async def _round(harness: LocalHarness, computer: dict, items: Sequence[Item], seed: int) -> _Round:
+async def _round(harness: LocalHarness, computer: dict, items: Sequence[BatchItem], seed: int) -> _Round:
     settings = Settings(patience=_SLOWER_THAN_MEASURING)
     surrounding = frame(avx="avx" in computer["flags"])
     found: dict[str, Answer] = {}
@@ -161,7 +165,7 @@ async def _round(harness: LocalHarness, computer: dict, items: Sequence[Item], s
     return _Round(found, tuple(batches))
 
 
-def _repeatability(items: Sequence[Item], first: _Round, second: _Round, more: dict) -> Result:
+def _repeatability(items: Sequence[BatchItem], first: _Round, second: _Round, more: dict) -> Result:
     """The share of all experiments that settled both times, on nearly the same cycles per instruction."""
     lengths = {item.id: item.instructions for item in items}
     both = first.settled.keys() & second.settled.keys()

@@ -21,7 +21,7 @@ from contextlib import ExitStack, closing, contextmanager
 from distributed import LocalCluster
 
 from anica_app.core.protocols import PredictorError
-from anica_app.core.search.discovering import Campaign
+from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Panel, World, find_support
 from anica_app.core.search.settings import SearchSettings, Termination
@@ -102,7 +102,7 @@ def _campaigns(quick: bool) -> Iterator[Result]:
                 shared.append(SharedOut(tool, kind, options, executor, pace, lambda: None))
             panel = stack.enter_context(closing(Panel(shared)))
             world, judge = World(domain, SearchSettings(), _SEED), Disagreement(InterestSettings())
-            state = Campaign(world, panel, judge, end, Silent(), Silent()).search()
+            state = CampaignSearch(world, panel, judge, end, Silent(), Silent()).search()
         found = {**checkpoint_of(state, domain).meta, "counters": None}  # which hold the seconds
         return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
 

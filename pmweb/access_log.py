@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 
-from pmweb.callers import CALLER, Caller
+from pmweb.callers import CALLER, ConnectionCaller
 from pmweb.logs import without_tokens
 from pmweb.origins import Application, Message, Receive, Send
 
@@ -34,7 +34,7 @@ class Logged:
         if not settings.ACCESS_LOG or "headers" not in scope:
             await self._application(scope, receive, send)
             return
-        begun, caller, status, size = time.time(), Caller(), 0, 0
+        begun, caller, status, size = time.time(), ConnectionCaller(), 0, 0
 
         async def noting(message: Message) -> None:
             nonlocal status, size

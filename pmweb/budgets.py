@@ -24,7 +24,7 @@ from typing import Any
 
 from django.conf import settings
 
-from pmweb.callers import Caller, network_of
+from pmweb.callers import ConnectionCaller, network_of
 
 CHEAP_SECONDS = 0.1
 """Of processor time; what usually takes less is no concern of this module."""
@@ -114,7 +114,7 @@ class Visitors:
         known = self._known.get(shown) if shown else None
         return known or Visitor(network_of((scope.get("client") or [""])[0]))
 
-    def learn(self, scope: dict[str, Any], caller: Caller) -> None:
+    def learn(self, scope: dict[str, Any], caller: ConnectionCaller) -> None:
         """A request has told who it was from, or that it was nobody's."""
         shown = _shown(scope)
         if not shown or not caller.asked:

@@ -26,11 +26,11 @@ def network_of(address: str) -> str:
 
 
 CALLER = "caller"
-"""Where a scope has its `Caller`."""
+"""Where a scope has its `ConnectionCaller`."""
 
 
 @dataclass
-class Caller:
+class ConnectionCaller:
     """Nobody known, until somebody has `asked` who: `name` as the log has it, the account's number, and
     whether they may change things.
     """

@@ -31,7 +31,7 @@ from django.urls import set_script_prefix
 
 from pmweb import budgets
 from pmweb.budgets import Budgets, Costs, Visitor, Visitors
-from pmweb.callers import CALLER, Caller
+from pmweb.callers import CALLER, ConnectionCaller
 
 AT_ONCE = 3
 """Requests that are answered at a time, beside those that are known to be expensive."""
@@ -67,7 +67,7 @@ class Pages(ASGIHandler):
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """Answer one request."""
         # A header could say otherwise of where the site begins: whatever visitors like.
-        scope = {CALLER: Caller(), **scope, "root_path": ""}
+        scope = {CALLER: ConnectionCaller(), **scope, "root_path": ""}
         file = scope.pop(BODY, None)
         try:
             body = await self.read_body(receive)

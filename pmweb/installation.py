@@ -48,7 +48,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
 @dataclass(frozen=True)
-class Program:
+class OptionalProgram:
     """An optional program: how to find it, what it is for here, how to get it on Debian.
 
     `commands` are names looked up on the PATH and beside this Python; `places` are patterns of paths below
@@ -74,33 +74,33 @@ CHROMIUMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-
 """What it may be called; Debian's build without a window needs less."""
 
 PROGRAMS = (
-    Program(
+    OptionalProgram(
         "Chromium",
         "runs this product's browser tests",
         CHROMIUMS,
         "apt install chromium",
     ),
-    Program(
+    OptionalProgram(
         "llvm-mc",
         "assembler of LLVM: makes loop bodies for AArch64 machines, reads blocks in AT&T syntax",
         ("llvm-mc",),
         "apt install llvm",
         ("usr/bin/llvm-mc-*", "usr/lib/llvm-*/bin/llvm-mc"),
     ),
-    Program(
+    OptionalProgram(
         "PostgreSQL",
         "database of a site on several computers (PMWEB_DATABASE_URL); one computer does with SQLite",
         ("postgres",),
         "apt install postgresql",
         ("usr/lib/postgresql/*/bin/postgres",),
     ),
-    Program(
+    OptionalProgram(
         "Redis",
         "wakes processes on other computers (PMWEB_REDIS_URL); one computer needs none",
         ("redis-server",),
         "apt install redis-server",
     ),
-    Program(
+    OptionalProgram(
         "perf",
         "reads a CPU's event counters; measuring needs none of them",
         ("perf",),
@@ -109,7 +109,9 @@ PROGRAMS = (
 )
 
 
-def find_all(programs: Iterable[Program] = PROGRAMS) -> list[tuple[Program, list[InstalledProgram]]]:
+def find_all(
+    programs: Iterable[OptionalProgram] = PROGRAMS,
+) -> list[tuple[OptionalProgram, list[InstalledProgram]]]:
     """Every program with the executables that were found for it, asked for their versions side by side."""
     places = [(program, _executables(program)) for program in programs]
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -119,7 +121,7 @@ def find_all(programs: Iterable[Program] = PROGRAMS) -> list[tuple[Program, list
         ]
 
 
-def _executables(program: Program) -> list[Path]:
+def _executables(program: OptionalProgram) -> list[Path]:
     """The distinct executables of a program; links to the same file count once."""
     here = str(Path(sys.executable).parent)
     candidates = [shutil.which(command) or shutil.which(command, path=here) for command in program.commands]

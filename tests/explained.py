@@ -8,10 +8,10 @@ from inference.core.explain import (
     BlockingClass,
     Characterisation,
     ExplainResult,
-    Fact,
     NotCharacterised,
-    Outcome,
+    SchemeFate,
     Seen,
+    VerdictFact,
     Witness,
 )
 from inference.core.explain.flooding import flooded
@@ -84,7 +84,7 @@ def witness(
 def characterised(scheme: str, *witnesses: Witness, **other) -> Characterisation:
     return Characterisation(
         scheme,
-        Outcome.CHARACTERISED,
+        SchemeFate.CHARACTERISED,
         "remaining",
         usage=TRUTH.usage[scheme],
         witnesses=witnesses,
@@ -106,7 +106,7 @@ VERDICTS = (
     ),
     Characterisation(
         BSF,
-        Outcome.EXCLUDED,
+        SchemeFate.EXCLUDED,
         "remaining",
         NotCharacterised.NOT_WHOLE,
         "1.48 µops beside imul, of which 0 were found on fewer ports",
@@ -116,12 +116,12 @@ VERDICTS = (
             witness(BSF, AGU, None, seen=Seen.FAILED),
             witness(BSF, ALU, 1.0, seen=Seen.UNSTABLE),
         ),
-        facts=(Fact(flooded(IMUL, 10, BSF), 11.0, 11.48),),
+        facts=(VerdictFact(flooded(IMUL, 10, BSF), 11.0, 11.48),),
         runs=("not a whole number of µops: 1.48",),
     ),
     Characterisation(
         CMOV,
-        Outcome.AMBIGUOUS,
+        SchemeFate.AMBIGUOUS,
         "remaining",
         NotCharacterised.DISAGREEMENT,
         "repeated tests disagree",
@@ -138,12 +138,12 @@ VERDICTS = (
     ),
     Characterisation(
         DIV,
-        Outcome.EXCLUDED,
+        SchemeFate.EXCLUDED,
         "candidates",
         NotCharacterised.TOO_SLOW,
         "takes 40 cycles alone; the setting `slowest` allows 25",
         cycles=40.0,
-        facts=(Fact(Experiment.of([DIV]), None, 40.0),),
+        facts=(VerdictFact(Experiment.of([DIV]), None, 40.0),),
     ),
     characterised(IMUL, witness(IMUL, MUL, 1.0), witness(IMUL, AGU, 0.0), witness(IMUL, ALU, 1.0, below=1)),
     characterised(IMUL_LOAD, witness(IMUL_LOAD, MUL, 1.0), cycles=1.0, counted=3.0),

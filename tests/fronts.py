@@ -11,7 +11,7 @@ import pytest
 from inference.core import pmevo
 from inference.core.mapping import PortMapping, Uops
 from inference.core.pmevo import FrontPoint, PMEvoResult
-from inference.core.pmevo.events import Cloud, Front, Sweep
+from inference.core.pmevo.events import Cloud, FrontTold, Sweep
 
 SIZE = 4
 """Points of the front, that of the result among them."""
@@ -38,7 +38,7 @@ def infer(problem: Any, measurer: Any, reporter: Any, *arguments: Any) -> PMEvoR
     reporter.emit(Sweep(0, 1, 3, 0.06, 40, 9))
     reporter.emit(Sweep(1, 1, 4, 0.07, 44, 12))
     reporter.emit(Sweep(0, 2, 1, 0.05, 41, 10))
-    reporter.emit(Front(tuple((point.error, point.volume, point.kinds) for point in points)))
+    reporter.emit(FrontTold(tuple((point.error, point.volume, point.kinds) for point in points)))
     return replace(found, front=points, exhaustive=found.experiments * 4)
 
 

@@ -67,7 +67,7 @@ def answered_by_all(columns: Sequence[Floats], n: int) -> Bools:
 
 
 @dataclass(frozen=True)
-class Selection:
+class PointSelection:
     """Which points to look at.
 
     `shortest` and `longest`: numbers of instructions, inclusive. `schemes`: numbers of the table's schemes,
@@ -83,7 +83,7 @@ class Selection:
     @property
     def everything(self) -> bool:
         """Whether nothing is left out."""
-        return self == Selection()
+        return self == PointSelection()
 
     def among(self, lengths: Int64s, table: ExperimentTable | None) -> Bools:
         """The experiments that length and schemes let through: bool[n]; `common` is not heeded.

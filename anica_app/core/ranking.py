@@ -9,29 +9,29 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from anica_app.core.search.findings import Discovery
-from anica_app.core.search.judging import ABSOLUTE, Judged
+from anica_app.core.search.findings import FoundDiscovery
+from anica_app.core.search.judging import ABSOLUTE, JudgedAnswers
 from anica_app.core.search.panel import Driver
-from anica_app.core.search.protocols import AbstractT, BlockT, Domain, ExpansionT
+from anica_app.core.search.protocols import AbstractDomain, AbstractT, BlockT, ExpansionT
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 
 # In which order discoveries are listed (thesis §8.1.7).
 
 
-def by_interestingness(discoveries: Sequence[Discovery[AbstractT]]) -> list[Discovery[AbstractT]]:
+def by_interestingness(discoveries: Sequence[FoundDiscovery[AbstractT]]) -> list[FoundDiscovery[AbstractT]]:
     """The greatest mean difference first; failures before all of them, the earlier discovery of equals."""
     return sorted(discoveries, key=lambda one: (-one.interestingness, one.number))
 
 
-def by_generality(discoveries: Sequence[Discovery[AbstractT]]) -> list[Discovery[AbstractT]]:
+def by_generality(discoveries: Sequence[FoundDiscovery[AbstractT]]) -> list[FoundDiscovery[AbstractT]]:
     """The one whose most special instruction represents the most schemes first; shorter ones of equals."""
     return sorted(discoveries, key=lambda one: (-one.generality, one.length, one.number))
 
 
 def by_coverage(
-    discoveries: Sequence[Discovery[AbstractT]], covered: Covered
-) -> list[tuple[Discovery[AbstractT], int]]:
+    discoveries: Sequence[FoundDiscovery[AbstractT]], covered: Covered
+) -> list[tuple[FoundDiscovery[AbstractT], int]]:
     """The one that subsumes the most blocks of a set first, with how many; `covered` has a row for each."""
     blocks = np.asarray(covered).sum(axis=1).tolist()
     pairs = list(zip(discoveries, (int(number) for number in blocks), strict=True))
@@ -86,7 +86,7 @@ Covered = npt.NDArray[np.bool_]
 
 
 def covered_blocks(
-    domain: Domain[BlockT, AbstractT, ExpansionT],
+    domain: AbstractDomain[BlockT, AbstractT, ExpansionT],
     discoveries: Sequence[AbstractT],
     blocks: Sequence[BlockT],
     pulse: Callable[[], None] = lambda: None,
@@ -121,7 +121,7 @@ Weights = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Selection:
+class DiscoverySelection:
     """Discoveries by their rows, the one that adds most first; `blocks` is how many they cover together.
 
     `proven`: no other selection of this size covers more. Otherwise time ran out.
@@ -132,7 +132,7 @@ class Selection:
     proven: bool
 
 
-def best_selection(covered: Covered, k: int, seconds: float = _SECONDS) -> Selection:
+def best_selection(covered: Covered, k: int, seconds: float = _SECONDS) -> DiscoverySelection:
     """At most k discoveries that cover a maximal number of blocks; fewer where more would add nothing.
 
     Blocks that the same discoveries cover are one variable with their number for its weight, which may be
@@ -142,13 +142,13 @@ def best_selection(covered: Covered, k: int, seconds: float = _SECONDS) -> Selec
         raise InvalidInputError(f"k must be at least 1, not {k}")
     patterns, weights = np.unique(covered[:, covered.any(axis=0)], axis=1, return_counts=True)
     if not patterns.size:
-        return Selection((), 0, proven=True)
+        return DiscoverySelection((), 0, proven=True)
     chosen, proven = _solved(patterns, weights, k, seconds)
     greedy = _greedy(patterns, weights, k)
     if _weight(patterns, weights, greedy) >= _weight(patterns, weights, chosen):
         chosen = greedy
     ordered = _by_what_they_add(patterns, weights, chosen)
-    return Selection(tuple(ordered), _weight(patterns, weights, ordered), proven)
+    return DiscoverySelection(tuple(ordered), _weight(patterns, weights, ordered), proven)
 
 
 def _solved(patterns: Covered, weights: Weights, k: int, seconds: float) -> tuple[list[int], bool]:
@@ -206,7 +206,7 @@ _ATTEMPTS = 100
 
 
 @dataclass(frozen=True)
-class Explained:
+class ExplainedBlocks:
     """Of so many blocks, how many are interesting, and how many of these the discoveries subsume.
 
     `top` are the numbers of the `TOP` discoveries that together subsume the most, the one that adds most
@@ -245,7 +245,7 @@ class Explained:
 
 
 def fresh_blocks(
-    domain: Domain[BlockT, AbstractT, ExpansionT], number: int, length: int = LENGTH
+    domain: AbstractDomain[BlockT, AbstractT, ExpansionT], number: int, length: int = LENGTH
 ) -> list[BlockT]:
     """Random blocks without constraints, always the same ones of a domain, whatever a campaign's seed."""
     anything = domain.unconstrained(length)
@@ -263,9 +263,9 @@ def judged_blocks(
     driver: Driver[BlockT, AbstractT, ExpansionT],
     blocks: Sequence[BlockT],
     told: Callable[[int], None] = lambda done: None,
-) -> list[Judged[BlockT]]:
+) -> list[JudgedAnswers[BlockT]]:
     """The verdicts on many blocks; `told` hears how many there are."""
-    judged: list[Judged[BlockT]] = []
+    judged: list[JudgedAnswers[BlockT]] = []
     for begin in range(0, len(blocks), _PIECE):
         judged += driver.judge(blocks[begin : begin + _PIECE])
         told(len(judged))
@@ -273,17 +273,17 @@ def judged_blocks(
 
 
 def explained(
-    domain: Domain[BlockT, AbstractT, ExpansionT],
-    discoveries: Sequence[Discovery[AbstractT]],
-    judged: Sequence[Judged[BlockT]],
+    domain: AbstractDomain[BlockT, AbstractT, ExpansionT],
+    discoveries: Sequence[FoundDiscovery[AbstractT]],
+    judged: Sequence[JudgedAnswers[BlockT]],
     pulse: Callable[[], None] = lambda: None,
-) -> Explained:
+) -> ExplainedBlocks:
     """How many of the interesting ones among the blocks discoveries subsume; concrete ones do not count."""
     general = [one for one in discoveries if not one.concrete]
     interesting = [one.block for one in judged if one.verdict.interesting]
     covered = covered_blocks(domain, [one.abstract for one in general], interesting, pulse)
     best = best_selection(covered, TOP)
-    return Explained(
+    return ExplainedBlocks(
         blocks=len(judged),
         interesting=len(interesting),
         covered=int(covered.any(axis=0).sum()),

@@ -12,7 +12,7 @@ from iced_x86 import Encoder, Instruction, Register
 
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.aliasing import FREE, Aliasing
-from anica_app.core.domain.blocks import BlockInstruction, SampledBlock
+from anica_app.core.domain.blocks import AbstractedInstruction, SampledBlock
 from anica_app.core.domain.features import FeatureTable
 from anica_app.core.domain.places import (
     Address,
@@ -103,9 +103,9 @@ class Filler:
         self._space = space
         self._patterns: dict[int, Instruction] = {}
         self._encoder = Encoder(64)
-        self._made: dict[tuple[int, Filling], BlockInstruction] = {}
+        self._made: dict[tuple[int, Filling], AbstractedInstruction] = {}
 
-    def instruction(self, scheme: int, filling: Filling) -> BlockInstruction:
+    def instruction(self, scheme: int, filling: Filling) -> AbstractedInstruction:
         """The instruction of this scheme with these operands."""
         key = scheme, filling
         found = self._made.get(key)
@@ -115,7 +115,7 @@ class Filler:
             found = self._made[key] = self._fill(scheme, filling)
         return found
 
-    def _fill(self, scheme: int, filling: Filling) -> BlockInstruction:
+    def _fill(self, scheme: int, filling: Filling) -> AbstractedInstruction:
         if scheme not in self._patterns:
             self._patterns[scheme] = pattern(self._space.forms[scheme])
         instruction = self._patterns[scheme].copy()
@@ -134,7 +134,7 @@ class Filler:
             self._encoder.encode(instruction, ADDRESS_OF_CODE)
         finally:
             code = self._encoder.take_buffer()
-        return BlockInstruction(scheme, tuple(contents), code)
+        return AbstractedInstruction(scheme, tuple(contents), code)
 
 
 def _point(instruction: Instruction, address: Address) -> None:
@@ -310,7 +310,7 @@ def _members(bits: int) -> tuple[int, ...]:
 # γ̂: random basic blocks that an abstract block represents (thesis §8.1.5).
 
 
-class Sampler:
+class BlockSampler:
     """Samples blocks of the schemes of a space.
 
     `attempts` and `failures` count since the beginning. `independent`: operands are chosen such that as

@@ -12,7 +12,7 @@ from anica_app.core.domain.blocks import SampledBlock, block_of_code, obstacle
 from anica_app.core.domain.features import FeatureTable
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace
-from anica_app.core.sampling import ChoiceError, Sampler
+from anica_app.core.sampling import BlockSampler, ChoiceError
 from inference.core.protocols import Json
 
 
@@ -27,7 +27,7 @@ class X86Domain:
         self.space = space
         self.table = FeatureTable(space, self.settings)
         self.vocabulary = self.table.vocabulary
-        self.sampler = Sampler(self.table, independent=not self.settings.aliasing)
+        self.sampler = BlockSampler(self.table, independent=not self.settings.aliasing)
 
     @classmethod
     def of(

@@ -10,7 +10,7 @@ WIDTH, HEIGHT = 120.0, 30.0
 
 
 @dataclass(frozen=True)
-class Bar:
+class RoundBar:
     """One round, or some that stand together: `first` and `last` number; the place within the chart."""
 
     first: int
@@ -32,7 +32,7 @@ class Bar:
 class RoundsChart:
     """All bars; `top` is the share that the upper edge stands for, `mean` the share over all rounds."""
 
-    bars: tuple[Bar, ...]
+    bars: tuple[RoundBar, ...]
     top: float
     mean: float
 
@@ -55,7 +55,7 @@ def rounds_chart(rounds: Sequence[tuple[int, int, int]]) -> RoundsChart | None:
     bars = []
     for at, (first, last, n, interesting) in enumerate(counted):
         height = HEIGHT * (interesting / n if n else 0.0) / top
-        bars.append(Bar(first, last, n, interesting, at * width, HEIGHT - height, 0.85 * width, height))
+        bars.append(RoundBar(first, last, n, interesting, at * width, HEIGHT - height, 0.85 * width, height))
     return RoundsChart(tuple(bars), top, sum(i for _, _, i in rounds) / sampled)
 
 

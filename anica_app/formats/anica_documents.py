@@ -99,7 +99,7 @@ class LostGeneralisation:
 
 
 @dataclass(frozen=True)
-class Report:
+class PublishedReport:
     """The figures of a campaign; `batches` as written, `lost` and `seconds` by the labels they belong to."""
 
     facts: Json = field(default_factory=dict)
@@ -123,7 +123,7 @@ class Published:
     config: Json
     discoveries: tuple[PublishedDiscovery, ...]
     traces: Mapping[str, PublishedTrace]
-    report: Report
+    report: PublishedReport
     ratings: Mapping[str, Rating]
 
 
@@ -146,7 +146,7 @@ def read_published(tree: FileTree) -> Published:
         config=without_docs(config),
         discoveries=tuple(discoveries),
         traces={trace.label: trace for trace in traces},
-        report=_report(_object(tree, REPORT)) if REPORT in names else Report(),
+        report=_report(_object(tree, REPORT)) if REPORT in names else PublishedReport(),
         ratings=_ratings(_object(tree, METRICS, finite=False)) if METRICS in names else {},
     )
 
@@ -160,7 +160,7 @@ def _one_generalisation(tree: FileTree) -> Published:
         config={**infos, "abstraction_config": discovery.config},
         discoveries=(discovery,),
         traces={ONE: _trace(tree, WITNESS, ONE)},
-        report=Report(),
+        report=PublishedReport(),
         ratings={},
     )
 
@@ -271,7 +271,7 @@ def _predictors(config: Json, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _report(data: Json) -> Report:
+def _report(data: Json) -> PublishedReport:
     batches = _objects(data, "per_batch_stats")
     lost: list[LostGeneralisation] = []
     seconds: dict[str, float] = {}
@@ -283,7 +283,7 @@ def _report(data: Json) -> Report:
         repeats = stats.get("already_found") is True
         lost.append(LostGeneralisation(label, repeats, seconds[label], _count(stats.get("witness_len"))))
     facts = {key: value for key, value in data.items() if key != "per_batch_stats"}
-    return Report(facts, batches, lost, seconds, absorbed)
+    return PublishedReport(facts, batches, lost, seconds, absorbed)
 
 
 def _generalisations(batches: Sequence[Json]) -> list[Json]:

@@ -76,7 +76,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Columns:
+class BlockColumns:
     """The columns of numbers, in their order; `titled`: whether the first row says so.
 
     `places`: which cell of a row each is, `origin` that which says where the block was found, if any is;
@@ -122,7 +122,7 @@ class BlockFile:
     file: BinaryIO
     broken: Broken = Broken.SKIP
     problems: Problems = field(default_factory=Problems)
-    columns: Columns | None = None
+    columns: BlockColumns | None = None
     read: int = 0
     """Rows met so far, broken ones among them, the title row not."""
     left_out: int = 0
@@ -143,7 +143,7 @@ class BlockFile:
             self.columns = self._titles(*first)
         else:
             cells = len(first[1])
-            self.columns = Columns((THE_NUMBER,) * (cells - 1), False, tuple(range(1, cells)), cells)
+            self.columns = BlockColumns((THE_NUMBER,) * (cells - 1), False, tuple(range(1, cells)), cells)
             self._waiting = first
             if cells > 2:
                 self.problems.add(f"{cells} columns and no title row", HEADER_IS, row=first[0], column="bb")
@@ -194,7 +194,7 @@ class BlockFile:
             if any(cell.strip() for cell in cells):
                 return line, cells
 
-    def _titles(self, line: int, cells: Sequence[str]) -> Columns | None:
+    def _titles(self, line: int, cells: Sequence[str]) -> BlockColumns | None:
         titles = [cell.strip() for cell in cells]
         origin = next((at for at, title in enumerate(titles) if at and title.lower() == ORIGIN), None)
         places = tuple(at for at in range(1, len(titles)) if at != origin)
@@ -208,7 +208,7 @@ class BlockFile:
                 self.problems.add(
                     f"the title {excerpt(name)} of column {at + 1} {fault}", HEADER_IS, row=line
                 )
-        found = Columns(names, True, places, len(titles), origin)
+        found = BlockColumns(names, True, places, len(titles), origin)
         return found if self.problems.count == before else None
 
     def _row(self, line: int, cells: list[str]) -> BlockRow | None:

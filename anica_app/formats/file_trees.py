@@ -137,7 +137,7 @@ class Directory:
         yield self._files[name]
 
 
-class Archive:
+class ZipTree:
     """The files of a zip archive; a single directory around all of them does not show in their names.
 
     Raises `ExchangeError` for what is no archive, or has names that lead out of it, twice the same name,

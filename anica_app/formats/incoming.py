@@ -15,7 +15,7 @@ from anica_app.formats.block_sets import export
 from anica_app.formats.blocks_csv import is_block_csv
 from anica_app.formats.campaign_rows import CampaignRows
 from anica_app.formats.campaign_zip import is_campaign_archive, read_archive, write_campaign
-from anica_app.formats.file_trees import Archive, Directory, FileTree
+from anica_app.formats.file_trees import Directory, FileTree, ZipTree
 from anica_app.formats.listed_loops import is_listing
 from anica_app.formats.perf_texts import is_script
 from anica_app.models import BasicBlockSet, Campaign
@@ -74,7 +74,7 @@ def sort_of_file(file: BinaryIO) -> Sort | None:
     if not beginning.startswith(_ZIP):
         return _sort_of_text(beginning)
     try:
-        names = Archive(file, "archive").names()
+        names = ZipTree(file, "archive").names()
     except ExchangeError:
         # One of ours all the same: what is wrong with it is told when it is read.
         return Sort.ARCHIVE if zipfile.is_zipfile(file) else None
@@ -116,4 +116,4 @@ def read_rows(tree: FileTree, told: Told | None = None) -> CampaignRows:
 
 def tree_of_path(path: Path) -> FileTree:
     """A directory, or the archive in a file (which is read into memory). Raises `ExchangeError`."""
-    return Directory(path) if path.is_dir() else Archive(io.BytesIO(path.read_bytes()), path.name)
+    return Directory(path) if path.is_dir() else ZipTree(io.BytesIO(path.read_bytes()), path.name)

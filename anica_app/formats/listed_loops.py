@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from anica_app.formats.blocks_csv import ROW_LIMIT
 from anica_app.formats.perf_texts import is_annotate
-from anica_app.formats.program_loops import FoundLoop, ProgramLoops, Wanted
+from anica_app.formats.program_loops import FoundLoop, LoopFilter, ProgramLoops
 from inference.isa.x86.blocks import BlockError, Piece, read
 from inference.storage.errors import ExchangeError
 
@@ -27,7 +27,7 @@ TITLE = "listing of machine code"
 
 
 def find_listed_loops(
-    content: bytes, file_name: str, wanted: Wanted, told: Callable[[int, int], None]
+    content: bytes, file_name: str, wanted: LoopFilter, told: Callable[[int, int], None]
 ) -> ProgramLoops:
     """Weighed by their samples where the listing has some, else by 1 each. Raises `ExchangeError`."""
     text = content.decode("utf-8-sig", "replace")

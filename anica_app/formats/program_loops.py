@@ -16,7 +16,7 @@ from anica_app.formats.blocks_csv import ROW_LIMIT
 from anica_app.formats.perf_texts import Placed, placed, read_samples
 from anica_app.models import BasicBlockSet
 from anica_app.models.block_set import ORIGIN_LIMIT
-from inference.isa.x86.binaries import BinaryFileError, Function, Program, read_program
+from inference.isa.x86.binaries import BinaryFileError, CompiledProgram, Function, read_program
 from inference.isa.x86.binaries.loops import Loop, Search, loops_in, weighed
 from inference.isa.x86.blocks import mnemonics_of
 from inference.models import ISA, Run
@@ -39,7 +39,7 @@ class Weighing(StrEnum):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LoopFilter:
     """Which loops. `functions`: a name or a pattern like `mat*`, "" for all.
 
     Of samples, `program`: how perf calls the file, "" to find out; `least`: per cent of all samples that a
@@ -114,7 +114,7 @@ class ProgramLoops:
 def find_loops(
     content: bytes,
     file_name: str,
-    wanted: Wanted,
+    wanted: LoopFilter,
     samples: tuple[bytes, str] | None = None,
     told: Told = lambda done, of: None,
 ) -> ProgramLoops:
@@ -131,7 +131,7 @@ def find_loops(
         raise ExchangeError(f"{file_name}: {error}") from error
 
 
-def _all_loops(program: Program, file_name: str, wanted: Wanted, told: Told) -> ProgramLoops:
+def _all_loops(program: CompiledProgram, file_name: str, wanted: LoopFilter, told: Told) -> ProgramLoops:
     search = Search()
     loops = loops_in(program, _functions(program, file_name, wanted.functions, told), search, told)
     keys = set(wanted.keys)
@@ -140,7 +140,7 @@ def _all_loops(program: Program, file_name: str, wanted: Wanted, told: Told) -> 
     return ProgramLoops(kind, search.functions, search.code, _bounded(found, file_name), search.too_long)
 
 
-def _functions(program: Program, file_name: str, wanted: str, told: Told) -> list[Function]:
+def _functions(program: CompiledProgram, file_name: str, wanted: str, told: Told) -> list[Function]:
     functions = []
     for number, one in enumerate(program.functions(wanted)):
         functions.append(one)
@@ -153,7 +153,7 @@ def _functions(program: Program, file_name: str, wanted: str, told: Told) -> lis
 
 
 def _sampled_loops(
-    program: Program, file_name: str, where: Placed, wanted: Wanted, told: Told
+    program: CompiledProgram, file_name: str, where: Placed, wanted: LoopFilter, told: Told
 ) -> ProgramLoops:
     iterations = wanted.weighing is Weighing.ITERATIONS
     if iterations and not where.jumps:

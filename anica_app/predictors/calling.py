@@ -16,7 +16,7 @@ from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.predictors.batches import cores
 from anica_app.predictors.forms import check_choices
 from anica_app.predictors.reading import CyclesPattern
-from inference.containment import Access, CannotStartError, Limits, run
+from inference.containment import CannotStartError, FileAccess, Limits, run
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, check_whole, setting
@@ -87,7 +87,7 @@ class CalledTool:
         *,
         advice: str,
         probed: bool = True,
-        access: Access | None = None,
+        access: FileAccess | None = None,
     ) -> None:
         self._name = name
         self._identity = identity

@@ -34,7 +34,7 @@ class FoundKind:
 
 
 @dataclass(frozen=True)
-class Kind:
+class PredictorKind:
     """A kind of predictor.
 
     `summary` says what it is, `install` what to do to have it; `settings` is the dataclass of its options and
@@ -95,10 +95,10 @@ def _to_configure(advice: str, find: Callable[[], str] | None = None) -> Callabl
     return found
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, PredictorKind] = {
     kind.name: kind
     for kind in (
-        Kind(
+        PredictorKind(
             mca.KIND,
             "llvm-mca",
             "LLVM's machine code analyser: simulates a back end from LLVM's scheduling models.",
@@ -109,7 +109,7 @@ KINDS: dict[str, Kind] = {
             anywhere=True,
             takes_jumps=True,
         ),
-        Kind(
+        PredictorKind(
             osaca.KIND,
             "OSACA",
             "Open Source Architecture Code Analyzer: port pressure and loop-carried dependencies.",
@@ -119,7 +119,7 @@ KINDS: dict[str, Kind] = {
             _osaca_found,
             anywhere=True,
         ),
-        Kind(
+        PredictorKind(
             uica.KIND,
             "uiCA",
             "uops.info Code Analyzer: simulates recent Intel processors from measured data.",
@@ -130,7 +130,7 @@ KINDS: dict[str, Kind] = {
             anywhere=True,
             takes_jumps=True,
         ),
-        Kind(
+        PredictorKind(
             iaca.KIND,
             "IACA",
             "Intel Architecture Code Analyzer 3.0: Intel's own analyser, no longer maintained.",
@@ -140,7 +140,7 @@ KINDS: dict[str, Kind] = {
             _program_found(iaca.find),
             anywhere=True,
         ),
-        Kind(
+        PredictorKind(
             ithemal.KIND,
             "Ithemal",
             "A neural network trained on measured blocks.",
@@ -150,7 +150,7 @@ KINDS: dict[str, Kind] = {
             _to_configure("name its model and its data", ithemal.find),
             anywhere=True,
         ),
-        Kind(
+        PredictorKind(
             difftune.KIND,
             "DiffTune",
             "llvm-mca with scheduling parameters that were learnt from measured blocks.",
@@ -160,7 +160,7 @@ KINDS: dict[str, Kind] = {
             _to_configure("name the file with its parameters", difftune.find),
             anywhere=True,
         ),
-        Kind(
+        PredictorKind(
             cqa.KIND,
             "CQA",
             "Code Quality Analyzer of MAQAO: analyses the block as the body of a loop.",
@@ -171,7 +171,7 @@ KINDS: dict[str, Kind] = {
             anywhere=True,
             takes_jumps=True,
         ),
-        Kind(
+        PredictorKind(
             facile.KIND,
             "Facile",
             "Analytical bounds over uiCA's data, the largest of which counts.",
@@ -181,7 +181,7 @@ KINDS: dict[str, Kind] = {
             _program_found(facile.find),
             anywhere=True,
         ),
-        Kind(
+        PredictorKind(
             nanobench.KIND,
             "nanoBench",
             "Measures on this computer with performance counters.",
@@ -190,7 +190,7 @@ KINDS: dict[str, Kind] = {
             nanobench.NanoBench,
             _program_found(nanobench.find),
         ),
-        Kind(
+        PredictorKind(
             command.KIND,
             "any command",
             "A program of your own: called once per block, or kept running and asked line by line.",

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from anica_app.core.protocols import Answer, Failure, PredictorError
-from inference.containment import Outcome
+from inference.containment import CallOutcome
 from inference.core.errors import InvalidInputError
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
@@ -34,7 +34,7 @@ class CyclesPattern:
         if self.unknown:
             compiled("unknown", self.unknown)
 
-    def of_call(self, ended: Outcome) -> Answer:
+    def of_call(self, ended: CallOutcome) -> Answer:
         """The answer of a program that ran for one block.
 
         Raises `PredictorError` where the program, or what it should start, was not there.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from anica_app.core.protocols import Answer, Failure
-from inference.containment import Access, Limits, LineWorker, WorkerError, WorkerSlowError
+from inference.containment import FileAccess, Limits, LineWorker, WorkerError, WorkerSlowError
 
 
 class Workers:
@@ -24,7 +24,7 @@ class Workers:
         *,
         first_seconds: float,
         environment: Mapping[str, str] | None = None,
-        access: Access | None = None,
+        access: FileAccess | None = None,
     ) -> None:
         self._idle: queue.SimpleQueue[LineWorker] = queue.SimpleQueue()
         self._workers = [

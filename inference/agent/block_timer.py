@@ -19,7 +19,7 @@ from inference.agent.counters import ProcessorCounters
 from inference.agent.frame import FrameError
 from inference.agent.harness import DisturbedError, HarnessError, Timer, Timing
 from inference.agent.paging import CODE_BYTES, MOST_PAGES, BlockMemory, TouchError
-from inference.agent.protocol import Frame, Item, Settings
+from inference.agent.protocol import BatchItem, Frame, Settings
 
 Body = tuple[Function, int]
 """A function and the number of copies in it."""
@@ -45,7 +45,7 @@ class BlockTimer(Timer):
         self._surroundings = frame
         self._space = BlockMemory(frame)
 
-    def time(self, item: Item, quiet: float | None = None) -> Timing:
+    def time(self, item: BatchItem, quiet: float | None = None) -> Timing:
         """One pass; see `Timer.time`. `HarnessError` also where a block touches what it must not."""
         if len(item.code) > LONGEST:
             raise HarnessError(f"the copies of a block have at most {LONGEST} bytes, not {len(item.code)}")
@@ -77,7 +77,7 @@ class BlockTimer(Timer):
             raise DisturbedError(long.cycles / copies)
         return replace(long, cycles=cycles, sentinel=max(long.sentinel, short.sentinel))
 
-    def _bodies(self, item: Item) -> list[Body]:
+    def _bodies(self, item: BatchItem) -> list[Body]:
         """The functions of both lengths, all their memory mapped."""
         unrolled = self._surroundings.unrolled
         bodies = self._placed(item, refills=not unrolled)
@@ -93,7 +93,7 @@ class BlockTimer(Timer):
             function(1, 0)
             self._space.check()
 
-    def _placed(self, item: Item, *, refills: bool) -> list[Body]:
+    def _placed(self, item: BatchItem, *, refills: bool) -> list[Body]:
         layout, codes = self._space.layout, {}
         for offset, body in ((0, item.code), (CODE_BYTES // 2, item.code[: item.half_bytes])):
             codes[offset] = block_frame.function(

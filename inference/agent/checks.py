@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from inference.agent.protocol import Item
+from inference.agent.protocol import BatchItem
 
 COPIES = 120
 NEAR = 0.04
@@ -22,15 +22,17 @@ class KnownBlock:
     """A block of independent instructions, and the cycles per instruction that a core may show."""
 
     name: str
-    item: Item
+    item: BatchItem
     plausible: tuple[float, ...]
 
 
-def item(name: str, instructions: Sequence[bytes]) -> Item:
+def item(name: str, instructions: Sequence[bytes]) -> BatchItem:
     """`COPIES` instructions as a loop body of so many copies."""
     code = b"".join(instructions)
     half = len(b"".join(instructions[: COPIES // 2]))
-    return Item(id=name, code=code, copies=COPIES, half_bytes=half, half_copies=COPIES // 2, instructions=1)
+    return BatchItem(
+        id=name, code=code, copies=COPIES, half_bytes=half, half_copies=COPIES // 2, instructions=1
+    )
 
 
 _REMEMBERED = 40
@@ -38,7 +40,7 @@ _ENOUGH = 5
 
 
 @dataclass
-class Answers:
+class CheckAnswers:
     """What the checks have shown lately, and what follows from it.
 
     `known` are the expected cycles per instruction by check, where the microarchitecture is known; otherwise

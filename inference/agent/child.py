@@ -30,12 +30,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from inference.agent.block_timer import timer as timer_for
-from inference.agent.code_pages import CodePagesError, Region
+from inference.agent.code_pages import CodePagesError, GuardedPages
 from inference.agent.counters import CountersError, ProcessorCounters, open_counters
 from inference.agent.facts import identity
 from inference.agent.frame import FrameError
 from inference.agent.harness import AlteredError, DisturbedError, HarnessError, Timer
-from inference.agent.protocol import Frame, Item, Settings
+from inference.agent.protocol import BatchItem, Frame, Settings
 from inference.agent.sandbox import close_all_but, confine, die_with_parent
 
 UNCONFINED = (
@@ -57,7 +57,7 @@ def serve(connection: socket.socket, core: int | None, parent: int, *, sandboxed
     gc.disable()  # a collection in the middle of a sample would be measured
     gc.freeze()  # what was inherited is not looked through again and again, nor is it this process's to end
     try:
-        Region(1, executable=True)
+        GuardedPages(1, executable=True)
     except CodePagesError as error:
         _say(connection, {"unfit": str(error)})
         return
@@ -80,7 +80,7 @@ def serve(connection: socket.socket, core: int | None, parent: int, *, sandboxed
                 return
         elif timer is not None:
             for item in message["items"]:
-                _time(connection, timer, Item.read(item), message["quiet"])
+                _time(connection, timer, BatchItem.read(item), message["quiet"])
             _say(connection, {"done": True})
         gc.collect()
 
@@ -93,7 +93,7 @@ def _counters() -> tuple[ProcessorCounters, str]:
         return ProcessorCounters(()), str(error)
 
 
-def _time(connection: socket.socket, timer: Timer, item: Item, quiet: float | None) -> None:
+def _time(connection: socket.socket, timer: Timer, item: BatchItem, quiet: float | None) -> None:
     _say(connection, {"start": item.id})
     try:
         timing = timer.time(item, quiet)

@@ -23,7 +23,7 @@ class CodePagesError(OSError):
     """This system does not allow memory to be both writable and executable."""
 
 
-class Region:
+class GuardedPages:
     """`size` bytes between two guard pages: whatever runs past an end is stopped there."""
 
     def __init__(self, size: int, *, executable: bool = False) -> None:
@@ -82,7 +82,7 @@ def synchronise(address: int, size: int) -> None:
 
 
 @cache
-def _synchronising() -> Region | None:
+def _synchronising() -> GuardedPages | None:
     """Pages with the routine of this processor, None where none is needed.
 
     The routine cannot serve itself, so its pages become executable after it is written: at that moment the
@@ -92,7 +92,7 @@ def _synchronising() -> Region | None:
     code = native().SYNCHRONISE
     if not code:
         return None
-    region = Region(len(code))
+    region = GuardedPages(len(code))
     region.write(0, code)
     _protect(region.address, region.size, mmap.PROT_READ | mmap.PROT_EXEC)
     return region

@@ -43,7 +43,7 @@ def trusting(authority: str | None) -> ssl.SSLContext:
         raise AddressError(f"{authority} has no certificates in PEM format: {what}") from error
 
 
-class Connection:
+class AgentConnection:
     """An open connection: text in, text out."""
 
     def __init__(self, socket: ClientConnection) -> None:
@@ -69,7 +69,7 @@ class Connection:
 
 
 @asynccontextmanager
-async def opened(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[Connection]:
+async def opened(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[AgentConnection]:
     """Dial the server at its http(s) address. Raises one of the errors above."""
     address = socket_address(server)
     try:
@@ -95,7 +95,7 @@ async def opened(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[
     except InvalidURI as error:
         raise AddressError(str(error)) from error
     try:
-        yield Connection(socket)
+        yield AgentConnection(socket)
     finally:
         await socket.close()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 
-from inference.agent.code_pages import CodePagesError, Region
+from inference.agent.code_pages import CodePagesError, GuardedPages
 
 EAX, EBX, ECX, EDX = range(4)
 _SSE, _AVX, _AVX512 = 0x0, 0x6, 0xE6  # bits of XCR0 that have to be set
@@ -73,7 +73,7 @@ TOLD = frozenset(name for bits in _BITS.values() for name in bits.values())
 def flags() -> list[str] | None:
     """Those of `TOLD` that this processor has; None where no machine code may be executed."""
     try:
-        page = Region(1, executable=True)
+        page = GuardedPages(1, executable=True)
     except CodePagesError:
         return None
     answer = (ctypes.c_uint32 * 4)()

@@ -28,9 +28,9 @@ from dataclasses import dataclass, field, replace
 
 from inference.agent import frame as frames
 from inference.agent.checks import NEAR
-from inference.agent.code_pages import Function, Region
+from inference.agent.code_pages import Function, GuardedPages
 from inference.agent.counters import ProcessorCounters
-from inference.agent.protocol import Frame, Item, Settings
+from inference.agent.protocol import BatchItem, Frame, Settings
 from inference.agent.targets import CHAIN_LENGTH, target_for
 
 _SENTINEL_SHARE = 1 / 2  # of the length of samples: it need not be as exact
@@ -89,8 +89,8 @@ class Timer:
         self._frame = frame
         self._target = target_for(frame)
         self._settings = settings
-        self._code = Region(_CODE_BYTES, executable=True)
-        self._memory = Region(2 * frame.memory_bytes)
+        self._code = GuardedPages(_CODE_BYTES, executable=True)
+        self._memory = GuardedPages(2 * frame.memory_bytes)
         self._pattern = frame.memory.to_bytes(8, "little") * (self._memory.size // 8)
         self._middle = self._memory.address + self._memory.size // 2
         self._written: list[tuple[int, bytes]] = []
@@ -101,7 +101,7 @@ class Timer:
         self._call = sys.maxsize
         self._lasting = len(self._written)
 
-    def time(self, item: Item, quiet: float | None = None) -> Timing:
+    def time(self, item: BatchItem, quiet: float | None = None) -> Timing:
         """One pass, of repetitions in which the sentinel was at its `quiet` cycles per addition.
 
         Raises `HarnessError` for code that is too long, `DisturbedError` where there are not enough of them,

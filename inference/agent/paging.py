@@ -20,7 +20,7 @@ import struct
 
 from inference.agent import block_frame
 from inference.agent.block_frame import ADDRESS, NEXT, PAGE, REASON, STATE_BYTES, Layout
-from inference.agent.code_pages import CodePagesError, Function, Region, function_at
+from inference.agent.code_pages import CodePagesError, Function, GuardedPages, function_at
 from inference.agent.protocol import Frame
 
 CODE_BYTES = 64 * 1024
@@ -118,9 +118,9 @@ class BlockMemory:
         self._shared = mmap.mmap(-1, PAGE, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, _READ_WRITE)
         self._source = ctypes.addressof(ctypes.c_char.from_buffer(self._shared))
         self._pattern = (frame.memory % 2**64).to_bytes(8, "little") * (PAGE // 8)
-        self._pages = Region(8 * max(frame.pages, 1))
-        self._stack = Region(_SIGNAL_STACK)
-        self._handler = Region(PAGE, executable=True)
+        self._pages = GuardedPages(8 * max(frame.pages, 1))
+        self._stack = GuardedPages(_SIGNAL_STACK)
+        self._handler = GuardedPages(PAGE, executable=True)
         self._handler.write(0, b"\x48\xbb" + self.layout.state.to_bytes(8, "little") + _HANDLER)  # mov rbx, …
         self._begin()
         self._catch()

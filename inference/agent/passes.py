@@ -17,12 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from inference.agent.checks import Answers, KnownBlock
+from inference.agent.checks import CheckAnswers, KnownBlock
 from inference.agent.counters import described, mistrust
 from inference.agent.process import ForkServer, HungError, LostError, MeasuringProcess, UnfitError
 from inference.agent.protocol import Batch, Beat, Frame, Result, Settings
 from inference.agent.reading import Json
-from inference.agent.settling import Candidate
+from inference.agent.settling import SettlingItem
 from inference.agent.targets import native
 
 _GROUP = 16  # items asked for at once: less than a tenth of a second
@@ -80,7 +80,7 @@ class LocalHarness:
 
     def __init__(self, fork_server: ForkServer, known: Mapping[str, float], *, avx: bool) -> None:
         self._fork_server = fork_server
-        self._answers = Answers(known)
+        self._answers = CheckAnswers(known)
         target = native()
         self._additions = target.ADDITIONS
         self._checks: tuple[KnownBlock, ...] = target.checks(avx=avx)
@@ -117,7 +117,7 @@ class LocalHarness:
     async def measure(self, batch: Batch, progress: Progress) -> list[Result]:
         """See `Harness`. Raises `UnfitError`."""
         began = time.monotonic()
-        candidates = [Candidate(item) for item in batch.items]
+        candidates = [SettlingItem(item) for item in batch.items]
         try:
             trouble = await self._settle(batch, candidates, progress)
         except asyncio.CancelledError:
@@ -131,11 +131,11 @@ class LocalHarness:
         self._set_state("contended" if trouble else "idle", note=trouble, rate=rate)
         return results
 
-    async def _settle(self, batch: Batch, candidates: Sequence[Candidate], progress: Progress) -> str:
+    async def _settle(self, batch: Batch, candidates: Sequence[SettlingItem], progress: Progress) -> str:
         """Passes until all is over; what is disturbed (in words) when the patience is used up before."""
         settings = batch.settings
         shuffled = random.Random(batch.seed)  # noqa: S311  an order, not a secret
-        waiting: list[Candidate] = []
+        waiting: list[SettlingItem] = []
         trouble = await self._look(batch.frame.plain(), settings)
         looked = undisturbed = time.monotonic()
         while True:
@@ -162,18 +162,18 @@ class LocalHarness:
                 looked = time.monotonic()
             progress(sum(one.is_over(settings) for one in candidates), len(candidates))
 
-    async def _time(self, batch: Batch, group: Sequence[Candidate]) -> list[Candidate]:
+    async def _time(self, batch: Batch, group: Sequence[SettlingItem]) -> list[SettlingItem]:
         """One pass over the group; returns those that were disturbed and want another one.
 
         An item that ends its process is a failure of its own; the others are timed by the next process.
         """
-        disturbed: list[Candidate] = []
+        disturbed: list[SettlingItem] = []
         first = False
         left = {candidate.item.id: candidate for candidate in group}
         losses = 0
         while left:
             process = await self._ready(batch.frame, batch.settings)
-            current: Candidate | None = None
+            current: SettlingItem | None = None
             try:
                 items = [candidate.item for candidate in left.values()]
                 async for message in process.time(items, batch.settings.timeout, self._quiet()):
@@ -193,7 +193,7 @@ class LocalHarness:
                     raise UnfitError(f"measuring processes do not live: {error}") from error
         return [one for one in disturbed if not one.failure]
 
-    def _take(self, candidate: Candidate, message: Json) -> bool:
+    def _take(self, candidate: SettlingItem, message: Json) -> bool:
         """What a process says of an item; False where it was disturbed, so that the pass does not count."""
         candidate.failure = message.get("error", "")
         if candidate.failure:

@@ -15,7 +15,7 @@ from typing import Any
 from inference.agent.child import ALTERED
 from inference.agent.counter_report import CounterReport, CounterReportError
 from inference.agent.fork_server import SPAWN
-from inference.agent.protocol import Frame, Item, Settings
+from inference.agent.protocol import BatchItem, Frame, Settings
 
 _LINE_LIMIT = 1 << 20
 _START_SECONDS = 20.0
@@ -164,7 +164,7 @@ class MeasuringProcess:
         return process
 
     async def time(
-        self, items: Sequence[Item], timeout: float, quiet: float | None = None
+        self, items: Sequence[BatchItem], timeout: float, quiet: float | None = None
     ) -> AsyncIterator[dict[str, Any]]:
         """The process's messages about each item, in order. `quiet`: see `Timer.time`.
 

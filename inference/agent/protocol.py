@@ -176,7 +176,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Item:
+class BatchItem:
     """One experiment as machine code.
 
     `code` is a loop body of `copies` copies of the experiment, of which `half_copies` fill the first
@@ -199,7 +199,7 @@ class Item:
         return {**vars(self), "code": code, "terms": [list(term) for term in self.terms]}
 
     @classmethod
-    def read(cls, given: object) -> Item:
+    def read(cls, given: object) -> BatchItem:
         """Raises `ProtocolError`."""
         item = read_fields(cls, given, code=_code, terms=_terms)
         if len(item.id) > MAX_ID:
@@ -217,7 +217,7 @@ class Batch:
 
     frame: Frame
     settings: Settings
-    items: tuple[Item, ...]
+    items: tuple[BatchItem, ...]
     seed: int = 0
 
     def as_json(self) -> Json:
@@ -384,10 +384,10 @@ def _settings(_name: str, value: object) -> Settings:
     return Settings.read(value)
 
 
-def _items(name: str, value: object) -> tuple[Item, ...]:
+def _items(name: str, value: object) -> tuple[BatchItem, ...]:
     if not isinstance(value, list) or len(value) > MAX_ITEMS:
         raise ProtocolError(f"{name} must be a list of at most {MAX_ITEMS} experiments")
-    items = tuple(map(Item.read, value))
+    items = tuple(map(BatchItem.read, value))
     if len({item.id for item in items}) < len(items):
         raise ProtocolError(f"{name} must have ids of their own")
     return items

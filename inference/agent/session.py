@@ -12,7 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inference.agent.connection import Connection, ConnectionLostError, NotAdmittedError, opened, trusting
+from inference.agent.connection import (
+    AgentConnection,
+    ConnectionLostError,
+    NotAdmittedError,
+    opened,
+    trusting,
+)
 from inference.agent.passes import Harness
 from inference.agent.process import FrameRefusedError, UnfitError
 from inference.agent.protocol import PROTOCOL, Allowance, Batch, Beat, Result, decode, encode, whole
@@ -65,7 +71,7 @@ class Agent:
         self._instance = secrets.token_hex(8)
         self._held: _Held | None = None
         self._unfit = ""
-        self._connection: Connection | None = None
+        self._connection: AgentConnection | None = None
 
     async def run(self) -> None:
         """Serve until cancelled. Raises `AgentRefusedError`, `ProtocolError` or `AddressError`."""
@@ -90,7 +96,7 @@ class Agent:
             await self._drop()
             await self._harness.close()
 
-    async def _greet(self, connection: Connection) -> float:
+    async def _greet(self, connection: AgentConnection) -> float:
         """Say hello; returns the seconds between beats."""
         held = self._held
         facts = self._facts()
@@ -120,7 +126,7 @@ class Agent:
         log.info("connected to %s as %s", self._server, _plain(answer.get("machine")))
         return _beat_seconds(answer.get("beat_seconds", _BEAT_SECONDS))
 
-    async def _serve(self, connection: Connection, beat_seconds: float) -> None:
+    async def _serve(self, connection: AgentConnection, beat_seconds: float) -> None:
         self._connection = connection
         beating = asyncio.create_task(self._keep_beating(connection, beat_seconds))
         listening = asyncio.create_task(self._listen(connection))
@@ -135,7 +141,7 @@ class Agent:
                 task.cancel()
             await asyncio.gather(beating, listening, return_exceptions=True)
 
-    async def _keep_beating(self, connection: Connection, seconds: float) -> None:
+    async def _keep_beating(self, connection: AgentConnection, seconds: float) -> None:
         while True:
             await connection.send(encode("beat", **self._beat().as_json()))
             await asyncio.sleep(seconds)
@@ -150,7 +156,7 @@ class Agent:
         state = "measuring" if beat.state == "idle" else beat.state
         return replace(beat, state=state, batch=held.batch, done=held.done, total=held.size)
 
-    async def _listen(self, connection: Connection) -> None:
+    async def _listen(self, connection: AgentConnection) -> None:
         """Do as the server says; one that talks nonsense, or without end, is called again later."""
         allowance = Allowance()
         while True:

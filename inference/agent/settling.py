@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass, field
 
 from inference.agent.process import HungError, LostError
-from inference.agent.protocol import Item, Result, Settings
+from inference.agent.protocol import BatchItem, Result, Settings
 
 KILLS = 3
 """How often an item's process may be killed from outside before the item itself is blamed."""
@@ -14,13 +14,13 @@ _RELATIVE_TOLERANCE = 0.005  # of slow experiments, where the absolute one asks 
 
 
 @dataclass
-class Candidate:
+class SettlingItem:
     """An item with the cycles that its passes have shown so far.
 
     `crude` ones are of a timing that was disturbed. `counted`: {event: its number in each pass}.
     """
 
-    item: Item
+    item: BatchItem
     cycles: list[float] = field(default_factory=list)
     passes: int = 0
     crude: float | None = None

@@ -73,7 +73,7 @@ def condition(address: str) -> str:
     if not address:
         return "not configured: this computer alone computes (PMWEB_DASK=tcp://host:8786 adds others)"
     try:
-        connection = Connection(address, _ASK_SECONDS)
+        connection = SchedulerConnection(address, _ASK_SECONDS)
     except ClusterError:
         return (
             f"{address} cannot be reached: start it with “python -m dask scheduler” or correct PMWEB_DASK; "
@@ -117,7 +117,7 @@ class Crew:
     refused: Mapping[str, str]
 
 
-class Connection:
+class SchedulerConnection:
     """To the scheduler at `address`, `tcp://host:port` or `tls://host:port`. Raises `ClusterError`."""
 
     def __init__(self, address: str, seconds: float = CONNECT_SECONDS) -> None:

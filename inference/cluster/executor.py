@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, TypeVar
 
-from inference.cluster.connection import ClusterError, Connection, Crew
+from inference.cluster.connection import ClusterError, Crew, SchedulerConnection
 from inference.core.events import PULSE_EVERY, Log, PacedReporter
 from inference.core.executor import Executor, Task
 
@@ -33,7 +33,7 @@ class DaskExecutor:
     def __init__(self, address: str, spare: Executor) -> None:
         self._address = address
         self._spare = spare
-        self._connection: Connection | None = None
+        self._connection: SchedulerConnection | None = None
         self._not_before = float("-inf")
         self._known: set[str] = set()
         self._aside = ThreadPoolExecutor(1)  # for what would block the pulse
@@ -77,7 +77,9 @@ class DaskExecutor:
     ) -> None:
         """Fill in the answers that workers give. Raises `ClusterError` when there will be no more of them."""
         if self._connection is None:
-            self._connection = self._beating(lambda: Connection(self._address), pace, Connection.close)
+            self._connection = self._beating(
+                lambda: SchedulerConnection(self._address), pace, SchedulerConnection.close
+            )
         connection = self._connection
         crew = self._beating(connection.crew, pace)
         self._look_over(crew, pace)
@@ -99,7 +101,7 @@ class DaskExecutor:
 
     def _collect(
         self,
-        connection: Connection,
+        connection: SchedulerConnection,
         crew: Crew,
         futures: Sequence[Future[bytes]],
         pace: PacedReporter,
@@ -123,7 +125,7 @@ class DaskExecutor:
 
     def _take(
         self,
-        connection: Connection,
+        connection: SchedulerConnection,
         k: int,
         future: Future[bytes],
         pace: PacedReporter,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from inference.containment.access import LIBRARIES, UNBOUNDED, Access, access_of, places_of
+from inference.containment.access import LIBRARIES, UNBOUNDED, FileAccess, access_of, places_of
 from inference.containment.client import host
 from inference.containment.limits import CannotStartError, Limits, WorkerError, WorkerSlowError
-from inference.containment.running import Outcome, run
+from inference.containment.running import CallOutcome, run
 from inference.containment.workers import LineWorker
 
 __all__ = [
     "LIBRARIES",
     "UNBOUNDED",
-    "Access",
+    "CallOutcome",
     "CannotStartError",
+    "FileAccess",
     "Limits",
     "LineWorker",
-    "Outcome",
     "WorkerError",
     "WorkerSlowError",
     "access_of",

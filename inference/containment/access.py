@@ -31,7 +31,7 @@ _FIRST_LINE = 256
 
 
 @dataclass(frozen=True)
-class Access:
+class FileAccess:
     """Directories and files: `reads` to read and execute, `writes` to change as well.
 
     `own`: its temporary directory is among the latter. Not `bounded`: whatever its user may, and the network.
@@ -42,15 +42,15 @@ class Access:
     own: bool = True
     bounded: bool = True
 
-    def with_own(self, directory: str) -> Access:
+    def with_own(self, directory: str) -> FileAccess:
         """With the temporary directory in which it runs."""
         return replace(self, writes=(*self.writes, directory)) if self.own else self
 
 
-UNBOUNDED = Access(bounded=False)
+UNBOUNDED = FileAccess(bounded=False)
 """For what needs rights that a stranger never has, and which the operator has set up to have them."""
 
-LIBRARIES = Access(reads=strangers.LIBRARIES, own=False)
+LIBRARIES = FileAccess(reads=strangers.LIBRARIES, own=False)
 """Only to start: programs and libraries of the system."""
 
 
@@ -59,7 +59,7 @@ def places_of(program: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(str, _belonging_to(Path(program), ""))))
 
 
-def access_of(command: Sequence[str]) -> Access:
+def access_of(command: Sequence[str]) -> FileAccess:
     """What a command needs: the system, its program and what belongs to it, files among its words."""
     surroundings = os.environ
     more = surroundings.get(READS, ""), surroundings.get(WRITES, "")
@@ -69,7 +69,7 @@ def access_of(command: Sequence[str]) -> Access:
 @lru_cache(maxsize=256)
 def _access_of(
     command: tuple[str, ...], path: str, reads: str, writes: str, _shielded: tuple[Path, ...]
-) -> Access:
+) -> FileAccess:
     found = [*strangers.SYSTEM, *strangers.USUAL]
     found += [place for place in path.split(os.pathsep) if place and not _is_shared(Path(place))]
     found += filter(None, reads.split(os.pathsep))
@@ -77,7 +77,7 @@ def _access_of(
         named = Path(word if word.startswith("/") else word.partition("=")[2])
         if named.is_absolute() and named.exists():
             found += map(str, _belonging_to(named, path))
-    return Access(tuple(dict.fromkeys(found)), tuple(filter(None, writes.split(os.pathsep))))
+    return FileAccess(tuple(dict.fromkeys(found)), tuple(filter(None, writes.split(os.pathsep))))
 
 
 def _belonging_to(named: Path, path: str) -> Iterator[Path]:

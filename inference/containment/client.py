@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import inference
-from inference.containment.access import Access
+from inference.containment.access import FileAccess
 from inference.containment.limits import CannotStartError
 from inference.sandbox.starter import LARGEST_PACKET
 from inference.sandbox.strangers import Abilities
@@ -131,7 +131,7 @@ def start(
     directory: str,
     environment: Mapping[str, str],
     limits: Mapping[str, int],
-    access: Access,
+    access: FileAccess,
 ) -> Started:
     """Start a program; `streams` are descriptors of its standard input, output and error, still the caller's.
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from inference.containment import client
-from inference.containment.access import Access, access_of
+from inference.containment.access import FileAccess, access_of
 from inference.containment.limits import Limits
 
 _END_SECONDS = 10.0
@@ -18,7 +18,7 @@ _END_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CallOutcome:
     """How a call ended.
 
     `status`: exit status, negative for a signal. `late`: it was ended because its time was over. `flooded`:
@@ -65,8 +65,8 @@ def run(
     files: Mapping[str, bytes] | None = None,
     environment: Mapping[str, str] | None = None,
     elsewhere: str = "",
-    access: Access | None = None,
-) -> Outcome:
+    access: FileAccess | None = None,
+) -> CallOutcome:
     """Run a program in an empty directory of its own that has `files`; `given` is its standard input.
 
     The program's path is absolute. `elsewhere`: another directory to run it in, for programs that want to be
@@ -92,7 +92,7 @@ def run(
         cpu_was_over = program.status == -signal.SIGXCPU
         most = limits.output << 20
         written = [os.fstat(stream).st_size for stream in streams[1:]]
-        return Outcome(
+        return CallOutcome(
             status=program.status,
             output=os.pread(streams[1], most, 0),
             complaints=os.pread(streams[2], most, 0),

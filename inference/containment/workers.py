@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from inference.containment import client
-from inference.containment.access import Access, access_of
+from inference.containment.access import FileAccess, access_of
 from inference.containment.limits import Limits, WorkerError, WorkerSlowError
 from inference.containment.running import surroundings
 
@@ -37,7 +37,7 @@ class LineWorker:
         *,
         first_seconds: float = 60.0,
         environment: Mapping[str, str] | None = None,
-        access: Access | None = None,
+        access: FileAccess | None = None,
     ) -> None:
         self._command = command
         self._access = access or access_of(command)

@@ -10,7 +10,7 @@ from inference.core.mapping import PortMapping, Uops
 from inference.core.schedule import Schedule, schedule
 
 
-class Role(StrEnum):
+class UopRole(StrEnum):
     """What a µop does in a blocking experiment."""
 
     FLOOD = "flood"  # keeps the blocked ports busy
@@ -21,24 +21,24 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True)
-class Part:
+class UopSpan:
     """µops of one kind on one port: their port set as a mask, and where they begin and how high they are, in
     cycles.
     """
 
-    role: Role
+    role: UopRole
     mask: int
     bottom: float
     height: float
 
 
 @dataclass(frozen=True)
-class Column:
+class PortColumn:
     """One port with what lies on it, from the bottom up: the flood, what is beside it, the scheme's µops."""
 
     name: str
     blocked: bool
-    parts: tuple[Part, ...]
+    parts: tuple[UopSpan, ...]
 
     @property
     def load(self) -> float:
@@ -50,17 +50,17 @@ class Column:
 class WitnessPicture:
     """All ports, and four times in cycles: expected and measured, of the flood alone and with the scheme."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[PortColumn, ...]
     base: float
     tested: float
     base_measured: float | None
     tested_measured: float | None
 
     @property
-    def roles(self) -> tuple[Role, ...]:
+    def roles(self) -> tuple[UopRole, ...]:
         """Those that occur."""
         there = {part.role for column in self.columns for part in column.parts}
-        return tuple(role for role in Role if role in there)
+        return tuple(role for role in UopRole if role in there)
 
 
 def witness_picture(
@@ -78,7 +78,7 @@ def witness_picture(
     columns = []
     for port, name in enumerate(ports):
         blocked = bool(witness.mask >> port & 1)
-        column = Column(name, blocked, _stack(with_scheme, port, witness, tested))
+        column = PortColumn(name, blocked, _stack(with_scheme, port, witness, tested))
         columns.append(_with_the_rest(column, witness) if blocked and witness.seen in _DUBIOUS else column)
     return WitnessPicture(
         tuple(columns),
@@ -92,12 +92,12 @@ def witness_picture(
 _DUBIOUS = (Seen.ODD, Seen.UNSTABLE)
 
 
-def _with_the_rest(column: Column, witness: Witness) -> Column:
+def _with_the_rest(column: PortColumn, witness: Witness) -> PortColumn:
     """With the time that was measured and that no µop on the port explains."""
     rest = 0.0 if witness.cycles is None else witness.cycles - column.load
     if rest <= 0:
         return column
-    part = Part(Role.UNEXPLAINED, witness.mask, column.load, rest)
+    part = UopSpan(UopRole.UNEXPLAINED, witness.mask, column.load, rest)
     return replace(column, parts=(*column.parts, part))
 
 
@@ -107,25 +107,25 @@ def _tested_scheme(witness: Witness) -> str:
     return others[0] if others else witness.blocker
 
 
-def _stack(found: Schedule, port: int, witness: Witness, tested: str) -> tuple[Part, ...]:
-    amounts: dict[tuple[Role, int], float] = {}
+def _stack(found: Schedule, port: int, witness: Witness, tested: str) -> tuple[UopSpan, ...]:
+    amounts: dict[tuple[UopRole, int], float] = {}
     flooding = found.scheme_shares[witness.blocker]
     itself = tested == witness.blocker
     share = witness.copies / (witness.copies + 1) if itself else 1.0
     for (mask, where), amount in flooding.items():
         if where == port:
-            role = Role.FLOOD if mask == witness.mask else Role.BESIDE
+            role = UopRole.FLOOD if mask == witness.mask else UopRole.BESIDE
             amounts[role, mask] = amount * share
     for (mask, where), amount in found.scheme_shares[tested].items():
         if where == port:
-            role = Role.CONFINED if mask & ~witness.mask == 0 else Role.EVADING
+            role = UopRole.CONFINED if mask & ~witness.mask == 0 else UopRole.EVADING
             amounts[role, mask] = amount * (1 - share) if itself else amount
-    order = list(Role)
+    order = list(UopRole)
     parts = []
     bottom = 0.0
     for (role, mask), amount in sorted(
         amounts.items(), key=lambda each: (order.index(each[0][0]), each[0][1].bit_count(), each[0][1])
     ):
-        parts.append(Part(role, mask, bottom, amount))
+        parts.append(UopSpan(role, mask, bottom, amount))
         bottom += amount
     return tuple(parts)

@@ -40,7 +40,7 @@ _SAME = {
 
 
 @dataclass(frozen=True)
-class Columns:
+class ExperimentColumns:
     """What the columns of a table are, in their order: `names`, and as they were written, `titles`.
 
     A name is `experiment`, `cycles` (the numbers, whatever their unit), `unit`, `note`, or `tool:NAME`.
@@ -62,7 +62,7 @@ class Columns:
         return [(at, name[len(TOOL) :]) for at, name in enumerate(self.names) if name.startswith(TOOL)]
 
 
-def read_columns(header: Sequence[str], problems: Problems) -> Columns | None:
+def read_columns(header: Sequence[str], problems: Problems) -> ExperimentColumns | None:
     """The columns, or None after noting what is wrong with the header."""
     before = problems.count
     if len(header) > COLUMN_LIMIT:
@@ -91,7 +91,7 @@ def read_columns(header: Sequence[str], problems: Problems) -> Columns | None:
         problems.add(f"the column {excerpt(name)} {fault}", HEADER_IS, row=1)
     if problems.count > before:
         return None
-    return Columns(tuple(names), tuple(cell.strip() for cell in header), unit)
+    return ExperimentColumns(tuple(names), tuple(cell.strip() for cell in header), unit)
 
 
 # Experiments with their cycles as CSV, the format for uploads: see docs/formats.md.
@@ -158,7 +158,9 @@ def read_experiment_csv(source: Source, problems: Problems, unit: FileUnit | Non
     )
 
 
-def _facts(columns: Columns, reader: _RowReader, chosen: FileUnit, guess: Guess | None) -> dict[str, object]:
+def _facts(
+    columns: ExperimentColumns, reader: _RowReader, chosen: FileUnit, guess: Guess | None
+) -> dict[str, object]:
     facts: dict[str, object] = {
         "columns": list(columns.names),
         "titles": list(columns.titles),
@@ -173,7 +175,7 @@ def _facts(columns: Columns, reader: _RowReader, chosen: FileUnit, guess: Guess 
     return facts
 
 
-def _guess(text: str, columns: Columns) -> Guess | None:
+def _guess(text: str, columns: ExperimentColumns) -> Guess | None:
     """What the numbers of the first rows say of their unit."""
     unheard = Problems()
     rows = _rows(text, unheard)
@@ -227,7 +229,7 @@ class _RowReader:
     Of names that were written correctly before, nothing is checked again: a large file repeats them.
     """
 
-    def __init__(self, columns: Columns, unit: FileUnit, problems: Problems) -> None:
+    def __init__(self, columns: ExperimentColumns, unit: FileUnit, problems: Problems) -> None:
         self.units: set[FileUnit] = set()
         self.refused: list[tuple[str, int, str]] = []
         self._unit = unit

@@ -15,10 +15,10 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.explain import (
     BlockingClass,
     Characterisation,
-    Fact,
     NotCharacterised,
-    Outcome,
+    SchemeFate,
     Seen,
+    VerdictFact,
     Witness,
 )
 from inference.core.explain.events import class_json
@@ -41,14 +41,14 @@ _MEMORY = re.compile(r"mem|addr|ptr", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ImportedExplanation:
     """Verdicts on all schemes of an imported mapping, and what its report says; see `Explained`."""
 
     characterisations: tuple[Characterisation, ...]
     report: Json
 
     @property
-    def outcomes(self) -> Counter[Outcome]:
+    def outcomes(self) -> Counter[SchemeFate]:
         """How many schemes of each outcome."""
         return Counter(each.outcome for each in self.characterisations)
 
@@ -68,7 +68,7 @@ def explanation_of(
     rejects: Sequence[Rejects] = (),
     schemes: Mapping[str, str] | None = None,
     measured: Sequence[Measured] = (),
-) -> Explanation:
+) -> ImportedExplanation:
     """Put together what was imported. `rejects`: one list per run; `schemes`: {name as written: scheme}.
 
     `measured`: experiments of the same inference, in most of which its blocking instructions take part;
@@ -87,7 +87,7 @@ def explanation_of(
     by_blocker = {each.blocker: each for each in classes}
     told = _Told(rejections, measured_floods(measured, by_blocker), by_blocker)
     found = tuple(_characterisation(mapping, scheme, verdict, told) for scheme, verdict in verdicts.items())
-    return Explanation(found, _report(mapping, found, classes, bool(rejects), len(measured)))
+    return ImportedExplanation(found, _report(mapping, found, classes, bool(rejects), len(measured)))
 
 
 def blocking_classes(mapping: PortMapping, often: Mapping[str, int] | None = None) -> list[BlockingClass]:
@@ -194,13 +194,13 @@ def _characterisation(
     if verdict.uops is not None:
         usage = mapping.usage[scheme]
         return Characterisation(
-            outcome=Outcome.CHARACTERISED, usage=usage, doubts=_doubts(usage, verdict, said), **common
+            outcome=SchemeFate.CHARACTERISED, usage=usage, doubts=_doubts(usage, verdict, said), **common
         )
     first = next(iter(rejected), Rejection(NotCharacterised.NONE, UNTOLD))
-    facts = tuple(Fact(w.tested, w.expected_cycles, w.cycles) for w in witnesses if w.seen is Seen.ODD)
-    alone = () if verdict.cycles is None else (Fact(Experiment.of([scheme]), None, verdict.cycles),)
+    facts = tuple(VerdictFact(w.tested, w.expected_cycles, w.cycles) for w in witnesses if w.seen is Seen.ODD)
+    alone = () if verdict.cycles is None else (VerdictFact(Experiment.of([scheme]), None, verdict.cycles),)
     return Characterisation(
-        outcome=Outcome.EXCLUDED, reason=first.reason, text=first.text, facts=facts or alone, **common
+        outcome=SchemeFate.EXCLUDED, reason=first.reason, text=first.text, facts=facts or alone, **common
     )
 
 

@@ -29,7 +29,7 @@ from inference.formats.uops_info_digest import (
 from inference.formats.uops_info_json import is_uops_info, read_uops_info
 
 
-class Content(StrEnum):
+class FileContent(StrEnum):
     """What a file brings."""
 
     EXPERIMENTS = "experiments"
@@ -49,51 +49,55 @@ class Format:
 
     key: str
     title: str
-    content: Content
+    content: FileContent
     matches: Callable[[Source], bool]
     read: Callable[[Source, Problems, FileUnit | None], Document]
 
 
 FORMATS = (
-    Format("mapping-json", "port mapping (JSON)", Content.MAPPING, is_mapping_json, read_mapping_json),
+    Format("mapping-json", "port mapping (JSON)", FileContent.MAPPING, is_mapping_json, read_mapping_json),
     Format(
-        "resource-json", "resource mapping (JSON)", Content.RESOURCES, is_resource_json, read_resource_json
+        "resource-json",
+        "resource mapping (JSON)",
+        FileContent.RESOURCES,
+        is_resource_json,
+        read_resource_json,
     ),
     Format(
         "pmevo-experiments",
         "PMEvo ExperimentList (JSON)",
-        Content.EXPERIMENTS,
+        FileContent.EXPERIMENTS,
         is_experiment_list,
         read_experiment_list,
     ),
-    Format("pmevo-mapping", "PMEvo Mapping3 (JSON)", Content.MAPPING, is_mapping3, read_mapping3),
+    Format("pmevo-mapping", "PMEvo Mapping3 (JSON)", FileContent.MAPPING, is_mapping3, read_mapping3),
     Format(
         "explained-mapping",
         "explainable port mapping (JSON)",
-        Content.MAPPING,
+        FileContent.MAPPING,
         is_explained,
         read_explained,
     ),
     Format(
         "explained-rejects",
         "rejects of an explainable run (JSON)",
-        Content.REJECTS,
+        FileContent.REJECTS,
         is_rejects,
         read_rejects_alone,
     ),
-    Format("uops-info-xml", "instructions.xml of uops.info", Content.MAPPING, is_digest, read_digest),
+    Format("uops-info-xml", "instructions.xml of uops.info", FileContent.MAPPING, is_digest, read_digest),
     Format(
         "uops-info-measured",
         "measurements of uops.info (instructions.xml)",
-        Content.EXPERIMENTS,
+        FileContent.EXPERIMENTS,
         is_measured_digest,
         read_measured_digest,
     ),
-    Format("uops-info", "port usages of uops.info (JSON)", Content.MAPPING, is_uops_info, read_uops_info),
-    Format("palmed-mapping", "Palmed resource mapping (JSON)", Content.RESOURCES, is_palmed, read_palmed),
-    Format("palmed-names", "Palmed name list (JSON)", Content.NAMES, is_name_list, read_name_list),
+    Format("uops-info", "port usages of uops.info (JSON)", FileContent.MAPPING, is_uops_info, read_uops_info),
+    Format("palmed-mapping", "Palmed resource mapping (JSON)", FileContent.RESOURCES, is_palmed, read_palmed),
+    Format("palmed-names", "Palmed name list (JSON)", FileContent.NAMES, is_name_list, read_name_list),
     Format(
-        "experiment-csv", "experiments (CSV)", Content.EXPERIMENTS, is_experiment_csv, read_experiment_csv
+        "experiment-csv", "experiments (CSV)", FileContent.EXPERIMENTS, is_experiment_csv, read_experiment_csv
     ),
 )
 

@@ -17,9 +17,9 @@ from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.formats.explained_json import Rejects, is_rejects, quoted_names, read_rejects, with_rejects
-from inference.formats.explaining import Explanation, explanation_of
+from inference.formats.explaining import ImportedExplanation, explanation_of
 from inference.formats.file_units import FileUnit
-from inference.formats.formats import Content
+from inference.formats.formats import FileContent
 from inference.formats.palmed_json import NameList, is_name_list, read_names
 from inference.formats.parsing import AnyNames, Names, Parsed, read, resolve
 from inference.formats.problems import Problems
@@ -78,9 +78,9 @@ MEASURED_IN = "measured_in"
 
 Value = TypeVar("Value")
 
-_MODELS: dict[Content | None, type[PortMapping] | type[ResourceMapping]] = {
-    Content.MAPPING: PortMapping,
-    Content.RESOURCES: ResourceMapping,
+_MODELS: dict[FileContent | None, type[PortMapping] | type[ResourceMapping]] = {
+    FileContent.MAPPING: PortMapping,
+    FileContent.RESOURCES: ResourceMapping,
 }
 
 
@@ -98,7 +98,7 @@ class Preview:
     isa: ISA | None
     new_isa: str
     own_name: str
-    explanation: Explanation | None = None
+    explanation: ImportedExplanation | None = None
     evidence: tuple[ExperimentSet, ...] = ()
     microarchitecture: str = ""
     taken: Mapping[str, str] = field(default_factory=dict)
@@ -208,7 +208,7 @@ def _check_taken(taken: Mapping[str, str], known: Names) -> None:
             )
 
 
-def _explanation(seen: Preview, known: Names, rejects: Sequence[Rejects]) -> Explanation:
+def _explanation(seen: Preview, known: Names, rejects: Sequence[Rejects]) -> ImportedExplanation:
     parsed = seen.parsed
     assert parsed.mapping is not None
     named = {name for each in rejects for name in each}

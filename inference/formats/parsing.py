@@ -24,9 +24,9 @@ from inference.formats.document import (
     experiment_of_entry,
 )
 from inference.formats.file_units import FileUnit
-from inference.formats.formats import Content, Format, format_of, known_formats
+from inference.formats.formats import FileContent, Format, format_of, known_formats
 from inference.formats.palmed_json import NameList, translated
-from inference.formats.problems import Problem, Problems, excerpt
+from inference.formats.problems import FileProblem, Problems, excerpt
 from inference.formats.source import read_source
 from inference.formats.typed import UnknownName, unknown_names
 from inference.isa.scheme import Features
@@ -66,7 +66,7 @@ class ParsedFile:
     file_name: str
     format: Format | None
     document: Document
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
     problem_count: int = 0
 
     @cached_property
@@ -111,7 +111,7 @@ class Parsed:
     left: int = 0
     facts: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[str, Features] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
     problem_count: int = 0
     row_problems: int = 0
 
@@ -121,7 +121,7 @@ class Parsed:
         return bool(self.broken and self.left) and self.problem_count == self.row_problems
 
     @property
-    def content(self) -> Content | None:
+    def content(self) -> FileContent | None:
         """What the file brings."""
         return None if self.format is None else self.format.content
 

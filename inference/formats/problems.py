@@ -9,7 +9,7 @@ EXCERPT = 60  # characters of a bad value that a message repeats
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class FileProblem:
     """One thing wrong with a file.
 
     `row` is the line of a text file or the number of an entry in a JSON list, both from 1, None where the
@@ -39,7 +39,7 @@ class Problem:
 class Problems:
     """Collects problems: keeps the first `SHOWN`, counts all."""
 
-    listed: list[Problem] = field(default_factory=list)
+    listed: list[FileProblem] = field(default_factory=list)
     count: int = 0
 
     def __bool__(self) -> bool:
@@ -54,7 +54,7 @@ class Problems:
         """Note one problem; the messages say what is wrong and what would be right."""
         self.count += 1
         if not self.full:
-            self.listed.append(Problem(message, right, row, column))
+            self.listed.append(FileProblem(message, right, row, column))
 
 
 def excerpt(value: object) -> str:

@@ -34,7 +34,7 @@ ASSEMBLED = (X86, aarch64.NAME)
 """Instruction sets of which machine code can be made here."""
 
 
-class Body(Protocol):
+class LoopBody(Protocol):
     """An experiment as an unrolled loop body."""
 
     @property
@@ -58,7 +58,7 @@ class Body(Protocol):
         ...
 
 
-def unrolled(isa: str, terms: Sequence[tuple[str, int]]) -> Body:
+def unrolled(isa: str, terms: Sequence[tuple[str, int]]) -> LoopBody:
     """The loop body of an experiment; `terms` are (scheme text, multiplicity) pairs.
 
     Raises `CannotMeasureError`, also where the assembler is not there.

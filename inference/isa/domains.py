@@ -10,7 +10,7 @@ from inference.isa.reading import read
 from inference.isa.register_forms import is_move, memory_of
 
 
-class Domain(StrEnum):
+class ExecutionDomain(StrEnum):
     """The execution domain of a scheme."""
 
     INTEGER = "integer"
@@ -19,17 +19,22 @@ class Domain(StrEnum):
 
 
 _OPERAND = re.compile(r"(?<![A-Z])(?:GPR|ADDR|MEM|MOFFS|[XYZ]?MM|FPR|VEC|ELEM)")
-_DOMAINS = {"GPR": Domain.INTEGER, "ADDR": Domain.INTEGER, "MEM": Domain.MEMORY, "MOFFS": Domain.MEMORY}
+_DOMAINS = {
+    "GPR": ExecutionDomain.INTEGER,
+    "ADDR": ExecutionDomain.INTEGER,
+    "MEM": ExecutionDomain.MEMORY,
+    "MOFFS": ExecutionDomain.MEMORY,
+}
 
 
-def domain_of(scheme: str) -> Domain | None:
+def domain_of(scheme: str) -> ExecutionDomain | None:
     """The domain of a scheme that has a single µop; None where its operands are of several, or of none.
 
     Memory accessed decides, as a µop that accesses memory does nothing else; otherwise the registers do.
     """
     found = _domains_in(scheme)
-    if Domain.MEMORY in found:
-        return Domain.MEMORY
+    if ExecutionDomain.MEMORY in found:
+        return ExecutionDomain.MEMORY
     return found.pop() if len(found) == 1 else None
 
 
@@ -49,16 +54,16 @@ def undivided(schemes: Iterable[str]) -> dict[str, str]:
     return {scheme: domain.value for scheme, domain in found.items() if domain is not None}
 
 
-def _domain_of_all(scheme: str) -> Domain | None:
+def _domain_of_all(scheme: str) -> ExecutionDomain | None:
     reading = read(scheme)
     if reading is None or not reading.understood:
         return None
     found = _domains_in(",".join(reading.operands).upper())
-    if Domain.MEMORY in found:
+    if ExecutionDomain.MEMORY in found:
         memory = memory_of(reading)
-        return Domain.MEMORY if memory is not None and memory[0] == 1 and is_move(reading) else None
+        return ExecutionDomain.MEMORY if memory is not None and memory[0] == 1 and is_move(reading) else None
     return found.pop() if len(found) == 1 else None
 
 
-def _domains_in(operands: str) -> set[Domain]:
-    return {_DOMAINS.get(name, Domain.VECTOR) for name in _OPERAND.findall(operands)}
+def _domains_in(operands: str) -> set[ExecutionDomain]:
+    return {_DOMAINS.get(name, ExecutionDomain.VECTOR) for name in _OPERAND.findall(operands)}

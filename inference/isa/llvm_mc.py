@@ -13,7 +13,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from inference.containment import LIBRARIES, Access, CannotStartError, Limits, Outcome, places_of, run
+from inference.containment import LIBRARIES, CallOutcome, CannotStartError, FileAccess, Limits, places_of, run
 
 PROGRAM = "llvm-mc"
 LIMITS = Limits(seconds=10.0, memory=1024, output=64, processes=1, open_files=32)
@@ -76,14 +76,14 @@ def assemble(lines: Sequence[str], triple: str, cpu: str, features: str = "") ->
 
 
 @dataclass(frozen=True)
-class Named:
+class LlvmNames:
     """LLVM's names of some instructions, None for what it does not know, and which llvm-mc said so."""
 
     opcodes: Sequence[str | None]
     told_by: str
 
 
-def opcodes_of(codes: Sequence[bytes], triple: str, cpu: str, features: str = "") -> Named:
+def opcodes_of(codes: Sequence[bytes], triple: str, cpu: str, features: str = "") -> LlvmNames:
     """What LLVM calls each of these instructions, `ADD64rr`; one call for all. Raises `AssemblerError`.
 
     One that LLVM takes for several, as it does where there is a prefix, has no name: that of the bare
@@ -105,7 +105,7 @@ def opcodes_of(codes: Sequence[bytes], triple: str, cpu: str, features: str = ""
         found.append(names[0] if len(names) == 1 else None)
     version = _called(path, ["--version"], (), triple, cpu).output.decode(errors="replace")
     number = _VERSION.search(version)
-    return Named(found, f"{PROGRAM} {number[1]}" if number else PROGRAM)
+    return LlvmNames(found, f"{PROGRAM} {number[1]}" if number else PROGRAM)
 
 
 def _hexadecimal(code: bytes) -> str:
@@ -114,7 +114,7 @@ def _hexadecimal(code: bytes) -> str:
 
 def _called(
     path: str, arguments: Sequence[str], lines: Sequence[str], triple: str, cpu: str, features: str = ""
-) -> Outcome:
+) -> CallOutcome:
     text = ("\n".join(lines) + "\n").encode()
     if len(text) > MOST_TEXT:
         raise AssemblerError(
@@ -133,7 +133,7 @@ def _called(
     return done
 
 
-def _access(path: str) -> Access:
+def _access(path: str) -> FileAccess:
     """The program with what lies around it, and libraries of the system."""
     return replace(LIBRARIES, reads=(*LIBRARIES.reads, *places_of(path)))
 

@@ -72,7 +72,7 @@ class SearchError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class SearchTerm:
     """One condition: `key` must (or, negated, must not) have `value`.
 
     The values of `memory` are canonical (`none` or upper case), those of `is` lower case, and `width` is a
@@ -84,11 +84,11 @@ class Term:
     negated: bool = False
 
 
-def parse_search(query: str) -> tuple[Term, ...]:
+def parse_search(query: str) -> tuple[SearchTerm, ...]:
     """The terms of a search text, in order; () for a blank one. Raises SearchError."""
     if len(query) > MAX_LENGTH:
         raise SearchError(f"the search has {len(query)} characters; at most {MAX_LENGTH} are allowed")
-    terms: list[Term] = []
+    terms: list[SearchTerm] = []
     position = 0
     while rest := query[position:].lstrip():
         position = len(query) - len(rest)
@@ -102,12 +102,12 @@ def parse_search(query: str) -> tuple[Term, ...]:
     return tuple(terms)
 
 
-def names_avx512(terms: Iterable[Term]) -> bool:
+def names_avx512(terms: Iterable[SearchTerm]) -> bool:
     """Whether a search is about AVX-512, as no other one is."""
     return any(not term.negated and _is_avx512(term) for term in terms)
 
 
-def _is_avx512(term: Term) -> bool:
+def _is_avx512(term: SearchTerm) -> bool:
     value = term.value.lower()
     if term.key == "ext":
         return value.startswith("avx512")
@@ -124,11 +124,11 @@ def _complaint(rest: str) -> str:
     return f"cannot read the search at: {rest[:40]} (put a blank between terms, quotes around whole values)"
 
 
-def _term(match: re.Match[str]) -> Term:
+def _term(match: re.Match[str]) -> SearchTerm:
     negated = match["minus"] is not None
     if match["key"] is None:
         word = match["word"] or match["listed"]
-        return Term("text", word if match["phrase"] is None else _filled(match["phrase"]), negated)
+        return SearchTerm("text", word if match["phrase"] is None else _filled(match["phrase"]), negated)
     key = match["key"].lower()
     value = match["value"] if match["quoted_value"] is None else match["quoted_value"]
     if key not in KEYS:
@@ -136,7 +136,7 @@ def _term(match: re.Match[str]) -> Term:
             f"unknown search key {match['key']}: the keys are {', '.join(f'{name}:' for name in KEYS)}; "
             "put quotes around text that contains a colon"
         )
-    return Term(cast(Key, key), _checked(key, value.strip()), negated)
+    return SearchTerm(cast(Key, key), _checked(key, value.strip()), negated)
 
 
 def _filled(phrase: str) -> str:

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from inference.agent.protocol import Batch, Frame, Item, Result, Settings
+from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.scheme import Scheme
 from inference.isa.x86.availability import missing_feature
@@ -91,7 +91,7 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
     return ""
 
 
-def prepared(block: Block, options: BlockOptions, flags: Collection[str] | None) -> tuple[Frame, Item]:
+def prepared(block: Block, options: BlockOptions, flags: Collection[str] | None) -> tuple[Frame, BatchItem]:
     """What an agent is sent for a block that has no `obstacle`."""
     once = iteration_of(block)
     copies = options.copies or _usual_copies(block, once, options.mode)
@@ -108,7 +108,7 @@ def prepared(block: Block, options: BlockOptions, flags: Collection[str] | None)
         unrolled=unrolled,
     )
     described_so = f"{block.hex} {sorted(frame.as_json().items())} {copies}"
-    item = Item(
+    item = BatchItem(
         id=hashlib.blake2b(described_so.encode(), digest_size=12).hexdigest(),
         code=once.code * copies,
         copies=copies,
@@ -168,7 +168,7 @@ class BlockMeasurer:
     def measure(self, blocks: Sequence[Block]) -> Iterator[tuple[int, Result]]:
         """(index, result in cycles per iteration) of every block, in the order in which they come."""
         waiting: dict[str, list[int]] = defaultdict(list)
-        items: dict[str, tuple[Frame, Item]] = {}
+        items: dict[str, tuple[Frame, BatchItem]] = {}
         for index, block in enumerate(blocks):
             if reason := obstacle(block, self._options, self._flags):
                 yield index, Result("", "failed", note=reason)
@@ -180,7 +180,7 @@ class BlockMeasurer:
             for index in waiting[name]:
                 yield index, result
 
-    def _results(self, items: dict[str, tuple[Frame, Item]]) -> Iterator[tuple[str, Result]]:
+    def _results(self, items: dict[str, tuple[Frame, BatchItem]]) -> Iterator[tuple[str, Result]]:
         earlier = self._board.earlier()
         left = dict(items)
         for name, result in earlier.items():
@@ -199,9 +199,9 @@ class BlockMeasurer:
                         del left[result.id]
                         yield result.id, result
 
-    def _batches(self, left: dict[str, tuple[Frame, Item]]) -> Iterator[Batch]:
+    def _batches(self, left: dict[str, tuple[Frame, BatchItem]]) -> Iterator[Batch]:
         """Blocks with the same frame together."""
-        together: dict[str, list[tuple[Frame, Item]]] = defaultdict(list)
+        together: dict[str, list[tuple[Frame, BatchItem]]] = defaultdict(list)
         for frame, item in left.values():
             together[repr(sorted(frame.as_json().items()))].append((frame, item))
         for group in together.values():

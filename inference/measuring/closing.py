@@ -13,7 +13,12 @@ from dataclasses import dataclass, field
 from iced_x86 import Decoder, FlowControl, Instruction, Mnemonic, OpKind, RegisterExt
 
 from inference.isa.x86.assembly.encoding import encode, encode_jump
-from inference.isa.x86.assembly.operands import ImmediateOperand, RegisterOperand, Written, registers
+from inference.isa.x86.assembly.operands import (
+    ImmediateOperand,
+    RegisterOperand,
+    WrittenInstruction,
+    registers,
+)
 from inference.isa.x86.blocks import Block
 from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.forms import MNEMONICS
@@ -90,10 +95,13 @@ def _pair(block: Block, condition: str) -> Iteration | None:
         if condition not in _TESTED:
             return None
         value = _TESTED[condition]
-        written, text = Written("test", (operand, operand)), f"test {name}, {name}"
+        written, text = WrittenInstruction("test", (operand, operand)), f"test {name}, {name}"
     else:
         value, number = _COMPARED, _COMPARED_WITH[condition]
-        written, text = Written("cmp", (operand, ImmediateOperand(number))), f"cmp {name}, {number}"
+        written, text = (
+            WrittenInstruction("cmp", (operand, ImmediateOperand(number))),
+            f"cmp {name}, {number}",
+        )
     body = block.body[: -len(last)] + encode(written)
     words = f"closed by {text} and j{condition}, which is taken each time"
     return Iteration(_padded(body, [f"j{condition}"]), {register: value % 2**64}, words)

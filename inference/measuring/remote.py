@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Protocol
 
-from inference.agent.protocol import Batch, Frame, Item, Result, Settings
+from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.core.experiment import Experiment, Measured, MeasurementState, OrderedExperiment
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.scheme import Scheme
@@ -65,7 +65,7 @@ PATIENCE = 1800.0
 _AVX_ENCODINGS = ("VEX", "EVEX")
 
 
-class Code(Protocol):
+class MachineCode(Protocol):
     """A loop body as `protocol.Item` needs it."""
 
     @property
@@ -107,8 +107,8 @@ class Around(Protocol):
         ...
 
 
-Assemble = Callable[[Sequence[tuple[str, int]]], Code]
-AssembleInOrder = Callable[[Sequence[str]], Code]
+Assemble = Callable[[Sequence[tuple[str, int]]], MachineCode]
+AssembleInOrder = Callable[[Sequence[str]], MachineCode]
 
 
 class RemoteMeasurer:
@@ -220,7 +220,7 @@ class RemoteMeasurer:
 
         Their code is asked for in the end: some assemblers make it for all of them at once.
         """
-        taken: list[tuple[Experiment, Code]] = []
+        taken: list[tuple[Experiment, MachineCode]] = []
         while len(taken) < size and (experiment := work.next()) is not None:
             found = self._at_hand(experiment) or self._prepared(experiment)
             if not isinstance(found, Measured):
@@ -239,7 +239,7 @@ class RemoteMeasurer:
         found = self._spare.pop(item_id(experiment), None)
         return None if found is None else measured_of(experiment, found)
 
-    def _prepared(self, experiment: Experiment) -> Code | Measured:
+    def _prepared(self, experiment: Experiment) -> MachineCode | Measured:
         """As code, or a failure that says why there is none."""
         for scheme in experiment.schemes:
             if reason := self.obstacle(scheme):
@@ -296,10 +296,10 @@ class RemoteMeasurer:
         return again
 
 
-_Prepared = tuple[Experiment, Item]
+_Prepared = tuple[Experiment, BatchItem]
 
 
-def batch_of(frame: Frame, settings: Settings, items: tuple[Item, ...]) -> Batch:
+def batch_of(frame: Frame, settings: Settings, items: tuple[BatchItem, ...]) -> Batch:
     """Items to measure together, in orders that depend on what they are."""
     seed = int.from_bytes(hashlib.blake2b(items[0].id.encode(), digest_size=4).digest())
     return Batch(frame, settings, items, seed)
@@ -362,8 +362,8 @@ class _Work:
             yield result
 
 
-def _item(experiment: Experiment, code: Code) -> Item:
-    return Item(
+def _item(experiment: Experiment, code: MachineCode) -> BatchItem:
+    return BatchItem(
         id=item_id(experiment),
         code=code.code,
         copies=code.copies,

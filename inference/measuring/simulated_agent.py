@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from inference.agent.protocol import Batch, Beat, Item, Result
+from inference.agent.protocol import Batch, BatchItem, Beat, Result
 from inference.agent.reading import Json
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
@@ -109,7 +109,7 @@ class SimulatedHarness:
         while (left := moment - time.monotonic()) > 0:
             await asyncio.sleep(min(left, _NAP))
 
-    def _answers(self, items: Sequence[Item]) -> list[Result]:
+    def _answers(self, items: Sequence[BatchItem]) -> list[Result]:
         experiments = [Experiment.of(dict(item.terms)) for item in items]
         measured = self._processor.measure(experiments)
         results = [result_of(item.id, answer) for item, answer in zip(items, measured, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from inference.core.explain import NotCharacterised, Outcome, Seen
+from inference.core.explain import NotCharacterised, SchemeFate, Seen
 
 
 class Characterisation(models.Model):
@@ -22,7 +22,7 @@ class Characterisation(models.Model):
     scheme = models.ForeignKey(
         "inference.InstructionScheme", on_delete=models.PROTECT, related_name="characterisations"
     )
-    outcome = models.CharField(max_length=16, choices=[(each.value, each.value) for each in Outcome])
+    outcome = models.CharField(max_length=16, choices=[(each.value, each.value) for each in SchemeFate])
     stage = models.CharField(max_length=16)
     reason = models.CharField(
         max_length=40,
@@ -42,7 +42,7 @@ class Characterisation(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["mapping", "scheme"], name="characterised_once_per_mapping"),
             models.CheckConstraint(
-                condition=Q(outcome__in=[each.value for each in Outcome]), name="outcome_known"
+                condition=Q(outcome__in=[each.value for each in SchemeFate]), name="outcome_known"
             ),
         ]
         indexes = [models.Index(fields=["mapping", "outcome", "stage"], name="characterised_by_outcome")]

@@ -9,7 +9,7 @@ from operator import or_
 from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 
-from inference.isa.search import Term, names_avx512, parse_search
+from inference.isa.search import SearchTerm, names_avx512, parse_search
 from inference.isa.x86.exclusion import BREAKABLE, GROUPS, SELECTABLE
 from inference.isa.x86.naming import meaning_of
 from inference.isa.x86.probes import PROBES
@@ -45,7 +45,7 @@ def by_fit(rows: QuerySet[InstructionScheme], query: str) -> QuerySet[Instructio
     )
 
 
-def _relevance(query: str, term: Term) -> Combinable:
+def _relevance(query: str, term: SearchTerm) -> Combinable:
     """From the very text to a part of one."""
     meant = meaning_of(term.value)
     return _first(
@@ -161,7 +161,7 @@ def texts_found(isa_id: int, query: str) -> set[str]:
     return set(found.values_list("text", flat=True))
 
 
-def condition(term: Term) -> Q:
+def condition(term: SearchTerm) -> Q:
     """The database condition for one term."""
     wanted = _BY_KEY[term.key](term.value)
     return ~wanted if term.negated else wanted

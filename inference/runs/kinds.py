@@ -65,7 +65,7 @@ class Lane(StrEnum):
 
 
 @dataclass(frozen=True)
-class Kind:
+class RunKind:
     """A kind of run. What a dotted path names is imported when it is needed: most processes need none.
 
     `job`: a class without arguments, see `Job`. `summary`: what such a run is, in a few words. `example`: a
@@ -106,14 +106,14 @@ JOBS: dict[str, Job] = {}
 """By the name of the kind."""
 
 
-def register(kinds: Iterable[Kind]) -> None:
+def register(kinds: Iterable[RunKind]) -> None:
     """Add the kinds of a feature; apps do so when they are ready."""
     JOBS.update((each.name, each) for each in kinds)
 
 
-def kinds() -> dict[str, Kind]:
+def kinds() -> dict[str, RunKind]:
     """All that are registered, by name."""
-    return {name: each for name, each in JOBS.items() if isinstance(each, Kind)}
+    return {name: each for name, each in JOBS.items() if isinstance(each, RunKind)}
 
 
 def job(kind: str) -> Job:

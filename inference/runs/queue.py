@@ -17,7 +17,7 @@ from django.db.models.functions import Length
 from inference.core.protocols import Json
 from inference.models import Machine, Run, Upload
 from inference.runs.errors import LimitError
-from inference.runs.kinds import JOBS, Job, Kind, Lane
+from inference.runs.kinds import JOBS, Job, Lane, RunKind
 
 # How much a user may have here at a time: settings of the site, so that nobody's accident is everybody's
 # trouble.
@@ -97,7 +97,7 @@ def queues(jobs: int = 1) -> tuple[Queue, ...]:
 
 
 def _lane(job: Job) -> Lane:
-    return job.lane if isinstance(job, Kind) else Lane.LONG
+    return job.lane if isinstance(job, RunKind) else Lane.LONG
 
 
 def held_up() -> list[int]:

@@ -45,7 +45,7 @@ _PATIENCE = {
 }
 
 
-class Supervisor:
+class RunSupervisor:
     """Works one claimed run through its child process. `stopping` is set when the worker shall end."""
 
     def __init__(self, lease: Lease, stopping: asyncio.Event) -> None:

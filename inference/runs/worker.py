@@ -25,7 +25,7 @@ from inference.runs import chores, leases, queue, wakeups
 from inference.runs.errors import NewerDatabaseError
 from inference.runs.journal import Lease
 from inference.runs.leases import LeaseMonitor
-from inference.runs.supervisor import Supervisor
+from inference.runs.supervisor import RunSupervisor
 from inference.runs.warming import warm
 from inference.runs.webhooks import deliver_for_ever
 
@@ -132,7 +132,7 @@ class RunWorker(Worker):  # type: ignore[misc]
                 return
             lane, lease = claimed
             logger.info("run %s claimed", lease.run_id)
-            lane.supervised.add(asyncio.create_task(Supervisor(lease, self._stopping).run()))
+            lane.supervised.add(asyncio.create_task(RunSupervisor(lease, self._stopping).run()))
 
     @property
     def _supervised(self) -> set[asyncio.Task[None]]:

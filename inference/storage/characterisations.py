@@ -13,10 +13,10 @@ from inference.core.explain import (
     STAGES,
     BlockingClass,
     ExplainResult,
-    Fact,
     NotCharacterised,
-    Outcome,
+    SchemeFate,
     Seen,
+    VerdictFact,
     Witness,
 )
 from inference.core.explain import Characterisation as Value
@@ -33,7 +33,7 @@ KEY = "explain"
 
 
 @dataclass(frozen=True)
-class Explained:
+class ExplainedMapping:
     """What concerns all schemes of an explained mapping; see `ExplainResult`."""
 
     classes: tuple[BlockingClass, ...]
@@ -52,7 +52,7 @@ class Explained:
     evidence: str
 
     @classmethod
-    def of(cls, report: Json) -> Explained | None:
+    def of(cls, report: Json) -> ExplainedMapping | None:
         """From a mapping's report; None for a mapping that was found in another way."""
         told = report.get(KEY)
         if told is None:
@@ -79,7 +79,7 @@ def class_of(told: Json) -> BlockingClass:
 
 
 def report_of(result: ExplainResult, epsilon: float, evidence: str) -> Json:
-    """The entry of a mapping's report, which `Explained.of` reads."""
+    """The entry of a mapping's report, which `ExplainedMapping.of` reads."""
     answer = result.blocking_answer
     return {
         "classes": [class_json(each) for each in result.classes],
@@ -105,7 +105,7 @@ def funnel_of(characterisations: Sequence[Value]) -> dict[str, int]:
     funnel = {"asked": left}
     for stage in STAGES:
         left -= sum(
-            each.stage == stage and each.outcome is not Outcome.CHARACTERISED for each in characterisations
+            each.stage == stage and each.outcome is not SchemeFate.CHARACTERISED for each in characterisations
         )
         funnel[stage] = left
     return funnel
@@ -167,7 +167,7 @@ def load_characterisation(row: Characterisation, usage: Uops) -> Value:
     witnesses = row.witnesses.select_related("blocker").order_by("id")
     return Value(
         scheme=scheme,
-        outcome=Outcome(row.outcome),
+        outcome=SchemeFate(row.outcome),
         stage=row.stage,
         reason=NotCharacterised(row.reason),
         text=row.text,
@@ -203,10 +203,10 @@ def witness_of(row: WitnessRow, scheme: str) -> Witness:
     )
 
 
-def _fact_json(fact: Fact) -> Json:
+def _fact_json(fact: VerdictFact) -> Json:
     terms = [list(term) for term in fact.experiment.terms]
     return {"terms": terms, "expected": fact.expected, "observed": fact.observed}
 
 
-def _fact_of(told: Json) -> Fact:
-    return Fact(Experiment.of(dict(told["terms"])), told["expected"], told["observed"])
+def _fact_of(told: Json) -> VerdictFact:
+    return VerdictFact(Experiment.of(dict(told["terms"])), told["expected"], told["observed"])

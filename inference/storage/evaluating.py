@@ -18,7 +18,7 @@ from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.errors import ExchangeError
-from inference.storage.listing import Listing, ToolScores, listing_of
+from inference.storage.listing import ToolScores, WorstPredictions, listing_of
 from inference.storage.resource_mappings import load_predictor
 from inference.storage.streaming import Chunk, set_chunks
 
@@ -56,11 +56,11 @@ class Predictions:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class StoredEvaluation:
     """All that an evaluation on a set remembers: the comparison, and what is shown beside its numbers."""
 
     comparison: Predictions
-    listing: Listing
+    listing: WorstPredictions
 
 
 def compare(predictor: ThroughputModel, source: Source, unit: Unit) -> Predictions:
@@ -96,7 +96,7 @@ def score_tools(source: Source, unit: Unit) -> list[ToolScores]:
 
 def judge(
     predictor: ThroughputModel, experiment_set: ExperimentSet, unit: Unit, drawn: HeatMap | None = None
-) -> Judged:
+) -> StoredEvaluation:
     """Compare with a set, and score the tools whose answers came with it: one pass over its rows.
 
     The lists are those of the bins of `drawn`, by default of the comparison's own heat map.
@@ -111,7 +111,7 @@ def judge(
     comparison = _together(parts())
     drawn = drawn or comparison.heat_map
     listing = listing_of(comparison.kept, comparison.measured, comparison.predicted, drawn, residuals)
-    return Judged(comparison.worked_out(), listing.beside(tools.found))
+    return StoredEvaluation(comparison.worked_out(), listing.beside(tools.found))
 
 
 def evaluate(
@@ -135,7 +135,7 @@ def store_evaluation(
     source: ExperimentSet | None,
     unit: Unit,
     comparison: Predictions,
-    listing: Listing | None = None,
+    listing: WorstPredictions | None = None,
 ) -> Evaluation:
     """Store how predictions compare with a set, or (None) with what the run of a mapping held out.
 

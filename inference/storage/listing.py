@@ -32,7 +32,7 @@ class ToolScores:
 
 
 @dataclass(frozen=True)
-class Listing:
+class WorstPredictions:
     """Ids of measurements' rows, the largest relative error first, and what sums all of them up.
 
     `worst`: the `LISTED` worst of all; `bins`: of each (row, column) of the heat map that has any. `lengths`
@@ -101,7 +101,7 @@ def schemes_from(data: Iterable[Sequence[Any]]) -> tuple[SchemeError, ...]:
 
 def listing_of(
     ids: Int64s, measured: Floats, predicted: Floats, heat: HeatMap, residuals: Residuals
-) -> Listing:
+) -> WorstPredictions:
     """The lists of a comparison, int64[n] and float64[n] each: by its heat map, without tools.
 
     Equal errors are in the order of the rows. `residuals` has seen the same comparison.
@@ -116,6 +116,6 @@ def listing_of(
         place = int(places[by_place[start]])
         first: Sequence[int] = ids[worst[by_place[start : min(end, start + LISTED)]]].tolist()
         bins[divmod(place, heat.bins)] = tuple(first)
-    return Listing(
+    return WorstPredictions(
         tuple(ids[worst[:LISTED]].tolist()), bins, lengths=residuals.by_length, schemes=residuals.by_scheme
     )

@@ -18,7 +18,7 @@ from inference.storage.streaming import Chunk, set_chunks
 
 
 @dataclass(frozen=True)
-class Shares:
+class RecordedShares:
     """Usable measurements of one or more sets, divided by experiment.
 
     `recurring`: how many different experiments were left out because the judge has them too.
@@ -46,7 +46,7 @@ def recorded_shares(
     seed: int,
     judge: ExperimentSet | None = None,
     never: int = 0,
-) -> Shares:
+) -> RecordedShares:
     """Divide the measurements of the chosen schemes alone; the seed makes it the same every time.
 
     That is: as long as the sets are what they were. The order in which they are named does not matter.
@@ -71,7 +71,7 @@ def recorded_shares(
         usable = [row for row in usable if row.experiment_id not in recurring]
     experiments = (row.value.experiment for row in usable)
     kept = held_out_experiments(experiments, share, seed, never) if usable else set()
-    return Shares(
+    return RecordedShares(
         training=tuple(row for row in usable if row.value.experiment not in kept),
         held_out=tuple(row for row in usable if row.value.experiment in kept),
         recurring=len(recurring),

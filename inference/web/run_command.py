@@ -24,7 +24,7 @@ from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, se
 from inference.runs import leases, lifecycle
 from inference.runs.errors import RunsError, RunStateError
 from inference.runs.journal import Lease, events_since
-from inference.runs.supervisor import Supervisor
+from inference.runs.supervisor import RunSupervisor
 from inference.runs.worker import worker_name
 from inference.storage.errors import ExchangeError
 from inference.storage.rows import scheme_ids
@@ -70,7 +70,7 @@ class RunCommand(DataCommand):
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stopping.set)
         self.stderr.write(f"run {run.pk}: {run.name}")
-        supervised = asyncio.create_task(Supervisor(lease, stopping).run())
+        supervised = asyncio.create_task(RunSupervisor(lease, stopping).run())
         seq = 0
         while not supervised.done():
             await asyncio.wait({supervised}, timeout=_TELL_EVERY)

@@ -16,7 +16,7 @@ from inference.web.paging import Order, page_of
 from inference.web.requests import one_of
 from pmweb.accounts import api_tokens, people, sessions
 from pmweb.accounts import sessions as ending
-from pmweb.accounts.audit import COLUMNS, MOST_ROWS, VIA, Wanted
+from pmweb.accounts.audit import COLUMNS, MOST_ROWS, VIA, AuditQuery
 from pmweb.accounts.forms import InviteForm, RoleForm
 from pmweb.accounts.links import invited_until, path_of
 from pmweb.accounts.people import AccountError
@@ -134,9 +134,9 @@ def _changed(request: HttpRequest, pk: int, change: Callable[[User], object], do
 # For administrators: who did what, filtered, and the same as CSV.
 
 
-def _wanted(request: HttpRequest) -> Wanted:
+def _wanted(request: HttpRequest) -> AuditQuery:
     """From the address; raises `BadRequest` for an unknown action. Days that are none ask for nothing."""
-    return Wanted(
+    return AuditQuery(
         request.GET.get("q", "").strip(),
         one_of(request, "action", tuple(AuditEntry.Action.values)),
         one_of(request, "via", VIA),

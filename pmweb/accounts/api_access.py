@@ -10,10 +10,10 @@ from django.conf import settings
 from django.db.models import Model
 from django.http import HttpRequest
 
-from inference.web.api.access import Caller, Deed, Scope
+from inference.web.api.access import ApiCaller, CallerScope, Deed
 from pmweb.accounts import api_tokens, audit, credentials
 from pmweb.accounts.audit import Action
-from pmweb.accounts.roles import Level
+from pmweb.accounts.roles import AccessLevel
 from pmweb.accounts.session_store import digest_of
 from pmweb.accounts.watching import SessionVisit, TokenVisit, Visit, watched
 
@@ -21,18 +21,18 @@ from pmweb.accounts.watching import SessionVisit, TokenVisit, Visit, watched
 class ApiAccess:
     """What `inference.web.api.access.Access` asks for."""
 
-    def caller_of(self, request: HttpRequest) -> Caller | None:
+    def caller_of(self, request: HttpRequest) -> ApiCaller | None:
         """A token counts where one is shown, whatever session comes with it."""
         if "Authorization" in request.headers:
             found = api_tokens.user_and_scope_of(api_tokens.token_shown(request))
             if found is None:
                 return None
             request._bearer = found  # type: ignore[attr-defined]  for the access log
-            return Caller(found.user, Scope(found.scope.value))
+            return ApiCaller(found.user, CallerScope(found.scope.value))
         user = request.user
         if user.is_authenticated:
-            return Caller(user, Scope(api_tokens.most_scope(user).value), by_cookie=True)
-        return Caller(user, Scope.READ, by_cookie=True) if settings.PUBLIC_READING else None
+            return ApiCaller(user, CallerScope(api_tokens.most_scope(user).value), by_cookie=True)
+        return ApiCaller(user, CallerScope.READ, by_cookie=True) if settings.PUBLIC_READING else None
 
     def watch(self, request: HttpRequest) -> AbstractContextManager[asyncio.Event]:
         """Watched as WebSockets are; but for anonymous readers, whose leave is a setting of this process."""
@@ -42,7 +42,7 @@ class ApiAccess:
         """As pages ask it."""
         return credentials.is_recent(request)
 
-    def refused(self, request: HttpRequest, caller: Caller | None, why: str) -> None:
+    def refused(self, request: HttpRequest, caller: ApiCaller | None, why: str) -> None:
         """In the audit log, though not each of many."""
         name = request.resolver_match.view_name if request.resolver_match else ""
         audit.refused(None if caller is None else caller.user, kind="operation", name=name, detail=why)
@@ -68,7 +68,9 @@ def _visit(request: HttpRequest) -> Visit | None:
     user = request.user
     if not user.is_authenticated:
         return None
-    return SessionVisit(digest_of(request.session.session_key or ""), user.pk, user.password, Level.MEMBER)
+    return SessionVisit(
+        digest_of(request.session.session_key or ""), user.pk, user.password, AccessLevel.MEMBER
+    )
 
 
 access = ApiAccess()

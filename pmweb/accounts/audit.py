@@ -31,7 +31,7 @@ _HEADER = ("at", "who", "action", "kind", "id", "name", "detail", "via", "addres
 
 
 @dataclass(frozen=True)
-class Wanted:
+class AuditQuery:
     """Entries with a text, of an action, by a way, from a day to another one, both included."""
 
     q: str = ""

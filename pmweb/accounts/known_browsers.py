@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.crypto import salted_hmac
 
-from pmweb.accounts.throttle import Source
+from pmweb.accounts.throttle import AttemptSource
 from pmweb.callers import network_of
 from pmweb.models import ApiToken, KnownNetwork
 
@@ -68,11 +68,11 @@ def remember(request: HttpRequest, response: HttpResponseBase, user: User) -> No
     )
 
 
-def source_of(request: HttpRequest, name: str) -> Source:
+def source_of(request: HttpRequest, name: str) -> AttemptSource:
     """Where an attempt to log in as `name` comes from."""
     address, known = request.META.get("REMOTE_ADDR", ""), _known(request)
     user = User.objects.filter(username=name).first() if known else None
-    return Source(address, "" if user is None else _number(known, user))
+    return AttemptSource(address, "" if user is None else _number(known, user))
 
 
 def _number(known: Known, user: User) -> str:

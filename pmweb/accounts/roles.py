@@ -21,7 +21,7 @@ from django.db import transaction
 from pmweb.models import Account, Role
 
 
-class Level(IntEnum):
+class AccessLevel(IntEnum):
     """What somebody may do: everything up to it."""
 
     ANYONE = 0
@@ -31,7 +31,11 @@ class Level(IntEnum):
     ADMIN = 4
 
 
-LEVEL_OF_ROLE = {Role.VIEWER: Level.MEMBER, Role.OPERATOR: Level.OPERATOR, Role.ADMIN: Level.ADMIN}
+LEVEL_OF_ROLE = {
+    Role.VIEWER: AccessLevel.MEMBER,
+    Role.OPERATOR: AccessLevel.OPERATOR,
+    Role.ADMIN: AccessLevel.ADMIN,
+}
 
 
 def role_of(user: User) -> Role:
@@ -42,11 +46,11 @@ def role_of(user: User) -> Role:
         return Role.ADMIN if user.is_superuser else Role.VIEWER
 
 
-def level_of(user: Any) -> Level:
+def level_of(user: Any) -> AccessLevel:
     """The level of a request's or a WebSocket's user, be it nobody or `AnonymousUser`."""
     if user is not None and user.is_authenticated:
-        return LEVEL_OF_ROLE[role_of(user)] if user.is_active else Level.ANYONE
-    return Level.READER if settings.PUBLIC_READING else Level.ANYONE
+        return LEVEL_OF_ROLE[role_of(user)] if user.is_active else AccessLevel.ANYONE
+    return AccessLevel.READER if settings.PUBLIC_READING else AccessLevel.ANYONE
 
 
 @transaction.atomic

@@ -9,8 +9,8 @@ from contextvars import ContextVar
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from pmweb.accounts.roles import Level
-from pmweb.callers import CALLER, Caller
+from pmweb.accounts.roles import AccessLevel
+from pmweb.callers import CALLER, ConnectionCaller
 from pmweb.middleware import Answer
 from pmweb.models import Scope
 
@@ -51,7 +51,7 @@ def telling_caller(answer: Answer) -> Answer:
     return middleware
 
 
-def _tell(request: HttpRequest, caller: Caller) -> None:
+def _tell(request: HttpRequest, caller: ConnectionCaller) -> None:
     bearer = getattr(request, "_bearer", None)
     user = getattr(request, "_cached_user", None)  # asking now could ask the database for nothing
     caller.asked = user is not None or "Authorization" in request.headers
@@ -60,4 +60,4 @@ def _tell(request: HttpRequest, caller: Caller) -> None:
         caller.account, caller.may_change = bearer.user.pk, bearer.scope != Scope.READ
     elif user is not None and user.is_authenticated:
         caller.name, caller.account = user.get_username(), user.pk
-        caller.may_change = getattr(request, "_level", Level.ANYONE) >= Level.OPERATOR
+        caller.may_change = getattr(request, "_level", AccessLevel.ANYONE) >= AccessLevel.OPERATOR

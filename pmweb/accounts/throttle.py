@@ -65,7 +65,7 @@ OF_NAME = Brake(free=50, longest=timedelta(minutes=15), forgives=timedelta(minut
 
 
 @dataclass(frozen=True)
-class Source:
+class AttemptSource:
     """Where an attempt comes from; `browser` is what a browser is known by that has logged in before."""
 
     address: str
@@ -85,7 +85,7 @@ class Source:
 
 
 @transaction.atomic
-def begin(source: Source, name: str) -> timedelta:
+def begin(source: AttemptSource, name: str) -> timedelta:
     """Count an attempt as failed, and return zero; or how long to wait before one, and nothing is counted.
 
     Whoever succeeds is to say so: `forget`.
@@ -103,7 +103,7 @@ def begin(source: Source, name: str) -> timedelta:
     return wait
 
 
-def wait_before_next(source: Source, name: str) -> timedelta:
+def wait_before_next(source: AttemptSource, name: str) -> timedelta:
     """How long to wait before the next attempt from there for the user `name`; zero for none."""
     now, brakes = timezone.now(), source.brakes(name)
     rows = {row.key: row for row in FailedLogins.objects.filter(key__in=brakes)}
@@ -111,7 +111,7 @@ def wait_before_next(source: Source, name: str) -> timedelta:
 
 
 @transaction.atomic
-def forget(source: Source, name: str) -> None:
+def forget(source: AttemptSource, name: str) -> None:
     """A success: what was tried from there for that name is forgotten. Of the other counts only this attempt
     is taken back: else somebody with an account could, by logging in now and then, go on guessing the
     passwords of others.

@@ -19,7 +19,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from pmweb.accounts import api_tokens
-from pmweb.accounts.roles import Level, level_of
+from pmweb.accounts.roles import AccessLevel, level_of
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class SessionVisit:
     session: str  # its digest (`session_store`)
     user_id: int
     password: str  # its hash: another one ends the sessions of the one before
-    needs: Level
+    needs: AccessLevel
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
 

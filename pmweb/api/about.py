@@ -60,5 +60,7 @@ def get_about(request: HttpRequest) -> Any:
     }
 
 
-def _program(program: installation.Program, found: Iterable[installation.InstalledProgram]) -> dict[str, Any]:
+def _program(
+    program: installation.OptionalProgram, found: Iterable[installation.InstalledProgram]
+) -> dict[str, Any]:
     return {"program": program.name, "found": {each.path: each.version for each in found}}

@@ -15,7 +15,7 @@ from inference.web.api.paging import PageOf, Paging, listed
 from inference.web.api.shapes import Text, Time, attachment
 from inference.web.validation import Id
 from pmweb.accounts import audit
-from pmweb.accounts.audit import COLUMNS, VIA, Wanted
+from pmweb.accounts.audit import COLUMNS, VIA, AuditQuery
 from pmweb.models import AuditEntry
 
 router = Router()
@@ -33,9 +33,9 @@ class AuditFilter(Schema):
     since: date | None = Field(None, examples=["2026-11-01"])
     until: date | None = Field(None, examples=["2026-11-22"])
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> AuditQuery:
         """As the page reads it."""
-        return Wanted(self.q.strip(), self.action, self.via, self.since, self.until)
+        return AuditQuery(self.q.strip(), self.action, self.via, self.since, self.until)
 
 
 class AuditOut(Schema):

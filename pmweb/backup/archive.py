@@ -46,7 +46,7 @@ _DAMAGED = (
 
 
 @dataclass(frozen=True)
-class Manifest:
+class BackupManifest:
     """What is in a back-up. `rows`: {table: number of rows}; `migrations`: "app.name" of those applied."""
 
     database: str
@@ -59,13 +59,13 @@ class Manifest:
     product: str = "pmweb"
 
 
-def write(target: Path, dump: Path, rows: dict[str, int], secret: Path) -> Manifest:
+def write(target: Path, dump: Path, rows: dict[str, int], secret: Path) -> BackupManifest:
     """Pack a dump into a new file that only its owner can read; complete, or not there at all."""
     with dump.open("rb") as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
     applied = sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    manifest = Manifest(connection.vendor, rows, applied, digest, now)
+    manifest = BackupManifest(connection.vendor, rows, applied, digest, now)
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -83,7 +83,7 @@ def write(target: Path, dump: Path, rows: dict[str, int], secret: Path) -> Manif
     return manifest
 
 
-def read_manifest(path: Path) -> Manifest:
+def read_manifest(path: Path) -> BackupManifest:
     """What is in a file. Raises `BackupError` where it is no back-up, or one of a newer version."""
     try:
         with zipfile.ZipFile(path) as packed:
@@ -99,7 +99,7 @@ def read_manifest(path: Path) -> Manifest:
     if facts.get("format") != _FORMAT:
         raise BackupError(f"{path} is of version {facts.get('version')}: this is {__version__}, get that one")
     try:
-        manifest = Manifest(**facts)
+        manifest = BackupManifest(**facts)
         _check_types(manifest)
     except TypeError as error:
         raise BackupError(f"{path} has a manifest that makes no sense ({str(error)[:200]})") from error
@@ -107,7 +107,7 @@ def read_manifest(path: Path) -> Manifest:
     return manifest
 
 
-def _check_types(manifest: Manifest) -> None:
+def _check_types(manifest: BackupManifest) -> None:
     """Raises `TypeError` for a field of another type than the class has."""
     numbered = isinstance(manifest.rows, dict) and all(type(each) is int for each in manifest.rows.values())
     named = isinstance(manifest.migrations, list) and all(isinstance(one, str) for one in manifest.migrations)
@@ -116,7 +116,7 @@ def _check_types(manifest: Manifest) -> None:
         raise TypeError("rows are numbers by table, migrations a list of names, and all else is text")
 
 
-def unpack(path: Path, manifest: Manifest, target: Path) -> bytes | None:
+def unpack(path: Path, manifest: BackupManifest, target: Path) -> bytes | None:
     """Put the dump where `target` says; the secret key, or None. Raises `BackupError` for a damaged file."""
     try:
         with zipfile.ZipFile(path) as packed:
@@ -182,7 +182,7 @@ def _copy(source: BinaryIO, copy: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _check_known(path: Path, manifest: Manifest) -> None:
+def _check_known(path: Path, manifest: BackupManifest) -> None:
     known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
     newer = [name for name in manifest.migrations if name.partition(".")[0] in OWN and name not in known]
     if newer:

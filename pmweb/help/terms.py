@@ -8,7 +8,7 @@ from django.utils.text import slugify
 
 
 @dataclass(frozen=True)
-class Term:
+class GlossaryTerm:
     """A word and what it means; `also` are other words for it, `see` terms that explain more."""
 
     name: str
@@ -28,7 +28,7 @@ def anchor_of(name: str) -> str:
 
 
 TERMS = (
-    Term(
+    GlossaryTerm(
         "abstract block",
         "A pattern for basic blocks: for each place the features that its instruction must have, and "
         "which operands are or are not the same. It stands for all concrete blocks that fit.",
@@ -38,13 +38,13 @@ TERMS = (
             "discovery",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "agent",
         "The program that runs on a computer to be measured. It connects to the site, measures the "
         "experiments it is sent, and needs nothing but Python there.",
         see=("machine",),
     ),
-    Term(
+    GlossaryTerm(
         "basic block",
         "A straight piece of code without jumps. The site looks at how long it takes when it is "
         "repeated again and again as the body of a loop.",
@@ -57,14 +57,14 @@ TERMS = (
             "predictor",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "blocking instruction",
         "An instruction whose µops keep a known set of ports busy. Beside enough copies of it, the "
         "µops of another instruction that can use only these ports cannot hide, and lengthen the "
         "experiment.",
         see=("witness",),
     ),
-    Term(
+    GlossaryTerm(
         "bottleneck set",
         "A set of ports that limits an experiment: the µops that can run nowhere else, divided by the "
         "number of its ports, is the largest such quotient of all sets, and this is the inverse "
@@ -74,7 +74,7 @@ TERMS = (
             "inverse throughput",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "campaign",
         "A search for basic blocks on which chosen predictors disagree. What it finds is generalised "
         "to discoveries.",
@@ -83,7 +83,7 @@ TERMS = (
             "interestingness",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "congruence",
         "Two schemes are congruent when exchanging one for the other changes no measured experiment by "
         "more than noise (5 % unless set otherwise). An inference needs only one of each such class.",
@@ -92,13 +92,13 @@ TERMS = (
             "representative",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "counter-example",
         "An experiment for which two mappings that explain all measurements so far predict different "
         "times. Measuring it rules out at least one of them.",
         see=("port mapping",),
     ),
-    Term(
+    GlossaryTerm(
         "coverage",
         "Of a set of basic blocks on which predictors disagree, the share that belongs to the abstract "
         "block of some discovery.",
@@ -107,14 +107,14 @@ TERMS = (
             "subsumption",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "CPI",
         "Cycles per instruction: the inverse throughput of an experiment divided by the number of its "
         "instructions. IPC, instructions per cycle, is one over it.",
         also=("IPC",),
         see=("inverse throughput",),
     ),
-    Term(
+    GlossaryTerm(
         "dependency",
         "An instruction that needs the result of an earlier one has to wait for it. Experiments are "
         "written without dependencies, so that ports alone limit them; basic blocks may have some.",
@@ -123,7 +123,7 @@ TERMS = (
             "basic block",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "discovery",
         "An abstract block whose instances the predictors of a campaign disagree about, with every "
         "step by which it was generalised from one concrete block.",
@@ -133,19 +133,19 @@ TERMS = (
             "campaign",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "doubt",
         "A reason not to rely on the µops of a scheme in a mapping: others explain the measurements as "
         "well, it is badly predicted, other slots were measured, or another mapping says otherwise.",
         see=("residual",),
     ),
-    Term(
+    GlossaryTerm(
         "epsilon",
         "ε, the difference in cycles per instruction below which two times count as equal; 0.02 unless "
         "somebody says otherwise.",
         also=("ε",),
     ),
-    Term(
+    GlossaryTerm(
         "experiment",
         "A multiset of instruction schemes, for instance two additions and a multiplication. It is "
         "executed as the body of a long loop without dependencies.",
@@ -155,7 +155,7 @@ TERMS = (
             "inverse throughput",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "experiment set",
         "Measured experiments of one instruction set, from one machine or one file, with how they were "
         "measured.",
@@ -165,7 +165,7 @@ TERMS = (
             "machine",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "front",
         "The mappings of a PMEvo run that no other one beats in error, volume and number of kinds of "
         "µops at once. Each is a choice between these.",
@@ -175,7 +175,7 @@ TERMS = (
             "MAPE",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "generalisation",
         "Taking conditions from an abstract block, one at a time, as long as all sampled instances "
         "stay interesting. What remains is what the disagreement rests on.",
@@ -184,19 +184,19 @@ TERMS = (
             "interestingness",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "heat map",
         "Predicted against measured time, as counts per bin. On the diagonal the prediction is right, "
         "above it too slow, below it too fast.",
         see=("MAPE",),
     ),
-    Term(
+    GlossaryTerm(
         "interestingness",
         "How far the answers of predictors about a basic block lie apart, as a share of their mean "
         "or in cycles. A block is interesting above a threshold, or where a predictor fails.",
         see=("campaign",),
     ),
-    Term(
+    GlossaryTerm(
         "inverse throughput",
         "The cycles that one execution of an experiment or block takes on average when it is repeated "
         "for long.",
@@ -209,18 +209,18 @@ TERMS = (
             "bottleneck set",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "issue slot",
         "A place among the µops that a core takes in per cycle (its issue width). An instruction takes one "
         "or more, whether it needs a port or not; µops on as many ports as there are slots are hidden.",
         see=("R_max", "µop"),
     ),
-    Term(
+    GlossaryTerm(
         "Kendall τ",
         "From −1 to 1: how well predictions put experiments into the order of their measured times.",
         also=("tau",),
     ),
-    Term(
+    GlossaryTerm(
         "machine",
         "Whatever answers how many cycles something takes: a computer with an agent, a simulated "
         "processor, or published measurements.",
@@ -229,7 +229,7 @@ TERMS = (
             "noise",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "MAPE",
         "Mean absolute percentage error: by how many per cent of the measured time predictions are off "
         "on average.",
@@ -238,17 +238,17 @@ TERMS = (
             "Kendall τ",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "noise",
         "How far repeated measurements of the same thing differ, as a share of the time. A machine "
         "with much of it is slow to settle.",
         see=("settled",),
     ),
-    Term(
+    GlossaryTerm(
         "Pearson r",
         "From −1 to 1: how well predicted times are a straight line over measured ones.",
     ),
-    Term(
+    GlossaryTerm(
         "port",
         "A door through which a processor starts one µop per cycle. Behind each are some of its units: "
         "additions, shifts, loads.",
@@ -258,7 +258,7 @@ TERMS = (
             "port mapping",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "port mapping",
         "Which µops each instruction scheme is split into, and which ports each of these can use.",
         see=(
@@ -268,17 +268,17 @@ TERMS = (
             "R_max",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "predictor",
         "Whatever says how many cycles a basic block takes: llvm-mca, OSACA, a port mapping, a machine.",
         see=("basic block",),
     ),
-    Term(
+    GlossaryTerm(
         "R_max",
         "The most instructions per cycle that a processor takes in, whatever its ports could do.",
         also=("front end",),
     ),
-    Term(
+    GlossaryTerm(
         "residual",
         "The mean absolute error of a mapping over the experiments that contain a scheme.",
         see=(
@@ -286,31 +286,31 @@ TERMS = (
             "doubt",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "resource mapping",
         "Palmed’s model: each scheme takes up cycles of abstract resources, and the fullest one says "
         "how long an experiment takes.",
         see=("port mapping",),
     ),
-    Term(
+    GlossaryTerm(
         "run",
         "A piece of work that takes longer than a page: an inference, an import, a campaign. It has a "
         "page, a seed, a journal, and goes on after a restart.",
     ),
-    Term(
+    GlossaryTerm(
         "scheme",
         "An instruction with kinds of operands in place of operands: `add GPR[64]:RW, GPR[64]:R` is "
         "the addition of any two 64-bit registers, of which the first is read and written.",
         also=("instruction scheme",),
         see=("experiment",),
     ),
-    Term(
+    GlossaryTerm(
         "settled",
         "A measurement is settled when the smallest times of several passes agree; others are marked "
         "and not learned from.",
         see=("noise",),
     ),
-    Term(
+    GlossaryTerm(
         "subsumption",
         "An abstract block subsumes another, or a concrete one, when everything that fits the latter "
         "fits the former.",
@@ -319,7 +319,7 @@ TERMS = (
             "coverage",
         ),
     ),
-    Term(
+    GlossaryTerm(
         "µop",
         "A micro-operation: a part of an instruction that occupies one port for one cycle.",
         also=(
@@ -328,13 +328,13 @@ TERMS = (
         ),
         see=("port",),
     ),
-    Term(
+    GlossaryTerm(
         "volume",
         "The size of a mapping: its µops times the ports that each can use, over all schemes. Of two "
         "equally accurate mappings the smaller one says more.",
         see=("front",),
     ),
-    Term(
+    GlossaryTerm(
         "witness",
         "A measured experiment that shows a part of what a mapping says of a scheme, usually the "
         "scheme beside blocking instructions.",

@@ -130,7 +130,7 @@ class Channels(HTTPFactory):  # type: ignore[misc]
         reactor.callLater(_LOOK_EVERY_SECONDS, self._look)
 
 
-class Refusal(Protocol):
+class ConnectionRefused(Protocol):
     """A connection of somebody who has too many."""
 
     def connectionMade(self) -> None:  # noqa: N802
@@ -161,7 +161,7 @@ class Connections(WrappingFactory):  # type: ignore[misc]
         address = getattr(addr, "host", "")
         allowed = settings.CONNECTIONS_PER_ADDRESS
         if allowed and self._of[network_of(address)] >= allowed and not is_trusted(address):
-            return Refusal()
+            return ConnectionRefused()
         if len(self.protocols) >= self._most:
             self._make_room()
         return super().buildProtocol(addr)

@@ -77,7 +77,7 @@ _REASONS = {413: "Content Too Large", 503: "Service Unavailable"}
 logger = logging.getLogger("pmweb.launcher.daphne")  # as a program it has another name
 
 
-class Body:
+class SpooledBody:
     """A body in a file, which Daphne takes for empty once the application has it."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -124,7 +124,7 @@ class BoundedRequest(http_protocol.WebRequest):
         if not self._refused:
             super().gotLength(length)
             if not hasattr(self.content, "getbuffer"):  # not in memory
-                self.content = Body(self.content)
+                self.content = SpooledBody(self.content)
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
         """Some of the body has come."""
@@ -224,7 +224,7 @@ class BoundedServer(Server):
             if protocol.getHeader("Content-Length") is None and protocol.came:
                 # It came in chunks. Django takes what has no length for empty, or for as short as it likes.
                 scope["headers"].append((b"content-length", str(protocol.came).encode()))
-            if isinstance(protocol.content, Body):
+            if isinstance(protocol.content, SpooledBody):
                 scope[BODY] = protocol.content.hand_over()
         return super().create_application(protocol, scope)
 

@@ -19,7 +19,7 @@ from pmweb.launcher.instance import MANAGE, only_instance, typed
 from pmweb.launcher.local_agent import local_agent
 from pmweb.launcher.prepare import prepare
 from pmweb.launcher.probe import FirstAnswer
-from pmweb.launcher.supervisor import Child, Supervisor
+from pmweb.launcher.supervisor import Child, ProcessSupervisor
 
 DAPHNE = (
     *("-m", "pmweb.launcher.daphne", "-v", "0", "--no-server-name"),
@@ -62,7 +62,7 @@ class Site:
                 urls = address.urls(self.host, port, interfaces)
                 prepare()
                 instance.announce(urls[0] + "/")
-                Supervisor(
+                ProcessSupervisor(
                     children=self._children(server, interfaces),
                     is_up=FirstAnswer(*_from_here(server)).has_come,
                     when_up=lambda: self._welcome(urls, port),

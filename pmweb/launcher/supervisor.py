@@ -117,7 +117,7 @@ class Child:
 
 
 @dataclass
-class Supervisor:
+class ProcessSupervisor:
     """Runs `children` until somebody says stop.
 
     `is_up` is asked until it says yes for the first time; then `when_up` is called once.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
-from pmweb.accounts.roles import Level, level_of
+from pmweb.accounts.roles import AccessLevel, level_of
 
 
-def level_of_request(request: HttpRequest) -> Level:
+def level_of_request(request: HttpRequest) -> AccessLevel:
     """The level of whoever sent it, looked up once."""
-    found: Level | None = getattr(request, "_level", None)
+    found: AccessLevel | None = getattr(request, "_level", None)
     if found is None:
         found = request._level = level_of(getattr(request, "user", None))  # type: ignore[attr-defined]
     return found
@@ -19,7 +19,7 @@ def rights(request: HttpRequest) -> dict[str, bool]:
     """For templates: which buttons are of use to the visitor. `may_read`: pages at all."""
     level = level_of_request(request)
     return {
-        "may_read": level >= Level.READER,
-        "may_operate": level >= Level.OPERATOR,
-        "may_administer": level >= Level.ADMIN,
+        "may_read": level >= AccessLevel.READER,
+        "may_operate": level >= AccessLevel.OPERATOR,
+        "may_administer": level >= AccessLevel.ADMIN,
     }

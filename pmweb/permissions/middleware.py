@@ -16,7 +16,7 @@ from inference.runs.errors import LimitError
 from pmweb.accounts import audit
 from pmweb.accounts.credentials import is_recent
 from pmweb.accounts.pages import ask_who_it_is
-from pmweb.accounts.roles import Level
+from pmweb.accounts.roles import AccessLevel
 from pmweb.accounts.telling import acting_in
 from pmweb.middleware import Answer
 from pmweb.permissions.context import level_of_request
@@ -27,9 +27,11 @@ from pmweb.views.errors import too_much
 logger = logging.getLogger(__name__)
 
 _LACKING = {
-    Level.OPERATOR: "Your account may look at everything here, but start, change and delete nothing. An "
-    "administrator can make you an operator.",
-    Level.ADMIN: "This is for administrators.",
+    AccessLevel.OPERATOR: (
+        "Your account may look at everything here, but start, change and delete nothing. An administrator can "
+        "make you an operator."
+    ),
+    AccessLevel.ADMIN: "This is for administrators.",
 }
 
 
@@ -74,14 +76,16 @@ class Permissions:
         return too_much(request, exception) if isinstance(exception, LimitError) else None
 
 
-def _refusal(request: HttpRequest, rule: Rule, needed: Level | None, level: Level) -> HttpResponse:
+def _refusal(
+    request: HttpRequest, rule: Rule, needed: AccessLevel | None, level: AccessLevel
+) -> HttpResponse:
     """Whoever may do nothing at an address does not learn what others can do there. Raises
     `PermissionDenied`.
     """
     lowest = min(each for each in (rule.read, rule.change) if each is not None)
     if needed is None and level >= lowest:
         return HttpResponseNotAllowed(sorted(rule.methods))
-    if level < Level.MEMBER:
+    if level < AccessLevel.MEMBER:
         return redirect_to_login(request.get_full_path())
     name = request.resolver_match.view_name if request.resolver_match else ""
     audit.refused(request.user, kind="address", name=name)

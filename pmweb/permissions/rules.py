@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pmweb.accounts.audit import Action
-from pmweb.accounts.roles import Level
+from pmweb.accounts.roles import AccessLevel
 
 READING = frozenset(("GET", "HEAD", "OPTIONS"))
 CHANGING = frozenset(("POST",))
@@ -21,8 +21,8 @@ class Rule:
     `recent`: whoever has not logged in lately is asked who they are first.
     """
 
-    read: Level | None
-    change: Level | None
+    read: AccessLevel | None
+    change: AccessLevel | None
     records: Action | None = None
     of: str = ""
     guards_itself: bool = False
@@ -35,40 +35,48 @@ class Rule:
             CHANGING if self.change is not None else frozenset()
         )
 
-    def needed(self, method: str) -> Level | None:
+    def needed(self, method: str) -> AccessLevel | None:
         """The level that this method needs; None: nobody can use it here."""
         if method in READING:
             return self.read
         return self.change if method in CHANGING else None
 
 
-def page(level: Level = Level.READER) -> Rule:
+def page(level: AccessLevel = AccessLevel.READER) -> Rule:
     """A page, a picture, a part of a page: only read."""
     return Rule(level, None)
 
 
 def form(
-    level: Level = Level.OPERATOR, *, records: Action | None = None, of: str = "", recent: bool = False
+    level: AccessLevel = AccessLevel.OPERATOR,
+    *,
+    records: Action | None = None,
+    of: str = "",
+    recent: bool = False,
 ) -> Rule:
     """A page that is of use only to those who may press its button."""
     return Rule(level, level, records, of, recent=recent)
 
 
 def button(
-    level: Level = Level.OPERATOR, *, records: Action | None = None, of: str = "", recent: bool = False
+    level: AccessLevel = AccessLevel.OPERATOR,
+    *,
+    records: Action | None = None,
+    of: str = "",
+    recent: bool = False,
 ) -> Rule:
     """A POST without a page of its own."""
     return Rule(None, level, records, of, recent=recent)
 
 
-def page_with_buttons(level: Level = Level.OPERATOR) -> Rule:
+def page_with_buttons(level: AccessLevel = AccessLevel.OPERATOR) -> Rule:
     """A page that readers see, and that others can do something on."""
-    return Rule(Level.READER, level)
+    return Rule(AccessLevel.READER, level)
 
 
 def export(of: str = "") -> Rule:
     """A file of what readers can see; who got it is noted."""
-    return Rule(Level.READER, None, Action.EXPORTED, of)
+    return Rule(AccessLevel.READER, None, Action.EXPORTED, of)
 
 
 def edit(of: str) -> Rule:
@@ -78,8 +86,8 @@ def edit(of: str) -> Rule:
 
 def by_token(*, of: str = "") -> Rule:
     """For programs that show a token instead of a session: the view itself asks for it."""
-    return Rule(Level.ANYONE, Level.ANYONE, of=of, guards_itself=True)
+    return Rule(AccessLevel.ANYONE, AccessLevel.ANYONE, of=of, guards_itself=True)
 
 
-ANYBODY = Rule(Level.ANYONE, None)
+ANYBODY = Rule(AccessLevel.ANYONE, None)
 """For visitors of every kind, also before they have logged in."""

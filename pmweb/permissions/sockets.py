@@ -18,10 +18,10 @@ from channels.db import database_sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import URLPattern
 
-from pmweb.accounts.roles import Level, level_of
+from pmweb.accounts.roles import AccessLevel, level_of
 from pmweb.accounts.session_store import digest_of
 from pmweb.accounts.watching import SessionVisit, Visit, watched
-from pmweb.callers import CALLER, Caller
+from pmweb.callers import CALLER, ConnectionCaller
 from pmweb.permissions.table import rule_of
 
 LOGIN_REQUIRED = 4401
@@ -50,7 +50,7 @@ class Guard:
     """An application for WebSockets that only those reach who have the level."""
 
     application: Application
-    needs: Level
+    needs: AccessLevel
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """Carry the connection out, or refuse it in a way that the browser can tell the reason of."""
@@ -61,17 +61,17 @@ class Guard:
             await send({"type": "websocket.accept"})
             await send({"type": "websocket.close", "code": _refusal(level)})
             return
-        if level < Level.MEMBER:  # public reading: there is no session that could end
+        if level < AccessLevel.MEMBER:  # public reading: there is no session that could end
             await self.application(scope, receive, send)
             return
         session = digest_of(scope["session"].session_key)
-        scope.get(CALLER, Caller()).name = user.get_username()
+        scope.get(CALLER, ConnectionCaller()).name = user.get_username()
         with watched(SessionVisit(session, user.pk, user.password, self.needs)) as visit:
             await self.application(scope, *_Watched(visit, receive, send).both)
 
 
-def _refusal(level: Level) -> int:
-    return LOGIN_REQUIRED if level < Level.MEMBER else FORBIDDEN
+def _refusal(level: AccessLevel) -> int:
+    return LOGIN_REQUIRED if level < AccessLevel.MEMBER else FORBIDDEN
 
 
 @dataclass

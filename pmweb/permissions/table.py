@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pmweb.accounts.audit import Action
-from pmweb.accounts.roles import Level
+from pmweb.accounts.roles import AccessLevel
 from pmweb.permissions.rules import (
     ANYBODY,
     Rule,
@@ -25,32 +25,32 @@ HOUSE = {
     "start": page(),
     "glossary": page(),
     "tour": page(),
-    "about": page(Level.MEMBER),
+    "about": page(AccessLevel.MEMBER),
     "health": ANYBODY,
     "metrics": by_token(),
-    "login": Rule(Level.ANYONE, Level.ANYONE),
-    "login-link": Rule(Level.ANYONE, Level.ANYONE),
-    "logout": button(Level.ANYONE),
-    "password": form(Level.MEMBER, records=Action.ACCOUNTS),
-    "confirm": form(Level.MEMBER),
-    "account": page(Level.MEMBER),
-    "sessions": page(Level.MEMBER),
-    "session-end": button(Level.MEMBER),
-    "sessions-end-others": button(Level.MEMBER),
-    "api-token-make": form(Level.MEMBER, recent=True),
-    "api-token-revoke": button(Level.MEMBER),
-    "accounts": page(Level.ADMIN),
-    "account-invite": form(Level.ADMIN, recent=True),
-    "account-of": page(Level.ADMIN),
-    "account-role": button(Level.ADMIN, recent=True),
-    "account-link": button(Level.ADMIN, recent=True),
-    "account-log-out": button(Level.ADMIN),
-    "account-deactivate": button(Level.ADMIN),
-    "account-reactivate": button(Level.ADMIN, recent=True),
-    "storage": page(Level.ADMIN),
-    "storage-prune": button(Level.ADMIN, records=Action.DELETED),
-    "audit": page(Level.ADMIN),
-    "audit-csv": Rule(Level.ADMIN, None, Action.EXPORTED),
+    "login": Rule(AccessLevel.ANYONE, AccessLevel.ANYONE),
+    "login-link": Rule(AccessLevel.ANYONE, AccessLevel.ANYONE),
+    "logout": button(AccessLevel.ANYONE),
+    "password": form(AccessLevel.MEMBER, records=Action.ACCOUNTS),
+    "confirm": form(AccessLevel.MEMBER),
+    "account": page(AccessLevel.MEMBER),
+    "sessions": page(AccessLevel.MEMBER),
+    "session-end": button(AccessLevel.MEMBER),
+    "sessions-end-others": button(AccessLevel.MEMBER),
+    "api-token-make": form(AccessLevel.MEMBER, recent=True),
+    "api-token-revoke": button(AccessLevel.MEMBER),
+    "accounts": page(AccessLevel.ADMIN),
+    "account-invite": form(AccessLevel.ADMIN, recent=True),
+    "account-of": page(AccessLevel.ADMIN),
+    "account-role": button(AccessLevel.ADMIN, recent=True),
+    "account-link": button(AccessLevel.ADMIN, recent=True),
+    "account-log-out": button(AccessLevel.ADMIN),
+    "account-deactivate": button(AccessLevel.ADMIN),
+    "account-reactivate": button(AccessLevel.ADMIN, recent=True),
+    "storage": page(AccessLevel.ADMIN),
+    "storage-prune": button(AccessLevel.ADMIN, records=Action.DELETED),
+    "audit": page(AccessLevel.ADMIN),
+    "audit-csv": Rule(AccessLevel.ADMIN, None, Action.EXPORTED),
 }
 
 
@@ -141,8 +141,8 @@ ANICA = {
     "mapping-llvm": page_with_buttons(),
     "mapping-llvm-report": export(MAPPING),
     "predictors": page(),
-    "predictor-add": form(Level.ADMIN),  # which programs are run on this computer
-    "predictor-remove": button(Level.ADMIN),
+    "predictor-add": form(AccessLevel.ADMIN),  # which programs are run on this computer
+    "predictor-remove": button(AccessLevel.ADMIN),
 }
 
 

@@ -13,14 +13,22 @@ from django.utils import timezone
 
 from pmweb.models import Pruning
 from pmweb.retention.journals import Journals
-from pmweb.retention.samples import Samples
-from pmweb.retention.trace import Trace, Weight
+from pmweb.retention.samples import SampledBlocks
+from pmweb.retention.trace import RetainedTrace, Weight
 from pmweb.retention.whole_rows import ANSWERS, AUDIT, CHECKPOINTS, SESSIONS, UPLOADS
 
 # All traces, and for how long each is kept.
 
 
-TRACES: tuple[Trace, ...] = (CHECKPOINTS, Journals(), Samples(), ANSWERS, UPLOADS, SESSIONS, AUDIT)
+TRACES: tuple[RetainedTrace, ...] = (
+    CHECKPOINTS,
+    Journals(),
+    SampledBlocks(),
+    ANSWERS,
+    UPLOADS,
+    SESSIONS,
+    AUDIT,
+)
 BY_KEY = {trace.key: trace for trace in TRACES}
 FOR_EVER = 0
 
@@ -54,7 +62,7 @@ def prune(row: Pruning, keep: Mapping[str, int] | None = None) -> Pruning:
     return row
 
 
-def _line(trace: Trace, kept: int, weight: Weight) -> dict[str, Any]:
+def _line(trace: RetainedTrace, kept: int, weight: Weight) -> dict[str, Any]:
     return {
         "key": trace.key,
         "title": trace.title,
@@ -121,7 +129,7 @@ _SHOWN = 20
 class TraceRow:
     """A trace with how long it is kept, 0 for ever, and what the newest look found, None where none has."""
 
-    trace: Trace
+    trace: RetainedTrace
     keep: int
     variable: str
     rows: int | None
@@ -129,7 +137,7 @@ class TraceRow:
 
 
 @dataclass(frozen=True)
-class Overview:
+class RetentionOverview:
     """All traces; `look` is the newest that has ended, `waiting` what a worker was asked for."""
 
     lines: list[TraceRow]
@@ -139,13 +147,13 @@ class Overview:
     nightly: bool
 
 
-def overview() -> Overview:
+def overview() -> RetentionOverview:
     """One query. Nothing is weighed here: a worker does that."""
     newest = list(Pruning.objects.select_related("asked_by")[:_SHOWN])
     look = next((row for row in newest if row.dry and row.ended), None)
     seen = {line["key"]: line for line in look.report} if look else {}
     kept = policy()
-    return Overview(
+    return RetentionOverview(
         [_overview_line(trace, kept[trace.key], seen.get(trace.key, {})) for trace in TRACES],
         look,
         next((row for row in newest if row.ended is None), None),
@@ -154,6 +162,6 @@ def overview() -> Overview:
     )
 
 
-def _overview_line(trace: Trace, keep: int, found: dict[str, int]) -> TraceRow:
+def _overview_line(trace: RetainedTrace, keep: int, found: dict[str, int]) -> TraceRow:
     seen = found if keep != FOR_EVER else {}
     return TraceRow(trace, keep, variable(trace.key), seen.get("rows"), seen.get("size"))

@@ -18,7 +18,7 @@ _SIZE = Length("samples")
 
 
 @dataclass(frozen=True)
-class Samples:
+class SampledBlocks:
     """Blocks of decisions other than the start and the last one taken, and those of minimisations.
 
     How many blocks there were, how many of them were interesting, and how much so, stays with each decision.

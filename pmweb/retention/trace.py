@@ -27,7 +27,7 @@ class Weight:
         return Weight(self.rows + other.rows, self.size + other.size)
 
 
-class Trace(Protocol):
+class RetainedTrace(Protocol):
     """A sort of rows that can be thinned out.
 
     `keep` below is what the settings say: so many days from the end of the work, or so many rows where

@@ -11,7 +11,7 @@ from django.urls import reverse
 from anica_app.features.campaigns.pages import found_of
 from anica_app.features.campaigns.query import newest
 from inference.features.machines.query import condition_of, microarchitecture_of, obstacle
-from inference.features.runs.query import Overview, overview
+from inference.features.runs.query import SiteOverview, overview
 from inference.models import Machine
 
 
@@ -61,7 +61,7 @@ def _processor(machine: Machine) -> str:
     return " · ".join(filter(None, ("" if known is None else known.name, machine.cpu)))
 
 
-def _measure_step(seen: Overview) -> FirstStep:
+def _measure_step(seen: SiteOverview) -> FirstStep:
     """What the product is for: one button that measures the computer that the site runs on."""
     local = seen.local
     title, run = "Measure this computer", seen.unfinished_here.get("pmevo")
@@ -81,7 +81,7 @@ def _measure_step(seen: Overview) -> FirstStep:
     )
 
 
-def _ports_step(seen: Overview) -> FirstStep:
+def _ports_step(seen: SiteOverview) -> FirstStep:
     """The quick way to see something of this computer that its vendor may not have documented."""
     local, run = seen.local, seen.unfinished_here.get("cegar")
     title = "Find this CPU’s ports"
@@ -97,7 +97,7 @@ def _ports_step(seen: Overview) -> FirstStep:
     return FirstStep(title, why, "Find its ports", address, done, post=True, hindrance=obstacle(local))
 
 
-def _explain_step(seen: Overview) -> FirstStep:
+def _explain_step(seen: SiteOverview) -> FirstStep:
     """What takes longest and says most; the form asks how many instructions it shall be."""
     local, run = seen.local, seen.unfinished_here.get("explain")
     title = "Explain this CPU’s instructions"
@@ -113,7 +113,7 @@ def _explain_step(seen: Overview) -> FirstStep:
     return FirstStep(title, why, "Explain its instructions", address, done, hindrance=obstacle(local))
 
 
-def _first_steps(seen: Overview) -> list[FirstStep]:
+def _first_steps(seen: SiteOverview) -> list[FirstStep]:
     """The first steps with the next one marked; none once all are done."""
     steps = [
         _measure_step(seen),

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from pmweb import __version__
 from pmweb import metrics as numbers
-from pmweb.accounts.roles import Level
+from pmweb.accounts.roles import AccessLevel
 from pmweb.permissions.context import level_of_request
 
 
@@ -31,7 +31,7 @@ def health(_request: HttpRequest) -> JsonResponse:
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """The numbers, or 401 for whoever shows no token and has no account."""
-    if not (_has_token(request) or level_of_request(request) >= Level.MEMBER):
+    if not (_has_token(request) or level_of_request(request) >= AccessLevel.MEMBER):
         refusal = HttpResponse(
             "Log in, or show the token of PMWEB_METRICS_TOKEN.\n", "text/plain", status=401
         )

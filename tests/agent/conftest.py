@@ -12,7 +12,7 @@ from inference.agent import fork_server
 from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness
 from inference.agent.process import ForkServer
-from inference.agent.protocol import Frame, Item, Settings
+from inference.agent.protocol import BatchItem, Frame, Settings
 from inference.agent.targets.x86_64 import ADDITIONS
 
 needs_x86 = pytest.mark.skipif(
@@ -21,9 +21,9 @@ needs_x86 = pytest.mark.skipif(
 )
 
 
-def item(name: str, code: bytes, copies: int = 1) -> Item:
+def item(name: str, code: bytes, copies: int = 1) -> BatchItem:
     """A loop body of equal copies."""
-    return Item(name, code * copies, copies, len(code) * max(copies // 2, 1), max(copies // 2, 1), 1)
+    return BatchItem(name, code * copies, copies, len(code) * max(copies // 2, 1), max(copies // 2, 1), 1)
 
 
 ADD = ADDITIONS.item

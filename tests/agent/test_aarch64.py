@@ -11,7 +11,7 @@ from inference.agent import arm, sandbox
 from inference.agent.emulated import MEANINGLESS, EmulatedHarness
 from inference.agent.facts import unfit
 from inference.agent.passes import LocalHarness
-from inference.agent.protocol import Batch, Frame, Item, Result, Settings
+from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.agent.targets import FrameError, aarch64, native, target_for, target_of, words, x86_64
 from inference.isa import llvm_mc
 
@@ -176,7 +176,7 @@ async def test_nothing_settles_in_an_emulator(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(LocalHarness, "measure", measured)
     harness = EmulatedHarness(None, {}, avx=False)  # type: ignore[arg-type]
-    item = Item("a", b"\0\0\0\0", 1, 4, 1, 1)
+    item = BatchItem("a", b"\0\0\0\0", 1, 4, 1, 1)
     results = await harness.measure(Batch(aarch64.frame(), Settings(), (item,)), lambda _done, _all: None)
     assert [(one.state, one.note) for one in results] == [
         ("unsettled", MEANINGLESS),

@@ -11,7 +11,7 @@ from inference.agent.block_frame import REGISTERS, Layout
 from inference.agent.facts import facts
 from inference.agent.frame import FrameError
 from inference.agent.passes import LocalHarness
-from inference.agent.protocol import Batch, Frame, Item, Result
+from inference.agent.protocol import Batch, BatchItem, Frame, Result
 from tests.agent.conftest import ADD, HASTY, needs_x86
 from tests.agent.conftest import frame as usual_frame
 
@@ -31,9 +31,9 @@ def surroundings(*, unrolled: bool = True, counter: str = "", pages: int = 64, *
     )
 
 
-def block(name: str, code: str) -> Item:
+def block(name: str, code: str) -> BatchItem:
     machine_code = bytes.fromhex(code)
-    return Item(name, machine_code * COPIES, COPIES, len(machine_code) * COPIES // 2, COPIES // 2, 1)
+    return BatchItem(name, machine_code * COPIES, COPIES, len(machine_code) * COPIES // 2, COPIES // 2, 1)
 
 
 async def measured(harness: LocalHarness, frame: Frame, **codes: str) -> dict[str, Result]:
@@ -132,6 +132,6 @@ async def test_a_frame_that_makes_no_sense_is_refused_and_blocks_mix_with_experi
     blocks = await measured(harness, surroundings(unrolled=False, counter="r15"), add="4801d8")
     again = await harness.measure(Batch(usual_frame(), HASTY, (ADD,)), lambda _done, _all: None)
     assert all(result.cycles for result in (*plain, blocks["add"], *again))
-    one = Item("one", b"\x90", 1, 1, 1, 1)
+    one = BatchItem("one", b"\x90", 1, 1, 1, 1)
     (alone,) = await harness.measure(Batch(surroundings(), HASTY, (one,)), lambda _done, _all: None)
     assert "two lengths" in alone.note

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from iced_x86 import Decoder, InstructionInfoFactory, Mnemonic, OpAccess, Register, RegisterExt
 
-from inference.agent.checks import COPIES, Answers
+from inference.agent.checks import COPIES, CheckAnswers
 from inference.agent.targets.x86_64 import ADDITIONS, LOADS, MULTIPLICATIONS, checks, expected
 
 ALL = checks(avx=True)
@@ -43,7 +43,7 @@ def test_known_microarchitectures_have_answers_for_every_block():
 
 
 def test_three_multiplications_in_a_cycle_are_no_contradiction():
-    answers = Answers({})
+    answers = CheckAnswers({})
     for _ in range(6):
         answers.take(MULTIPLICATIONS, 0.333)  # as on Zen 5
     assert answers.contradiction(ALL) == ""
@@ -51,7 +51,7 @@ def test_three_multiplications_in_a_cycle_are_no_contradiction():
 
 
 def test_a_slow_answer_is_trouble_with_a_number():
-    answers = Answers({"additions": 0.25})
+    answers = CheckAnswers({"additions": 0.25})
     answers.take(ADDITIONS, 0.2521)
     assert answers.trouble(ALL) == ""
     assert answers.noise(ALL) == pytest.approx(0.0084)
@@ -60,7 +60,7 @@ def test_a_slow_answer_is_trouble_with_a_number():
 
 
 def test_where_nothing_is_documented_the_shortest_time_that_comes_up_again_is_the_true_one():
-    answers = Answers({})
+    answers = CheckAnswers({})
     for cycles in (0.51, 0.51, 0.505, 0.25, 0.51, 0.51, 0.335, 0.334, 0.336, 0.333, 0.335, 0.41):
         answers.take(LOADS, cycles)
     assert answers.deviations(ALL)["loads"] == pytest.approx(0.41 * 3 - 1)
@@ -68,7 +68,7 @@ def test_where_nothing_is_documented_the_shortest_time_that_comes_up_again_is_th
 
 
 def test_one_answer_that_is_too_fast_is_a_disturbance_and_many_are_a_contradiction():
-    answers = Answers({"additions": 0.25})
+    answers = CheckAnswers({"additions": 0.25})
     answers.take(ADDITIONS, 0.2)
     assert "20 % faster" in answers.trouble(ALL)
     assert answers.contradiction(ALL) == ""

@@ -11,7 +11,7 @@ from benchmarks import _nonsense
 from benchmarks._fuzz_agent import fuzz_agent
 from benchmarks._fuzz_code import HASTY, fuzz_code
 from inference.agent.passes import LocalHarness
-from inference.agent.protocol import Batch, Beat, Frame, Item, Result, Settings, decode
+from inference.agent.protocol import Batch, BatchItem, Beat, Frame, Result, Settings, decode
 from inference.agent.reading import ProtocolError
 from tests.agent.conftest import frame, item, needs_x86
 
@@ -42,7 +42,7 @@ def test_nonsense_of_every_kind_is_read_or_refused_in_words(kind: str):
         text = _nonsense.MAKERS[kind](MESSAGE, drawn)
         with contextlib.suppress(ProtocolError):
             message = decode(text)
-            for reader in (Batch, Item, Result, Beat):
+            for reader in (Batch, BatchItem, Result, Beat):
                 reader.read(message.get("content"))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from inference.agent.passes import LocalHarness
 from inference.agent.process import ForkServer, MeasuringProcess
-from inference.agent.protocol import Batch, Item, Result
+from inference.agent.protocol import Batch, BatchItem, Result
 from inference.agent.sandbox import MEMORY_BYTES
 from inference.agent.targets import x86_64
 from tests.agent.conftest import ADD, HASTY, frame, item, needs_x86
@@ -58,7 +58,7 @@ CHANGES = {
 """What code may do to the processor's own state; it may be measured, and nobody else feels it."""
 
 
-async def measured(harness: LocalHarness, *items: Item) -> dict[str, Result]:
+async def measured(harness: LocalHarness, *items: BatchItem) -> dict[str, Result]:
     """Results by id; a block with a known time is among them, and always has one."""
     results = await harness.measure(Batch(frame(), HASTY, (*items, ADD)), lambda _done, _all: None)
     by_id = {result.id: result for result in results}

@@ -12,9 +12,9 @@ from inference.agent.protocol import (
     MAX_ITEMS,
     MAX_MESSAGE_BYTES,
     Batch,
+    BatchItem,
     Beat,
     Frame,
-    Item,
     Result,
     Settings,
     decode,
@@ -30,7 +30,7 @@ json_values = st.recursive(
 )
 WHOLE = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 items = st.builds(
-    lambda key, code, copies, instructions, terms: Item(
+    lambda key, code, copies, instructions, terms: BatchItem(
         key, code, copies, len(code), copies, instructions, tuple(terms)
     ),
     st.text(WHOLE, max_size=10),
@@ -51,7 +51,7 @@ def test_a_batch_survives_the_way_as_text(batch: Batch):
     assert Batch.read(message["content"]) == batch
 
 
-@given(st.sampled_from([Batch, Beat, Frame, Item, Result, Settings]), json_values)
+@given(st.sampled_from([Batch, Beat, Frame, BatchItem, Result, Settings]), json_values)
 def test_whatever_else_is_sent_is_a_protocol_error_and_nothing_worse(kind: type, given: object):
     try:
         kind.read(given)
@@ -114,16 +114,16 @@ def test_a_missing_field_is_named():
 
 
 def test_the_shorter_loop_must_lie_within_the_code():
-    good = Item("a", b"\x90" * 4, 4, 2, 2, 1).as_json()
+    good = BatchItem("a", b"\x90" * 4, 4, 2, 2, 1).as_json()
     with pytest.raises(ProtocolError, match="shorter loop"):
-        Item.read({**good, "half_bytes": 5})
+        BatchItem.read({**good, "half_bytes": 5})
     for code in ("%%%", "kJCQkA=Ω", "kJCQkA"):
         with pytest.raises(ProtocolError, match="code"):
-            Item.read({**good, "code": code})
+            BatchItem.read({**good, "code": code})
 
 
 def test_a_batch_has_a_limited_number_of_experiments():
-    one = Item("a", b"\x90", 1, 1, 1, 1).as_json()
+    one = BatchItem("a", b"\x90", 1, 1, 1, 1).as_json()
     content = {**Batch(Frame(), Settings(), ()).as_json(), "items": [one] * (MAX_ITEMS + 1)}
     with pytest.raises(ProtocolError, match=str(MAX_ITEMS)):
         Batch.read(content)

@@ -6,14 +6,14 @@ import pytest
 
 from inference.agent.process import HungError, LostError
 from inference.agent.protocol import Settings
-from inference.agent.settling import KILLS, Candidate
+from inference.agent.settling import KILLS, SettlingItem
 from tests.agent.conftest import item
 
 SETTINGS = Settings(tolerance=0.01, min_passes=2, max_passes=4)
 
 
-def candidate(*cycles: float) -> Candidate:
-    return Candidate(item("nop", b"\x90"), cycles=list(cycles), passes=len(cycles))
+def candidate(*cycles: float) -> SettlingItem:
+    return SettlingItem(item("nop", b"\x90"), cycles=list(cycles), passes=len(cycles))
 
 
 def test_two_passes_that_agree_settle_it_with_their_mean():
@@ -53,7 +53,7 @@ def test_what_a_disturbed_computer_left_unsettled_is_contended():
 
 def test_the_tolerance_is_per_instruction_and_relative_for_slow_ones():
     assert not candidate(1.0, 1.03).has_settled(SETTINGS)
-    long = Candidate(item("nop", b"\x90"), cycles=[1.0, 1.03], passes=2)
+    long = SettlingItem(item("nop", b"\x90"), cycles=[1.0, 1.03], passes=2)
     object.__setattr__(long.item, "instructions", 5)
     assert long.has_settled(SETTINGS)
     assert candidate(40.0, 40.15).has_settled(SETTINGS)

@@ -7,7 +7,7 @@ import pytest
 from anica_app.core.protocols import Answer, Failure
 from anica_app.features.predictors import query
 from anica_app.features.predictors.query import Listed
-from anica_app.features.questions.query import ANSWERS, Said, said_document
+from anica_app.features.questions.query import ANSWERS, PredictorSaid, said_document
 from anica_app.models import BasicBlockSet, Campaign, Predictor
 from anica_app.predictors.kinds import KINDS
 from inference.models import PortMapping, Run
@@ -44,7 +44,7 @@ def test_a_question_is_asked_and_its_answers_are_read_as_they_come(program: Prog
     ]
     late = Answer(failure=Failure.TIMEOUT, detail="20 s are over")
     first, second = (bytes.fromhex(block["hex"]) for block in asked["blocks"])
-    said = Said(tool.pk, tool.name, {first: Answer(cycles=1.25), second: late})
+    said = PredictorSaid(tool.pk, tool.name, {first: Answer(cycles=1.25), second: late})
     write(Run.objects.all(), asked["run"]["id"], [(ANSWERS, said_document(said))])
     read = program.get(f"/questions/{asked['run']['id']}")
     assert read["page"] == f"/blocks/{asked['run']['id']}/"
@@ -138,7 +138,7 @@ def test_a_loop_s_answers_say_how_it_was_asked_and_it_is_explained_without_its_j
     assert status == 201
     (block,) = asked["blocks"]
     assert block["assembly"][-1] == "jne .loop"
-    said = Said(tool.pk, tool.name, {bytes.fromhex(block["hex"]): Answer(cycles=1.0)})
+    said = PredictorSaid(tool.pk, tool.name, {bytes.fromhex(block["hex"]): Answer(cycles=1.0)})
     write(Run.objects.all(), asked["run"]["id"], [(ANSWERS, said_document(said))])
     read = program.get(f"/questions/{asked['run']['id']}")
     (answer,) = read["predictors"][0]["answers"]

@@ -13,7 +13,7 @@ from distributed import Future, LocalCluster
 
 import inference
 from inference.cluster import connection as connecting
-from inference.cluster.connection import ClusterError, Connection, condition
+from inference.cluster.connection import ClusterError, SchedulerConnection, condition
 from inference.cluster.executor import DaskExecutor
 from inference.core.errors import InterruptedRunError
 from inference.core.events import PacedReporter
@@ -110,7 +110,7 @@ def test_a_connection_that_comes_after_the_run_was_stopped_is_closed(
 ) -> None:
     stopped, closed = threading.Event(), threading.Event()
 
-    class Late(Connection):
+    class Late(SchedulerConnection):
         def __init__(self, address: str) -> None:
             super().__init__(address)
             assert stopped.wait(60)
@@ -132,7 +132,7 @@ def test_a_connection_that_comes_after_the_run_was_stopped_is_closed(
 def test_an_answer_that_its_worker_does_not_hand_over_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     halted: list[int] = []
 
-    class Halting(Connection):
+    class Halting(SchedulerConnection):
         """Halts the worker between its having finished and the transfer."""
 
         def answer(self, future: Future[bytes]) -> bytes | None:
@@ -155,7 +155,7 @@ def test_an_answer_that_its_worker_does_not_hand_over_is_given_up(monkeypatch: p
 
 
 def test_an_answer_that_was_withdrawn_is_none(two_workers: str) -> None:
-    connection = Connection(two_workers)
+    connection = SchedulerConnection(two_workers)
     futures = connection.submit(join, b"a", [b"b"], connection.crew())
     assert connection.answer(futures[0]) == b"ab"
     connection.withdraw(futures)
@@ -167,7 +167,7 @@ def test_what_a_scheduler_is_asked_after_it_has_gone_is_a_cluster_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with cluster_of(1) as cluster:
-        connection = Connection(cluster.scheduler_address)
+        connection = SchedulerConnection(cluster.scheduler_address)
         crew = connection.crew()
         future = connection.submit(join, b"a", [b"b"], crew)[0]
         assert connection.answer(future) == b"ab"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.containment import Access, Limits, host, run
+from inference.containment import FileAccess, Limits, host, run
 from inference.sandbox.strangers import shield
 from tests.anica.predictors.fakes import python, script
 
@@ -233,7 +233,7 @@ def test_a_tool_beside_the_data_of_the_site_does_not_read_it(tmp_path):
 @needs_landlock
 def test_what_may_only_open_libraries_opens_nothing_else(tmp_path):
     (tmp_path / "note").write_text("note")
-    access = Access(reads=("/lib", "/lib64", "/usr/lib", "/usr/bin/cat", "/etc/ld.so.cache"), own=False)
+    access = FileAccess(reads=("/lib", "/lib64", "/usr/lib", "/usr/bin/cat", "/etc/ld.so.cache"), own=False)
     for path in (tmp_path / "note", "/etc/passwd", "/proc/self/environ"):
         ended = run(["/usr/bin/cat", str(path)], limits=LIMITS, access=access)
         assert ended.output == b""

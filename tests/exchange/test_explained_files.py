@@ -11,13 +11,13 @@ import pytest
 from django.conf import settings
 
 from inference.core.experiment import Experiment, Measured
-from inference.core.explain import NotCharacterised, Outcome, Seen
+from inference.core.explain import NotCharacterised, SchemeFate, Seen
 from inference.formats.explained_json import rejection_of
 from inference.formats.explaining import UNTOLD, blocking_classes, measured_floods
 from inference.formats.importing import MEASURED_IN, Preview, commit, preview, rejects_of
 from inference.formats.parsing import NO_SCHEME, AnyNames, Parsed, parse
 from inference.models import ISA, ExperimentSet, PortMapping
-from inference.storage.characterisations import KEY, Explained, load_characterisation
+from inference.storage.characterisations import KEY, ExplainedMapping, load_characterisation
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86, load_x86, new_isa, vocabulary
 from inference.storage.rows import load_mapping, store_measurements
@@ -76,7 +76,7 @@ def test_rows_without_port_usage_are_verdicts_and_no_part_of_the_mapping(isa: IS
     assert seen.parsed.mapping.r_max == 5.0
     assert seen.parsed.mapping.usage[STORE] == ((0b11, 1), (0b100, 1))
     assert BSF not in seen.parsed.mapping.usage
-    assert seen.explanation.outcomes == {Outcome.CHARACTERISED: 5, Outcome.EXCLUDED: 1}
+    assert seen.explanation.outcomes == {SchemeFate.CHARACTERISED: 5, SchemeFate.EXCLUDED: 1}
 
 
 def test_every_row_gets_its_characterisation_with_its_numbers(isa: ISA) -> None:
@@ -88,7 +88,7 @@ def test_every_row_gets_its_characterisation_with_its_numbers(isa: ISA) -> None:
     }
     assert values.keys() == {ADD, BSF, IMUL, NEG, STORE, HADD}
     assert (values[NEG].cycles, values[NEG].counted, values[NEG].doubts) == (0.51, 1.0, ())
-    assert values[BSF].outcome is Outcome.EXCLUDED
+    assert values[BSF].outcome is SchemeFate.EXCLUDED
     assert (values[BSF].reason, values[BSF].text) == (NotCharacterised.NONE, UNTOLD)
     assert values[HADD].doubts == ("6 µops are said to use ports, 4 were counted",)
     assert load_mapping(made).usage.keys() == values.keys() - {BSF}
@@ -96,7 +96,7 @@ def test_every_row_gets_its_characterisation_with_its_numbers(isa: ISA) -> None:
 
 def test_the_report_is_one_that_the_pages_read(isa: ISA) -> None:
     made = commit(preview(MAPPING, "zen.json"), "zen").row
-    explained = Explained.of(made.report)
+    explained = ExplainedMapping.of(made.report)
     assert explained.funnel["asked"] == 6
     assert explained.funnel["remaining"] == 5
     classes = {each.mask: each for each in explained.classes}
@@ -116,7 +116,7 @@ def test_what_runs_rejected_gives_reasons_witnesses_and_doubts(isa: ISA) -> None
     assert (witness.blocker, witness.copies, witness.mask, witness.seen) == (ADD, 2, 0b11, Seen.ODD)
     assert (witness.base_cycles, witness.cycles, witness.surplus) == (1.0, 1.7, 1.4)
     assert values[BSF].facts[0].experiment == Experiment.of({ADD: 2, BSF: 1})
-    assert values[HADD].outcome is Outcome.CHARACTERISED
+    assert values[HADD].outcome is SchemeFate.CHARACTERISED
     assert values[HADD].runs == ("rejected: 6 µops were found, 4 counted",)
     assert "1 of 1 runs rejected it" in values[HADD].doubts[1]
     assert values[ADD].runs == ("not rejected",)
@@ -188,7 +188,7 @@ def test_a_mapping_of_one_run_and_its_rejects_become_verdicts_too(isa: ISA) -> N
     rejected = [{BSF: "surplus uops do not add up"}]
     seen = preview(json.dumps(mapping).encode(), "m.json", rejects=rejected)
     assert seen.parsed.mapping.usage == {ADD: ((0b11, 1),)}
-    assert seen.explanation.outcomes == {Outcome.CHARACTERISED: 1, Outcome.EXCLUDED: 1}
+    assert seen.explanation.outcomes == {SchemeFate.CHARACTERISED: 1, SchemeFate.EXCLUDED: 1}
 
 
 def test_rejects_belong_to_a_port_mapping(isa: ISA) -> None:
@@ -290,7 +290,7 @@ def test_the_published_results_are_all_there(db: None) -> None:
     }
     told = json.loads(content)["data"]
     assert len(load_mapping(made).usage) == sum(bool(each["portusage"]) for each in told.values())
-    explained = Explained.of(made.report)
+    explained = ExplainedMapping.of(made.report)
     assert KEY in made.report
     # The published Table 6.1, found again from the experiments that it took.
     preferred = (PUBLISHED / "config" / "preferred_blocking_insns_zenp.txt").read_text().split("\n")

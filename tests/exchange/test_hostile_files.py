@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from anica_app.formats.anica_measurements import opened
-from anica_app.formats.file_trees import Archive
+from anica_app.formats.file_trees import ZipTree
 from benchmarks._input_importers import IMPORTERS, Importer
 from benchmarks.hostile import failure_of, input_of
 from inference.agent.protocol import Beat, Result
@@ -128,14 +128,14 @@ def test_archives_that_lie_are_refused_and_nothing_else(importer: Importer) -> N
 def test_no_name_in_an_archive_leads_anywhere(name: str) -> None:
     content = packed({name: b"x", "campaign.json": b"{}", "discoveries.json": b"[]"})
     with pytest.raises(ExchangeError):
-        Archive(io.BytesIO(content), "x.zip")
+        ZipTree(io.BytesIO(content), "x.zip")
 
 
 def test_links_and_names_that_differ_by_case_stay_apart() -> None:
     link = packed({"a": b"/etc/passwd"}, external_attr=(stat.S_IFLNK | 0o777) << 16)
     with pytest.raises(ExchangeError, match="link"):
-        Archive(io.BytesIO(link), "x.zip")
-    tree = Archive(io.BytesIO(packed({"a": b"1", "A": b"2"})), "x.zip")
+        ZipTree(io.BytesIO(link), "x.zip")
+    tree = ZipTree(io.BytesIO(packed({"a": b"1", "A": b"2"})), "x.zip")
     assert (tree.read("a"), tree.read("A")) == (b"1", b"2"), "nothing is written where case does not count"
 
 

@@ -9,7 +9,7 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.formats import experiment_csv, parsing
-from inference.formats.formats import FORMATS, Content, Format
+from inference.formats.formats import FORMATS, FileContent, Format
 from inference.formats.importing import taken_in
 from inference.formats.parsing import AnyNames, Parsed, parse, read, resolve
 from inference.formats.problems import SHOWN
@@ -136,16 +136,16 @@ def test_every_format_recognises_and_reads_its_golden_file(format_: Format) -> N
         content = taken_in(file, path.name)
     parsed = resolve(read(content, path.name, wanted=wanted), AnyNames())
     assert parsed.format is format_
-    if format_.content is Content.NAMES:
+    if format_.content is FileContent.NAMES:
         assert only_problem(parsed).startswith(f"{path.name}: a list of names brings nothing by itself")
         return
-    if format_.content is Content.REJECTS:
+    if format_.content is FileContent.REJECTS:
         assert "a list of rejected schemes brings nothing by itself" in only_problem(parsed)
         return
     assert parsed.lines() == []
-    assert bool(parsed.measured) == (format_.content is Content.EXPERIMENTS)
-    assert (parsed.mapping is not None) == (format_.content is Content.MAPPING)
-    assert (parsed.resources is not None) == (format_.content is Content.RESOURCES)
+    assert bool(parsed.measured) == (format_.content is FileContent.EXPERIMENTS)
+    assert (parsed.mapping is not None) == (format_.content is FileContent.MAPPING)
+    assert (parsed.resources is not None) == (format_.content is FileContent.RESOURCES)
     assert parsed.schemes
 
 

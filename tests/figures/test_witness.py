@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.core.explain import Seen
-from inference.figures.witness import Role, witness_picture
+from inference.figures.witness import UopRole, witness_picture
 from tests.explained import ADD, ADD_LOAD, AGU, ALU, BSF, DATA, IMUL, IMUL_LOAD, PORTS, STORE, TRUTH, witness
 
 
@@ -26,24 +26,24 @@ def heights(found, role):
 def test_the_flood_fills_the_blocked_ports_and_what_cannot_evade_lies_on_top():
     found = picture(ADD_LOAD, ALU, 1.0)
     assert [column.blocked for column in found.columns] == [True, True, False, False]
-    assert heights(found, Role.FLOOD) == {"0": 5.0, "1": 5.0}
-    assert heights(found, Role.CONFINED) == {"0": 0.5, "1": 0.5}
-    assert heights(found, Role.EVADING) == {"2": 1.0}
+    assert heights(found, UopRole.FLOOD) == {"0": 5.0, "1": 5.0}
+    assert heights(found, UopRole.CONFINED) == {"0": 0.5, "1": 0.5}
+    assert heights(found, UopRole.EVADING) == {"2": 1.0}
     assert (found.base, found.tested) == (5.0, 5.5)
     top = found.columns[0].parts[-1]
-    assert (top.role, top.bottom) == (Role.CONFINED, pytest.approx(5.0))
+    assert (top.role, top.bottom) == (UopRole.CONFINED, pytest.approx(5.0))
 
 
 def test_uops_that_can_evade_leave_the_flood_alone():
     found = picture(ADD, AGU, 0.0)
-    assert heights(found, Role.CONFINED) == {}
-    assert heights(found, Role.EVADING) == {"0": 0.5, "1": 0.5}
+    assert heights(found, UopRole.CONFINED) == {}
+    assert heights(found, UopRole.EVADING) == {"0": 0.5, "1": 0.5}
     assert found.base == found.tested == 10.0
 
 
 def test_uops_on_subsets_cannot_evade_either():
     found = picture(IMUL_LOAD, ALU, 2.0, below=1)
-    assert sum(part.height for c in found.columns for part in c.parts if part.role is Role.CONFINED) == (
+    assert sum(part.height for c in found.columns for part in c.parts if part.role is UopRole.CONFINED) == (
         pytest.approx(2.0)
     )
     assert found.tested == pytest.approx(6.0)
@@ -51,25 +51,25 @@ def test_uops_on_subsets_cannot_evade_either():
 
 def test_a_blocking_instruction_beside_itself_is_one_more():
     found = picture(IMUL, 0b10, 1.0)
-    assert heights(found, Role.FLOOD) == {"1": 10.0}
-    assert heights(found, Role.CONFINED) == {"1": 1.0}
-    assert found.roles == (Role.FLOOD, Role.CONFINED)
+    assert heights(found, UopRole.FLOOD) == {"1": 10.0}
+    assert heights(found, UopRole.CONFINED) == {"1": 1.0}
+    assert found.roles == (UopRole.FLOOD, UopRole.CONFINED)
 
 
 def test_the_other_uop_of_an_improper_blocking_instruction_is_shown_apart():
     found = picture(ADD, DATA, 0.0, blocker=((ALU, 1), (DATA, 1)))
-    assert heights(found, Role.FLOOD) == {"3": 10.0}
-    assert heights(found, Role.BESIDE) == {"0": 5.0, "1": 5.0}
+    assert heights(found, UopRole.FLOOD) == {"3": 10.0}
+    assert heights(found, UopRole.BESIDE) == {"0": 5.0, "1": 5.0}
     itself = picture(STORE, DATA, 1.0, blocker=((ALU, 1), (DATA, 1)))
-    assert heights(itself, Role.CONFINED) == {"3": 1.0}
-    assert heights(itself, Role.EVADING) == {"0": 0.5, "1": 0.5}
+    assert heights(itself, UopRole.CONFINED) == {"3": 1.0}
+    assert heights(itself, UopRole.EVADING) == {"0": 0.5, "1": 0.5}
 
 
 def test_time_that_no_whole_number_explains_is_shown_as_such():
     found = picture(BSF, 0b10, 1.48, seen=Seen.ODD)
-    assert heights(found, Role.UNEXPLAINED) == {"1": 1.48}
+    assert heights(found, UopRole.UNEXPLAINED) == {"1": 1.48}
     assert found.columns[1].load == pytest.approx(found.tested_measured)
-    assert Role.UNEXPLAINED not in picture(ADD, ALU, 1.4).roles
+    assert UopRole.UNEXPLAINED not in picture(ADD, ALU, 1.4).roles
 
 
 def test_parts_stand_on_each_other_without_gaps():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from iced_x86 import OpKind, Register, RegisterExt
 
-from inference.agent.code_pages import CodePagesError, Region
+from inference.agent.code_pages import CodePagesError, GuardedPages
 from inference.agent.frame import function
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import CannotMeasureError, frame, unroll
@@ -205,7 +205,7 @@ def test_every_body_that_this_cpu_knows_runs_to_its_end():
     if platform.machine() != "x86_64" or not sys.platform.startswith("linux"):
         pytest.skip("runs x86-64 code on Linux")
     try:
-        Region(4096, executable=True)
+        GuardedPages(4096, executable=True)
     except CodePagesError as error:
         pytest.skip(str(error))
     run = subprocess.run(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.isa.search import MAX_LENGTH, SearchError, Term, parse_search
+from inference.isa.search import MAX_LENGTH, SearchError, SearchTerm, parse_search
 
 
 def test_a_blank_search_has_no_terms():
@@ -14,27 +14,27 @@ def test_a_blank_search_has_no_terms():
 
 def test_words_and_phrases_are_looked_for_in_the_text():
     assert parse_search('add "GPR[64]:RW, IMM" [8]') == (
-        Term("text", "add"),
-        Term("text", "GPR[64]:RW, IMM"),
-        Term("text", "[8]"),
+        SearchTerm("text", "add"),
+        SearchTerm("text", "GPR[64]:RW, IMM"),
+        SearchTerm("text", "[8]"),
     )
 
 
 @pytest.mark.parametrize(
     ("query", "term"),
     [
-        ("mnemonic:add", Term("mnemonic", "add")),
-        ("ext:AVX2", Term("ext", "AVX2")),
-        ('ext:"SSE4.2"', Term("ext", "SSE4.2")),
-        ("EXT:AVX", Term("ext", "AVX")),
-        ("category:shift", Term("category", "shift")),
-        ("memory:None", Term("memory", "none")),
-        ("memory:rw", Term("memory", "RW")),
-        ("width:0256", Term("width", "256")),
-        ("is:Starter", Term("is", "starter")),
-        ("-is:default", Term("is", "default", negated=True)),
-        ('-"lock add"', Term("text", "lock add", negated=True)),
-        ("-lock", Term("text", "lock", negated=True)),
+        ("mnemonic:add", SearchTerm("mnemonic", "add")),
+        ("ext:AVX2", SearchTerm("ext", "AVX2")),
+        ('ext:"SSE4.2"', SearchTerm("ext", "SSE4.2")),
+        ("EXT:AVX", SearchTerm("ext", "AVX")),
+        ("category:shift", SearchTerm("category", "shift")),
+        ("memory:None", SearchTerm("memory", "none")),
+        ("memory:rw", SearchTerm("memory", "RW")),
+        ("width:0256", SearchTerm("width", "256")),
+        ("is:Starter", SearchTerm("is", "starter")),
+        ("-is:default", SearchTerm("is", "default", negated=True)),
+        ('-"lock add"', SearchTerm("text", "lock add", negated=True)),
+        ("-lock", SearchTerm("text", "lock", negated=True)),
     ],
 )
 def test_each_key_is_read(query, term):
@@ -83,4 +83,4 @@ words = st.text(alphabet="abcXYZ0123[]+*.", min_size=1, max_size=8)
 @given(st.lists(st.tuples(st.booleans(), words), max_size=10))
 def test_words_come_back_in_order_with_their_sign(pairs):
     query = " ".join(("-" if negated else "") + word for negated, word in pairs)
-    assert parse_search(query) == tuple(Term("text", word, negated) for negated, word in pairs)
+    assert parse_search(query) == tuple(SearchTerm("text", word, negated) for negated, word in pairs)

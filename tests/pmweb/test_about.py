@@ -12,7 +12,7 @@ from inference.agent.protocol import PROTOCOL
 from inference.models import ISA, Machine
 from inference.sandbox.strangers import Abilities
 from pmweb import __version__, installation
-from pmweb.installation import Program
+from pmweb.installation import OptionalProgram
 
 
 def executable(path: Path, script: str) -> Path:
@@ -22,7 +22,9 @@ def executable(path: Path, script: str) -> Path:
 
 
 def found(commands: tuple[str, ...]) -> list[installation.InstalledProgram]:
-    [(_, executables)] = installation.find_all([Program("tool", "test", commands, "apt install tool")])
+    [(_, executables)] = installation.find_all(
+        [OptionalProgram("tool", "test", commands, "apt install tool")]
+    )
     return executables
 
 
@@ -30,7 +32,7 @@ def test_the_page_names_versions_and_how_to_get_what_is_missing(client, administ
     monkeypatch.setattr(
         installation,
         "find_all",
-        lambda: [(Program("gone", "shows a gap", ("gone",), "apt install gone"), [])],
+        lambda: [(OptionalProgram("gone", "shows a gap", ("gone",), "apt install gone"), [])],
     )
     client.force_login(administrator)
     page = client.get(reverse("about")).content.decode()

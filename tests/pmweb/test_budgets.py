@@ -17,7 +17,7 @@ from pmweb import budgets
 from pmweb.accounts import api_tokens, people
 from pmweb.accounts.telling import telling_caller
 from pmweb.budgets import Budgets, Costs, Visitor, Visitors
-from pmweb.callers import CALLER, Caller
+from pmweb.callers import CALLER, ConnectionCaller
 from pmweb.handler import Pages
 from pmweb.models import Role, Scope
 
@@ -248,7 +248,7 @@ def test_who_a_request_is_from_is_told_by_session_and_token():
         (Client(), token, "/api/v1/isas"),
         (Client(), {}, "/health/"),
     ):
-        caller = Caller()
+        caller = ConnectionCaller()
         response = browser.get(where, headers=headers)
         request = response.wsgi_request
         request.scope = {CALLER: caller}
@@ -263,9 +263,9 @@ def test_sessions_and_tokens_are_remembered_by_digests_alone():
         {"headers": [(b"cookie", b"a=b; sessionid=secret")], "client": ("1.2.3.4", 1)},
     )
     assert visitors.of(scope).key == "1.2.3.4"
-    visitors.learn(scope, Caller(True, "ada", 7, may_change=True))
-    visitors.learn(scope, Caller())  # a file, for which nobody asks who wants it
+    visitors.learn(scope, ConnectionCaller(True, "ada", 7, may_change=True))
+    visitors.learn(scope, ConnectionCaller())  # a file, for which nobody asks who wants it
     assert visitors.of(scope) == Visitor("account 7", may_change=True)
     assert b"secret" not in b"".join(visitors._known)
-    visitors.learn(scope, Caller(asked=True))
+    visitors.learn(scope, ConnectionCaller(asked=True))
     assert visitors.of(scope).key == "1.2.3.4", "the session has ended"

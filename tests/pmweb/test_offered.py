@@ -17,16 +17,16 @@ from django.template.base import Node, TextNode
 from django.template.defaulttags import IfNode, URLNode
 from django.template.loader_tags import IncludeNode
 
-from pmweb.accounts.roles import Level
+from pmweb.accounts.roles import AccessLevel
 from pmweb.permissions.table import TABLE
 
 ROOT = Path(settings.BASE_DIR) / "templates"
 FORM = re.compile(r'<form[^>]*method="post"(?![^>]*action="$)|<button[^>]* form="')
 """A form, but not where it goes to an address of the template: that is looked at as a link is."""
 CONDITIONS = {
-    "may_operate": Level.OPERATOR,
-    "may_administer": Level.ADMIN,
-    "user.is_authenticated": Level.MEMBER,
+    "may_operate": AccessLevel.OPERATOR,
+    "may_administer": AccessLevel.ADMIN,
+    "user.is_authenticated": AccessLevel.MEMBER,
 }
 OPERATORS_PAGES = {
     "anica/block_sets/ask.html",
@@ -81,15 +81,15 @@ class Offer:
 
     template: str
     what: str
-    needs: Level
-    shown_to: Level
+    needs: AccessLevel
+    shown_to: AccessLevel
 
 
 def templates() -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for path in ROOT.rglob("*.html"))
 
 
-def nodes(node: Node, level: Level) -> Iterator[tuple[Node, Level]]:
+def nodes(node: Node, level: AccessLevel) -> Iterator[tuple[Node, AccessLevel]]:
     """The node and all below it, with the level that the conditions around each ask for."""
     yield node, level
     if isinstance(node, IfNode):
@@ -103,7 +103,7 @@ def nodes(node: Node, level: Level) -> Iterator[tuple[Node, Level]]:
             yield from nodes(each, level)
 
 
-def _asks(condition) -> list[Level]:
+def _asks(condition) -> list[AccessLevel]:
     """What a condition asks for: of several joined by `and`, any."""
     if condition is None:
         return []
@@ -112,35 +112,36 @@ def _asks(condition) -> list[Level]:
     return [CONDITIONS[text] for text in [str(getattr(condition, "text", ""))] if text in CONDITIONS]
 
 
-def offers_and_includes() -> tuple[list[Offer], dict[str, list[tuple[str, Level]]]]:
+def offers_and_includes() -> tuple[list[Offer], dict[str, list[tuple[str, AccessLevel]]]]:
     found: list[Offer] = []
-    included: dict[str, list[tuple[str, Level]]] = {}
+    included: dict[str, list[tuple[str, AccessLevel]]] = {}
     for name in templates():
         template = engines["django"].get_template(name).template
         for top in template.nodelist:
-            for node, level in nodes(top, Level.READER):
+            for node, level in nodes(top, AccessLevel.READER):
                 if isinstance(node, URLNode) and (rule := TABLE.get(str(node.view_name.var))):
                     needed = rule.change if rule.read is None else rule.read
                     found.append(Offer(name, f"url {node.view_name.var}", needed, level))
                 elif isinstance(node, TextNode) and FORM.search(node.s):
-                    found.append(Offer(name, "a form", Level.OPERATOR, level))
+                    found.append(Offer(name, "a form", AccessLevel.OPERATOR, level))
                 elif isinstance(node, IncludeNode):
                     part = str(node.template.var)
                     included.setdefault(part, []).append((name, level))
     return found, included
 
 
-def level_of_template(name: str, included: dict[str, list[tuple[str, Level]]]) -> Level:
+def level_of_template(name: str, included: dict[str, list[tuple[str, AccessLevel]]]) -> AccessLevel:
     """The lowest level of those who get to see it."""
     if name in ADMINISTRATORS_PAGES:
-        return Level.ADMIN
+        return AccessLevel.ADMIN
     if name in OPERATORS_PAGES:
-        return Level.OPERATOR
+        return AccessLevel.OPERATOR
     if name in OWN_PAGES:
-        return Level.MEMBER
+        return AccessLevel.MEMBER
     places = included.get(name, [])
     return min(
-        (max(level, level_of_template(where, included)) for where, level in places), default=Level.READER
+        (max(level, level_of_template(where, included)) for where, level in places),
+        default=AccessLevel.READER,
     )
 
 

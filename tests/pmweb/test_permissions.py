@@ -20,7 +20,7 @@ from inference.sockets import agent_urlpatterns, websocket_urlpatterns
 from inference.storage.instruction_sets import new_isa
 from inference.web.api import operations
 from pmweb.accounts.people import change_role, deactivate, invite
-from pmweb.accounts.roles import Level, level_of
+from pmweb.accounts.roles import AccessLevel, level_of
 from pmweb.models import Role
 from pmweb.permissions.context import rights
 from pmweb.permissions.rules import Rule
@@ -59,9 +59,13 @@ GUARDED = [(name, path) for name, path in ADDRESSES if name in TABLE and TABLE[n
 
 
 @pytest.fixture
-def people(db: None) -> dict[Level, User]:
+def people(db: None) -> dict[AccessLevel, User]:
     """One for each level that somebody with an account can have."""
-    roles = {Level.MEMBER: Role.VIEWER, Level.OPERATOR: Role.OPERATOR, Level.ADMIN: Role.ADMIN}
+    roles = {
+        AccessLevel.MEMBER: Role.VIEWER,
+        AccessLevel.OPERATOR: Role.OPERATOR,
+        AccessLevel.ADMIN: Role.ADMIN,
+    }
     return {level: invite(role.value, role)[0] for level, role in roles.items()}
 
 
@@ -107,9 +111,9 @@ def test_no_rule_is_left_over():
 
 
 def test_methods_of_a_kind_need_the_same():
-    rule = Rule(Level.READER, Level.OPERATOR)
-    assert {rule.needed(method) for method in ("GET", "HEAD", "OPTIONS")} == {Level.READER}
-    assert rule.needed("POST") == Level.OPERATOR
+    rule = Rule(AccessLevel.READER, AccessLevel.OPERATOR)
+    assert {rule.needed(method) for method in ("GET", "HEAD", "OPTIONS")} == {AccessLevel.READER}
+    assert rule.needed("POST") == AccessLevel.OPERATOR
     assert {rule.needed(method) for method in ("DELETE", "PUT", "PATCH", "TRACE", "", "PROPFIND")} == {None}
 
 
@@ -120,21 +124,21 @@ def test_no_two_applications_claim_a_name():
 
 def test_only_the_ways_in_are_open_to_whoever_comes():
     """Everything else takes at least an account, or public reading."""
-    reads = {name for name, _ in OWN if TABLE[name].read == Level.ANYONE}
-    changes = {name for name, _ in OWN if TABLE[name].change == Level.ANYONE}
+    reads = {name for name, _ in OWN if TABLE[name].read == AccessLevel.ANYONE}
+    changes = {name for name, _ in OWN if TABLE[name].change == AccessLevel.ANYONE}
     assert reads == {"health", "login", "login-link", "agent-download"}
     assert changes == {"login", "login-link", "logout"}
 
 
 def test_who_may_only_look_may_change_nothing_but_what_is_their_own():
-    theirs = {name for name, rule in TABLE.items() if rule.change in {Level.READER, Level.MEMBER}}
+    theirs = {name for name, rule in TABLE.items() if rule.change in {AccessLevel.READER, AccessLevel.MEMBER}}
     sessions = {"confirm", "session-end", "sessions-end-others"}
     assert theirs == {"password", "api-token-make", "api-token-revoke", *sessions}
 
 
-def expected(rule: Rule, method: str, level: Level) -> str:
+def expected(rule: Rule, method: str, level: AccessLevel) -> str:
     """What the table says comes of it."""
-    refused = FORBIDDEN if level >= Level.MEMBER else LOG_IN
+    refused = FORBIDDEN if level >= AccessLevel.MEMBER else LOG_IN
     needed = {"POST": rule.change, "GET": rule.read}.get(method)
     if needed is not None:
         return INSIDE if level >= needed else refused
@@ -146,22 +150,22 @@ def expected(rule: Rule, method: str, level: Level) -> str:
 @pytest.mark.parametrize(
     ("level", "public"),
     [
-        (Level.ANYONE, False),
-        (Level.ANYONE, True),
-        (Level.MEMBER, False),
-        (Level.MEMBER, True),
-        (Level.OPERATOR, False),
-        (Level.ADMIN, False),
+        (AccessLevel.ANYONE, False),
+        (AccessLevel.ANYONE, True),
+        (AccessLevel.MEMBER, False),
+        (AccessLevel.MEMBER, True),
+        (AccessLevel.OPERATOR, False),
+        (AccessLevel.ADMIN, False),
     ],
 )
 def test_whoever_comes_is_let_in_where_the_rule_says_so_and_nowhere_else(
-    client: Client, people: dict[Level, User], level: Level, public: bool, settings
+    client: Client, people: dict[AccessLevel, User], level: AccessLevel, public: bool, settings
 ):
     settings.PUBLIC_READING = public
     if level in people:
         client.force_login(people[level])
     elif public:
-        level = Level.READER
+        level = AccessLevel.READER
     found = {(*each, method): answer(client, each[1], method) for each in OWN for method in METHODS}
     table = {key: expected(TABLE[key[0]], key[2], level) for key in found}
     assert {key: value for key, value in found.items() if value != table[key]} == {}
@@ -183,8 +187,8 @@ def test_an_address_without_a_rule_is_open_to_nobody(
     assert "'runs' has no rule" in caplog.text
 
 
-def test_a_viewer_is_told_why_not(client: Client, people: dict[Level, User]):
-    client.force_login(people[Level.MEMBER])
+def test_a_viewer_is_told_why_not(client: Client, people: dict[AccessLevel, User]):
+    client.force_login(people[AccessLevel.MEMBER])
     page = client.post(reverse("example"))
     assert page.status_code == 403
     assert "make you an operator" in page.content.decode()
@@ -198,7 +202,7 @@ def test_an_agents_token_opens_no_page_and_acts_for_nobody(db):
     agent = Client(headers={"Authorization": f"Bearer {tokens.issue(machine)}"})
     for name, path in OWN:
         for method in ("GET", "POST"):
-            assert answer(agent, path, method) == expected(TABLE[name], method, Level.ANYONE), name
+            assert answer(agent, path, method) == expected(TABLE[name], method, AccessLevel.ANYONE), name
     assert AgentToken.objects.get().last_used is None
 
 
@@ -214,18 +218,18 @@ def test_what_guards_itself_lets_nobody_in_without_a_token(client: Client, db):
                 assert visitor.generic(method, path).status_code in {401, 403, 404, 405}, (name, method, path)
 
 
-def test_levels_follow_the_role_at_once(people: dict[Level, User], settings):
-    user = people[Level.OPERATOR]
+def test_levels_follow_the_role_at_once(people: dict[AccessLevel, User], settings):
+    user = people[AccessLevel.OPERATOR]
     change_role(user, Role.VIEWER)
-    assert level_of(User.objects.get(pk=user.pk)) == Level.MEMBER
+    assert level_of(User.objects.get(pk=user.pk)) == AccessLevel.MEMBER
     deactivate(user)
     settings.PUBLIC_READING = True
-    assert level_of(User.objects.get(pk=user.pk)) == Level.ANYONE
-    assert level_of(AnonymousUser()) == Level.READER
-    assert level_of(None) == Level.READER
+    assert level_of(User.objects.get(pk=user.pk)) == AccessLevel.ANYONE
+    assert level_of(AnonymousUser()) == AccessLevel.READER
+    assert level_of(None) == AccessLevel.READER
 
 
-def test_templates_know_what_the_visitor_may_do(people: dict[Level, User]):
+def test_templates_know_what_the_visitor_may_do(people: dict[AccessLevel, User]):
     request = RequestFactory().get("/")
-    request.user = people[Level.OPERATOR]
+    request.user = people[AccessLevel.OPERATOR]
     assert rights(request) == {"may_read": True, "may_operate": True, "may_administer": False}

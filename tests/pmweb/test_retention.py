@@ -21,7 +21,7 @@ from anica_app.core.samples import unpack
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.formats.campaign_zip import read_archive, write_campaign
-from anica_app.formats.file_trees import Archive
+from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import AnswerCache, Campaign, GeneralisationStep, Predictor, SampleBatch
 from inference.features.inferring.evolution import CLOUD_FRAMES
@@ -147,7 +147,7 @@ def test_a_pruned_campaign_is_shown_and_goes_out_and_comes_back(campaign: Campai
     assert "not kept any more" in client.get(where).content.decode()
     file = io.BytesIO()
     write_campaign(campaign, file)
-    again = read_archive(Archive(file, "c.zip")).store("again")
+    again = read_archive(ZipTree(file, "c.zip")).store("again")
     back = GeneralisationStep.objects.get(generalisation__campaign=again, number=step.number)
     assert (back.n, back.interesting, bytes(back.samples)) == (step.n, step.interesting, b"")
     last = GeneralisationStep.objects.filter(generalisation__campaign=again).exclude(samples=b"").last()

@@ -14,7 +14,7 @@ import pytest
 
 from pmweb.launcher import supervisor as supervising
 from pmweb.launcher.instance import LaunchError
-from pmweb.launcher.supervisor import Child, Supervisor
+from pmweb.launcher.supervisor import Child, ProcessSupervisor
 from tests.launched import wait_for_death, wait_until
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); "
@@ -25,7 +25,7 @@ def child(directory: Path, code: str) -> Child:
 
 
 def supervise(*children: Child, when_up: Callable[[], None]) -> None:
-    Supervisor(children, is_up=lambda: True, when_up=when_up).run()
+    ProcessSupervisor(children, is_up=lambda: True, when_up=when_up).run()
 
 
 def stop_soon(after: float = 0.0) -> None:
@@ -98,7 +98,7 @@ def test_what_dies_before_the_site_answered_is_given_up(tmp_path, monkeypatch):
     starts = tmp_path / "starts"
     dying = child(tmp_path, f"open({str(starts)!r}, 'a').write('x'); raise SystemExit(3)")
     with pytest.raises(LaunchError, match="ended 3 times before the site answered"):
-        Supervisor([dying], is_up=lambda: False, when_up=lambda: None).run()
+        ProcessSupervisor([dying], is_up=lambda: False, when_up=lambda: None).run()
     assert starts.read_text() == "x" * supervising.FUTILE_STARTS
 
 
@@ -164,7 +164,7 @@ def test_what_is_not_essential_is_started_when_the_site_has_answered_and_its_dea
         wait_until(lambda: starts.exists() and len(starts.read_text()) >= enough, 60, "more starts")
         stop_soon()
 
-    Supervisor([dying], is_up=is_up, when_up=threading.Thread(target=watch).start).run()
+    ProcessSupervisor([dying], is_up=is_up, when_up=threading.Thread(target=watch).start).run()
     assert looks == [False] * 3
 
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from pmweb.accounts import forms, known_browsers, links, people, throttle
-from pmweb.accounts.throttle import FIRST_WAIT, OF_ADDRESS, OF_NAME, OF_PAIR, Source
+from pmweb.accounts.throttle import FIRST_WAIT, OF_ADDRESS, OF_NAME, OF_PAIR, AttemptSource
 from pmweb.models import AuditEntry, FailedLogins, Role
 
 PASSWORD = "seven blue horses"
@@ -41,7 +41,7 @@ def is_let_in(client: Client, password: str = PASSWORD, name: str = "ada") -> bo
 def guess(name: str = "ada", address: str = HERE, times: int = OF_PAIR.free) -> None:
     """Wrong passwords, as many as are looked at."""
     for _ in range(times):
-        throttle.begin(Source(address), name)
+        throttle.begin(AttemptSource(address), name)
 
 
 def let_pass(time: timedelta) -> None:
@@ -64,9 +64,9 @@ def test_each_further_failure_makes_the_next_wait_twice_as_long_up_to_an_hour(ad
     guess()
     waits = []
     for _ in range(12):
-        waits.append(throttle.wait_before_next(Source(HERE), "ada"))
+        waits.append(throttle.wait_before_next(AttemptSource(HERE), "ada"))
         let_pass(waits[-1])
-        assert throttle.begin(Source(HERE), "ada") == timedelta(0)
+        assert throttle.begin(AttemptSource(HERE), "ada") == timedelta(0)
     rounded = [round(wait.total_seconds()) for wait in waits]
     assert rounded[:8] == [round(FIRST_WAIT.total_seconds()) * 2**n for n in range(8)]
     assert max(rounded) == 3600
@@ -79,7 +79,7 @@ def test_the_wait_ends_and_counts_sink_with_time(ada: User):
     assert is_let_in(Client())
     guess(times=OF_PAIR.free)
     let_pass(OF_PAIR.forgives)
-    assert throttle.begin(Source(HERE), "ada") == timedelta(0), "one was forgiven"
+    assert throttle.begin(AttemptSource(HERE), "ada") == timedelta(0), "one was forgiven"
     let_pass(timedelta(days=3))
     guess("somebody else", times=1)
     assert FailedLogins.objects.count() == 3, "those that no longer count are swept away"
@@ -88,7 +88,7 @@ def test_the_wait_ends_and_counts_sink_with_time(ada: User):
 def test_a_clock_that_was_set_back_makes_nobody_wait_for_ever(ada: User):
     guess()
     FailedLogins.objects.update(last=timezone.now() + timedelta(days=300))
-    assert throttle.wait_before_next(Source(HERE), "ada") <= FIRST_WAIT
+    assert throttle.wait_before_next(AttemptSource(HERE), "ada") <= FIRST_WAIT
 
 
 def test_a_success_clears_the_failures_of_address_and_name(ada: User):
@@ -97,13 +97,13 @@ def test_a_success_clears_the_failures_of_address_and_name(ada: User):
     assert is_let_in(client)
     assert list(FailedLogins.objects.filter(failures__gt=0).values_list("failures", flat=True)) == [1, 1]
     guess()
-    assert throttle.wait_before_next(Source(HERE), "ada") > timedelta(0)
+    assert throttle.wait_before_next(AttemptSource(HERE), "ada") > timedelta(0)
 
 
 def test_an_own_log_in_does_not_clear_what_was_guessed_of_another(ada: User):
     guess("admin")
     assert is_let_in(Client())
-    assert throttle.wait_before_next(Source(HERE), "admin") > timedelta(0)
+    assert throttle.wait_before_next(AttemptSource(HERE), "admin") > timedelta(0)
 
 
 def test_guessing_elsewhere_or_another_name_does_not_shut_this_one_out(ada: User):
@@ -123,7 +123,7 @@ def test_a_name_that_is_guessed_at_from_everywhere_has_to_wait(ada: User):
     for number in range(OF_NAME.free):
         guess("Ada", f"203.0.113.{number}", times=1)
     assert "Too many wrong passwords" in attempt(Client(REMOTE_ADDR="198.51.100.1"), PASSWORD).text
-    assert throttle.wait_before_next(Source("198.51.100.1"), "admin") == timedelta(0)
+    assert throttle.wait_before_next(AttemptSource("198.51.100.1"), "admin") == timedelta(0)
 
 
 def test_addresses_of_one_ipv6_network_count_as_one(ada: User):
@@ -229,7 +229,7 @@ def test_of_attempts_at_a_name_from_everywhere_at_once_no_more_are_looked_at(
 
 def test_who_has_to_wait_does_not_wait_longer_for_trying_again(ada: User):
     guess(times=OF_PAIR.free + 3)
-    assert throttle.wait_before_next(Source(HERE), "ada") <= FIRST_WAIT
+    assert throttle.wait_before_next(AttemptSource(HERE), "ada") <= FIRST_WAIT
 
 
 def test_a_form_without_a_password_is_no_attempt(ada: User):

@@ -9,9 +9,16 @@ import pytest
 from inference.core.experiment import Measured, MeasurementState
 from inference.core.explain import Seen
 from inference.features.explained.proofs import blocker_uops, proof_of, untested
-from inference.features.explained.query import Wanted, counts_of, remeasured, unfinished, usages_in, verdicts
+from inference.features.explained.query import (
+    VerdictQuery,
+    counts_of,
+    remeasured,
+    unfinished,
+    usages_in,
+    verdicts,
+)
 from inference.models import ExperimentSet, Machine, Run
-from inference.storage.characterisations import Explained
+from inference.storage.characterisations import ExplainedMapping
 from inference.storage.rows import store_measurements
 from tests.explained import (
     ADD,
@@ -49,7 +56,7 @@ def test_outcomes_add_up_to_what_was_asked(row):
 
 
 def test_filters_combine(row):
-    found = verdicts(row, Wanted(outcome="characterised", q="imul", among=(IMUL, LOAD)))
+    found = verdicts(row, VerdictQuery(outcome="characterised", q="imul", among=(IMUL, LOAD)))
     assert [each.scheme.text for each in found] == [IMUL]
 
 
@@ -84,7 +91,7 @@ def test_the_bottleneck_may_be_slower_than_the_flood(row):
 
 
 def test_what_evades_a_set_needs_no_witness_for_its_subsets(row):
-    explained = Explained.of(row.report)
+    explained = ExplainedMapping.of(row.report)
     steps = proof(row, LOAD).steps
     assert [(rest.by, rest.sets) for rest in untested(explained, steps)] == [
         (None, (((MUL, 1),), ((DATA, 1),)))
@@ -113,7 +120,7 @@ def test_neighbours_are_those_of_the_list(row):
 
 def test_an_improper_blocking_instruction_has_its_other_uop(row):
     step = proof(row, STORE).steps[0]
-    assert blocker_uops(Explained.of(row.report), step) == ((ALU, 1), (DATA, 1))
+    assert blocker_uops(ExplainedMapping.of(row.report), step) == ((ALU, 1), (DATA, 1))
     assert blocker_uops(None, step) == ((DATA, 1),)
 
 

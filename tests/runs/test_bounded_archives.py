@@ -113,4 +113,4 @@ def test_neither_is_the_zip_of_a_campaign(monkeypatch: pytest.MonkeyPatch) -> No
     content = io.BytesIO(bomb({"a": b"", "b": b""}, "c", b""))
     monkeypatch.setattr(file_trees.zipfile, "ZipFile", lambda _: pytest.fail("it was opened"))
     with pytest.raises(ExchangeError, match="has 3 files, of 2 at most"):
-        file_trees.Archive(content, "c.zip")
+        file_trees.ZipTree(content, "c.zip")

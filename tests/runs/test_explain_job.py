@@ -21,7 +21,7 @@ from inference.models import (
 )
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.storage.characterisations import Explained, load_characterisation
+from inference.storage.characterisations import ExplainedMapping, load_characterisation
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, store_mapping
 from tests.core.explain.small import STORES, ZENLIKE, mapping_of
@@ -66,7 +66,7 @@ def test_a_simulated_processor_is_explained_and_every_verdict_is_stored(truth):
         0,
     )
     assert row.characterisations.count() == len(ZENLIKE.usage)
-    explained = Explained.of(row.report)
+    explained = ExplainedMapping.of(row.report)
     assert explained is not None
     assert explained.funnel["remaining"] == explained.funnel["asked"] == len(ZENLIKE.usage)
     assert {each.width for each in explained.classes} == {1, 2, 4}

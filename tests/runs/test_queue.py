@@ -9,14 +9,14 @@ from django.utils import timezone
 
 from inference.models import Machine, Run
 from inference.runs import leases, lifecycle, queue
-from inference.runs.kinds import JOBS, Kind, Lane
+from inference.runs.kinds import JOBS, Lane, RunKind
 from tests.runs.agents import make_machine
 from tests.runs.counting.job import CountJob
 
 pytestmark = pytest.mark.django_db
 
 
-ERRAND = Kind("errand", "tests.runs.counting.job.CountJob", "An errand", {}, lane=Lane.SHORT)
+ERRAND = RunKind("errand", "tests.runs.counting.job.CountJob", "An errand", {}, lane=Lane.SHORT)
 
 
 @pytest.fixture(autouse=True)

@@ -126,7 +126,7 @@ def test_a_free_name_is_not_given_away_twice(site):
 
 
 def test_of_passwords_tried_at_once_no_more_are_looked_at_than_may_be_wrong(site):
-    waits = at_once(*[lambda: throttle.begin(throttle.Source("203.0.113.1"), "ada")] * 12)
+    waits = at_once(*[lambda: throttle.begin(throttle.AttemptSource("203.0.113.1"), "ada")] * 12)
     assert sum(wait == timedelta(0) for wait in waits) == throttle.OF_PAIR.free, waits
 
 

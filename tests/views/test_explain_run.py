@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.explain import REASONS, STAGES, NotCharacterised
-from inference.core.explain.events import Blocked, Bottleneck, Excluded, Funnel, Verdicts
+from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import BlockingClass
 from inference.core.protocols import Event
 from inference.features.inferring.explainable import WIDTH, bars
@@ -50,7 +50,7 @@ STORY: Sequence[Event] = (
     Funnel("candidates", 6),
     Blocked(classes(known=False), ()),
     Funnel("classes", 6),
-    Bottleneck(4.0),
+    BottleneckFound(4.0),
     Funnel("bottleneck", 6),
     Blocked(classes(known=True), tuple("012345")),
     Funnel("blocking", 6),

@@ -29,7 +29,7 @@ _IMMEDIATES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class BlockInstruction:
+class AbstractedInstruction:
     """An instruction: the number of its scheme, what stands in the operands that can alias, and its bytes."""
 
     scheme: int
@@ -41,7 +41,7 @@ class BlockInstruction:
 class SampledBlock:
     """A basic block of the schemes of a space, be it sampled or read from machine code."""
 
-    instructions: tuple[BlockInstruction, ...]
+    instructions: tuple[AbstractedInstruction, ...]
 
     def __len__(self) -> int:
         return len(self.instructions)
@@ -65,7 +65,7 @@ def block_of_code(code: bytes, space: SchemeSpace) -> SampledBlock | None:
             return None
         begin = instruction.ip
         contents = space.slots[number].contents(instruction)
-        found.append(BlockInstruction(number, contents, code[begin : begin + instruction.len]))
+        found.append(AbstractedInstruction(number, contents, code[begin : begin + instruction.len]))
     return SampledBlock(tuple(found)) if found else None
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from random import Random
 from typing import Generic, Protocol, TypeVar
 
-from anica_app.core.search.judging import Judged
+from anica_app.core.search.judging import JudgedAnswers
 from anica_app.core.search.panel import Task, World
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 
@@ -17,8 +17,8 @@ from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 
 
 def minimise(
-    world: World[BlockT, AbstractT, ExpansionT], judged: Judged[BlockT], path: Sequence[object]
-) -> Task[BlockT, Judged[BlockT]]:
+    world: World[BlockT, AbstractT, ExpansionT], judged: JudgedAnswers[BlockT], path: Sequence[object]
+) -> Task[BlockT, JudgedAnswers[BlockT]]:
     """The interesting block without whatever can be left out, one instruction after the other.
 
     In each step all ways to leave out one are judged together; of those that stay interesting the first in a
@@ -36,7 +36,9 @@ def minimise(
     return judged
 
 
-def alike(world: World[BlockT, AbstractT, ExpansionT], judged: Judged[BlockT], other: Judged[BlockT]) -> bool:
+def alike(
+    world: World[BlockT, AbstractT, ExpansionT], judged: JudgedAnswers[BlockT], other: JudgedAnswers[BlockT]
+) -> bool:
     """Whether a block is interesting in the way that the other one is."""
     same_kind = not world.settings.kinds_apart or judged.verdict.kind == other.verdict.kind
     return judged.verdict.interesting and same_kind
@@ -68,7 +70,7 @@ class AbstractCheck(Generic[BlockT]):
     """
 
     reason: InterestReason
-    samples: tuple[Judged[BlockT], ...] = ()
+    samples: tuple[JudgedAnswers[BlockT], ...] = ()
     failed: int = 0
 
     @property
@@ -111,10 +113,10 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
     that several orders come to is judged once.
     """
 
-    def __init__(self, world: World[BlockT, AbstractT, ExpansionT], model: Judged[BlockT]) -> None:
+    def __init__(self, world: World[BlockT, AbstractT, ExpansionT], model: JudgedAnswers[BlockT]) -> None:
         self._world = world
         self._model = model
-        self._against: list[Judged[BlockT]] = []
+        self._against: list[JudgedAnswers[BlockT]] = []
         self._known: dict[AbstractT, AbstractCheck[BlockT]] = {}
         self._confirmed: dict[AbstractT, AbstractCheck[BlockT]] = {}
 
@@ -161,7 +163,7 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
     def _sampled(
         self, abstract: AbstractT, before: AbstractT | None, looks: Sequence[int], random: Random
     ) -> Task[BlockT, AbstractCheck[BlockT]]:
-        samples: dict[bytes, Judged[BlockT]] = {}
+        samples: dict[bytes, JudgedAnswers[BlockT]] = {}
         failed = 0
         for look in looks:
             drawn, attempts, gave_up = self._draw(abstract, before, look, random)

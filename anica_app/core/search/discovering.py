@@ -16,16 +16,16 @@ from typing import Generic
 
 from anica_app.core.search.checking import minimise
 from anica_app.core.search.discovery_set import DiscoverySet
-from anica_app.core.search.findings import Discovery, Generalised, Keeper, News, Round
-from anica_app.core.search.generalising import Candidate, generalise_all
-from anica_app.core.search.judging import InterestJudge, Judged
+from anica_app.core.search.findings import FoundDiscovery, Generalised, Keeper, News, Round
+from anica_app.core.search.generalising import RoundCandidate, generalise_all
+from anica_app.core.search.judging import InterestJudge, JudgedAnswers
 from anica_app.core.search.panel import Driver, Meter, Panel, World
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import (
     Counted,
     Discovered,
-    Sampled,
+    SampledRound,
     State,
     checkpoint_of,
     discovery_json,
@@ -37,7 +37,7 @@ from inference.core.protocols import Checkpoint, Reporter
 # One given block: why tools disagree about it, or what a prediction rests on (thesis §8.4.1).
 
 
-class Explanation(Generic[BlockT, AbstractT, ExpansionT]):
+class BlockExplanation(Generic[BlockT, AbstractT, ExpansionT]):
     """The generalisations of one interesting block in all orders, and what they come to.
 
     `shorten`: it is minimised first. `look_up` is called now and then.
@@ -47,7 +47,7 @@ class Explanation(Generic[BlockT, AbstractT, ExpansionT]):
         self,
         world: World[BlockT, AbstractT, ExpansionT],
         driver: Driver[BlockT, AbstractT, ExpansionT],
-        start: Judged[BlockT],
+        start: JudgedAnswers[BlockT],
         *,
         shorten: bool,
         look_up: Callable[[], None] = lambda: None,
@@ -60,7 +60,7 @@ class Explanation(Generic[BlockT, AbstractT, ExpansionT]):
         if shorten:
             (found,) = driver.carry_out([minimise(world, start, ("minimise", 0))])
             witness = found or start
-        self.candidate: Candidate[BlockT, AbstractT] = Candidate(
+        self.candidate: RoundCandidate[BlockT, AbstractT] = RoundCandidate(
             0, start, witness, world.domain.represent(witness.block)
         )
         traces = generalise_all(world, driver, [self.candidate], expired)
@@ -68,7 +68,7 @@ class Explanation(Generic[BlockT, AbstractT, ExpansionT]):
         self.generalised: list[Generalised[BlockT, AbstractT, ExpansionT]] = discovery_set.admit(
             self.candidate, traces[0]
         )
-        self.discoveries: list[Discovery[AbstractT]] = discovery_set.discoveries
+        self.discoveries: list[FoundDiscovery[AbstractT]] = discovery_set.discoveries
         self.subsumed = discovery_set.subsumed
 
 
@@ -82,7 +82,7 @@ class Fresh(Generic[BlockT]):
     A place has no block where all attempts failed.
     """
 
-    blocks: Mapping[int, Judged[BlockT]]
+    blocks: Mapping[int, JudgedAnswers[BlockT]]
     failed: int
 
 
@@ -112,12 +112,12 @@ def minimised(
     world: World[BlockT, AbstractT, ExpansionT],
     driver: Driver[BlockT, AbstractT, ExpansionT],
     fresh: Fresh[BlockT],
-) -> list[Candidate[BlockT, AbstractT]]:
+) -> list[RoundCandidate[BlockT, AbstractT]]:
     """The interesting blocks in the order of their places, each without whatever can be left out."""
     starts = [(place, one) for place, one in fresh.blocks.items() if one.verdict.interesting]
     witnesses = driver.carry_out([minimise(world, one, ("minimise", place)) for place, one in starts])
     return [
-        Candidate(place, start, witness, world.domain.represent(witness.block))
+        RoundCandidate(place, start, witness, world.domain.represent(witness.block))
         for (place, start), witness in zip(starts, witnesses, strict=True)
         if witness is not None
     ]
@@ -129,11 +129,11 @@ _PATIENCE = 10
 """Rounds that a block waits at most until there are others to generalise it with."""
 
 
-class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
+class CampaignSearch(Generic[BlockT, AbstractT, ExpansionT]):
     """One campaign: `search` does it, from its beginning or from a checkpoint.
 
-    `excluded` are abstract blocks that shall not be discovered. The reporter hears `Counted`, `Sampled` and
-    `Discovered`; the keeper gets results and checkpoints together.
+    `excluded` are abstract blocks that shall not be discovered. The reporter hears `Counted`, `SampledRound`
+    and `Discovered`; the keeper gets results and checkpoints together.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
 
         Raises `PredictorError` where a tool cannot work, and what the reporter's pulse raises.
         """
-        waiting: list[Candidate[BlockT, AbstractT]] = []
+        waiting: list[RoundCandidate[BlockT, AbstractT]] = []
         if resume is not None:
             waiting = self._take_up(state_of(resume, self._domain))
         self._meter.start(self._state.counters.seconds)
@@ -183,7 +183,7 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
         self._state.counters = dataclasses.replace(self._state.counters, seconds=seconds)
         return self._state
 
-    def _take_up(self, state: State[AbstractT]) -> list[Candidate[BlockT, AbstractT]]:
+    def _take_up(self, state: State[AbstractT]) -> list[RoundCandidate[BlockT, AbstractT]]:
         """Go on from a checkpoint; the blocks that wait to be generalised are made once more."""
         self._state = state
         self._book = DiscoverySet(self._world, state.discoveries, state.subsumed, self._excluded)
@@ -191,14 +191,14 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
         fresh = sample_fresh(self._world, self._driver, state.pending)
         return minimised(self._world, self._driver, fresh)
 
-    def _wants_more(self, waiting: Sequence[Candidate[BlockT, AbstractT]]) -> bool:
+    def _wants_more(self, waiting: Sequence[RoundCandidate[BlockT, AbstractT]]) -> bool:
         """Whether to sample another round before those that wait are generalised: full waves are quicker."""
         if self._is_sampled_out() or len(self._chosen(waiting)) >= self._world.settings.side_by_side:
             return False
         batch = self._world.settings.batch
         return not waiting or self._state.counters.rounds - waiting[0].place // batch < _PATIENCE
 
-    def _round(self) -> list[Candidate[BlockT, AbstractT]]:
+    def _round(self) -> list[RoundCandidate[BlockT, AbstractT]]:
         """Fresh blocks: the interesting ones, minimised, that nothing known subsumes."""
         number, batch = self._state.counters.rounds, self._world.settings.batch
         end = (number + 1) * batch if self._termination.blocks is None else self._termination.blocks
@@ -214,12 +214,14 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
             failed_samples=fresh.failed,
         )
         self._state.pending += [one.place for one in unknown]
-        sampled = Sampled(number, len(fresh.blocks), len(candidates), len(unknown), self._seconds())
+        sampled = SampledRound(number, len(fresh.blocks), len(candidates), len(unknown), self._seconds())
         self._reporter.emit(sampled)
         self._keep(fresh=Round(number, list(fresh.blocks.values()), fresh.failed))
         return unknown
 
-    def _wave(self, waiting: Sequence[Candidate[BlockT, AbstractT]]) -> list[Candidate[BlockT, AbstractT]]:
+    def _wave(
+        self, waiting: Sequence[RoundCandidate[BlockT, AbstractT]]
+    ) -> list[RoundCandidate[BlockT, AbstractT]]:
         """Generalise the first few blocks that have nothing in common; those that still wait."""
         chosen = self._chosen(waiting)
         self._tell(generalising=len(chosen))
@@ -242,9 +244,11 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
         self._keep(self._book.discoveries[known:], admitted)
         return left
 
-    def _chosen(self, pending: Sequence[Candidate[BlockT, AbstractT]]) -> list[Candidate[BlockT, AbstractT]]:
+    def _chosen(
+        self, pending: Sequence[RoundCandidate[BlockT, AbstractT]]
+    ) -> list[RoundCandidate[BlockT, AbstractT]]:
         """The first few of which none is a special case of an earlier one."""
-        chosen: list[Candidate[BlockT, AbstractT]] = []
+        chosen: list[RoundCandidate[BlockT, AbstractT]] = []
         for candidate in pending:
             if not any(
                 one.kind == candidate.kind and self._domain.subsumes(one.abstract, candidate.abstract)
@@ -257,7 +261,7 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
 
     def _keep(
         self,
-        discoveries: Sequence[Discovery[AbstractT]] = (),
+        discoveries: Sequence[FoundDiscovery[AbstractT]] = (),
         generalised: Sequence[Generalised[BlockT, AbstractT, ExpansionT]] = (),
         fresh: Round[BlockT] | None = None,
     ) -> None:
@@ -279,7 +283,7 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
         self._keeper.keep(news, checkpoint_of(state, self._domain))
         self._tell(generalising=0)
 
-    def _discovered(self, discovery: Discovery[AbstractT]) -> Discovered:
+    def _discovered(self, discovery: FoundDiscovery[AbstractT]) -> Discovered:
         facts = discovery_json(discovery, self._domain)
         return Discovered(
             **{name: facts[name] for name in ("number", "abstract", "code", "length", "generality")},

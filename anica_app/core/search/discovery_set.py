@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Generic
 
-from anica_app.core.search.findings import Became, Discovery, Generalised
-from anica_app.core.search.generalising import Candidate, Trace
+from anica_app.core.search.findings import Became, FoundDiscovery, Generalised
+from anica_app.core.search.generalising import GeneralisingTrace, RoundCandidate
 from anica_app.core.search.panel import World
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 
@@ -25,7 +25,7 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
     def __init__(
         self,
         world: World[BlockT, AbstractT, ExpansionT],
-        discoveries: Sequence[Discovery[AbstractT]] = (),
+        discoveries: Sequence[FoundDiscovery[AbstractT]] = (),
         subsumed: dict[int, int] | None = None,
         excluded: Sequence[AbstractT] = (),
     ) -> None:
@@ -37,7 +37,7 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
         self._examples: dict[AbstractT, list[AbstractT]] = {}
 
     @property
-    def standing(self) -> list[Discovery[AbstractT]]:
+    def standing(self) -> list[FoundDiscovery[AbstractT]]:
         """The discoveries that no later one includes."""
         return [one for one in self.discoveries if one.number not in self.subsumed]
 
@@ -50,8 +50,8 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
 
     def admit(
         self,
-        candidate: Candidate[BlockT, AbstractT],
-        traces: Sequence[Trace[BlockT, AbstractT, ExpansionT]],
+        candidate: RoundCandidate[BlockT, AbstractT],
+        traces: Sequence[GeneralisingTrace[BlockT, AbstractT, ExpansionT]],
     ) -> list[Generalised[BlockT, AbstractT, ExpansionT]]:
         """Take in the generalisations of one block: those that say something new become discoveries.
 
@@ -70,8 +70,8 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
 
     def _admit(
         self,
-        candidate: Candidate[BlockT, AbstractT],
-        trace: Trace[BlockT, AbstractT, ExpansionT],
+        candidate: RoundCandidate[BlockT, AbstractT],
+        trace: GeneralisingTrace[BlockT, AbstractT, ExpansionT],
     ) -> tuple[Became, int | None]:
         if any(self._world.domain.subsumes(one, trace.result) for one in self._excluded):
             return Became.SUBSUMED, None
@@ -87,18 +87,18 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
         self.discoveries.append(new)
         return (Became.CONCRETE if new.concrete else Became.DISCOVERY), new.number
 
-    def _subsume(self, new: Discovery[AbstractT]) -> None:
+    def _subsume(self, new: FoundDiscovery[AbstractT]) -> None:
         for one in self.standing:
             if self._alike(one.kind, new.kind) and self.includes(new.abstract, one.abstract):
                 self.subsumed[one.number] = new.number
 
     def _discovery(
         self,
-        candidate: Candidate[BlockT, AbstractT],
-        trace: Trace[BlockT, AbstractT, ExpansionT],
-    ) -> Discovery[AbstractT]:
+        candidate: RoundCandidate[BlockT, AbstractT],
+        trace: GeneralisingTrace[BlockT, AbstractT, ExpansionT],
+    ) -> FoundDiscovery[AbstractT]:
         witness = candidate.witness
-        return Discovery(
+        return FoundDiscovery(
             number=len(self.discoveries),
             abstract=trace.result,
             kind=candidate.kind,
@@ -132,7 +132,7 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
                 known.append(abstract if block is None else domain.represent(block))
                 yield known[-1]
 
-    def _includer(self, abstract: AbstractT, kind: str) -> Discovery[AbstractT] | None:
+    def _includer(self, abstract: AbstractT, kind: str) -> FoundDiscovery[AbstractT] | None:
         """The first standing discovery of this kind that subsumes the abstract block.
 
         A concrete one says nothing of other blocks, but is not found again with other registers.
@@ -145,7 +145,7 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
                 return one
         return None
 
-    def _redundant(self, abstract: AbstractT, kind: str) -> Discovery[AbstractT] | None:
+    def _redundant(self, abstract: AbstractT, kind: str) -> FoundDiscovery[AbstractT] | None:
         """The first standing discovery of this kind that includes a result."""
         for one in self.standing:
             if self._alike(one.kind, kind) and not one.concrete and self.includes(one.abstract, abstract):
@@ -153,10 +153,10 @@ class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
         return None
 
     def _maximal(
-        self, traces: Sequence[Trace[BlockT, AbstractT, ExpansionT]]
-    ) -> list[Trace[BlockT, AbstractT, ExpansionT]]:
+        self, traces: Sequence[GeneralisingTrace[BlockT, AbstractT, ExpansionT]]
+    ) -> list[GeneralisingTrace[BlockT, AbstractT, ExpansionT]]:
         """Those whose results no other one includes; of several that mean the same what says least."""
-        kept: list[Trace[BlockT, AbstractT, ExpansionT]] = []
+        kept: list[GeneralisingTrace[BlockT, AbstractT, ExpansionT]] = []
         constraints = self._world.domain.expansions
         for trace in sorted(traces, key=lambda one: len(constraints(one.result))):
             if any(self.includes(one.result, trace.result) for one in kept):

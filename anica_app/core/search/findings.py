@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, Protocol
 
-from anica_app.core.search.generalising import Candidate, Trace
-from anica_app.core.search.judging import Judged
+from anica_app.core.search.generalising import GeneralisingTrace, RoundCandidate
+from anica_app.core.search.judging import JudgedAnswers
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from inference.core.protocols import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
-class Discovery(Generic[AbstractT]):
+class FoundDiscovery(Generic[AbstractT]):
     """An abstract block all of whose samples were interesting; numbers count from 0.
 
     `concrete`: nothing but the block `code` itself is known to be interesting, and `abstract` merely
@@ -50,8 +50,8 @@ class Generalised(Generic[BlockT, AbstractT, ExpansionT]):
     """
 
     number: int
-    candidate: Candidate[BlockT, AbstractT]
-    trace: Trace[BlockT, AbstractT, ExpansionT]
+    candidate: RoundCandidate[BlockT, AbstractT]
+    trace: GeneralisingTrace[BlockT, AbstractT, ExpansionT]
     became: Became
     discovery: int | None
 
@@ -61,7 +61,7 @@ class Round(Generic[BlockT]):
     """The fresh blocks of a round and their verdicts; rounds count from 0."""
 
     number: int
-    blocks: Sequence[Judged[BlockT]]
+    blocks: Sequence[JudgedAnswers[BlockT]]
     failed: int
     """Attempts at sampling that came to nothing."""
 
@@ -91,7 +91,7 @@ class News(Generic[BlockT, AbstractT, ExpansionT]):
     counters: CampaignCounters
     failures: Mapping[str, int]
     fresh: Round[BlockT] | None = None
-    discoveries: Sequence[Discovery[AbstractT]] = ()
+    discoveries: Sequence[FoundDiscovery[AbstractT]] = ()
     generalised: Sequence[Generalised[BlockT, AbstractT, ExpansionT]] = ()
     subsumed: Mapping[int, int] | None = None
 

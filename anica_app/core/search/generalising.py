@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, cast
 
 from anica_app.core.search.checking import AbstractCheck, Checker, InterestReason, SamplingChecker
-from anica_app.core.search.judging import Judged
+from anica_app.core.search.judging import JudgedAnswers
 from anica_app.core.search.panel import Driver, Task, World
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 
@@ -16,15 +16,15 @@ _MOST_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate(Generic[BlockT, AbstractT]):
+class RoundCandidate(Generic[BlockT, AbstractT]):
     """An interesting block of a round: as sampled, as minimised, and what represents the latter.
 
     `place` is the number of fresh blocks that were sampled before it.
     """
 
     place: int
-    start: Judged[BlockT]
-    witness: Judged[BlockT]
+    start: JudgedAnswers[BlockT]
+    witness: JudgedAnswers[BlockT]
     abstract: AbstractT
 
     @property
@@ -47,7 +47,7 @@ class GeneralisingStep(Generic[BlockT, ExpansionT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Trace(Generic[BlockT, AbstractT, ExpansionT]):
+class GeneralisingTrace(Generic[BlockT, AbstractT, ExpansionT]):
     """One generalisation: from β of the block, `start`, by the expansions taken to the `result`.
 
     `start_check` says whether the start was interesting at all; if not, there are no steps, and the concrete
@@ -79,7 +79,7 @@ def generalise(
     checker: Checker[BlockT, AbstractT],
     order: int,
     path: Sequence[object],
-) -> Task[BlockT, Trace[BlockT, AbstractT, ExpansionT]]:
+) -> Task[BlockT, GeneralisingTrace[BlockT, AbstractT, ExpansionT]]:
     """Take expansions in a random order as long as the abstract block stays interesting.
 
     If the settings want results confirmed and one is not, it begins anew in the same order; whatever has
@@ -103,7 +103,7 @@ def _generalised(
     checker: Checker[BlockT, AbstractT],
     order: int,
     path: Sequence[object],
-) -> Task[BlockT, Trace[BlockT, AbstractT, ExpansionT]]:
+) -> Task[BlockT, GeneralisingTrace[BlockT, AbstractT, ExpansionT]]:
     """Algorithm 8.2.
 
     What was rejected once is not tried again: expansions are monotone, so that the block that spoke against
@@ -129,15 +129,15 @@ def _generalised(
             abstract = expanded
         else:
             rejected.add(expansion)
-    return Trace(order, start, start_check, tuple(steps), abstract)
+    return GeneralisingTrace(order, start, start_check, tuple(steps), abstract)
 
 
 def generalise_all(
     world: World[BlockT, AbstractT, ExpansionT],
     driver: Driver[BlockT, AbstractT, ExpansionT],
-    subjects: Sequence[Candidate[BlockT, AbstractT]],
+    subjects: Sequence[RoundCandidate[BlockT, AbstractT]],
     expired: Callable[[], bool] = lambda: False,
-) -> dict[int, list[Trace[BlockT, AbstractT, ExpansionT]]]:
+) -> dict[int, list[GeneralisingTrace[BlockT, AbstractT, ExpansionT]]]:
     """The generalisations of each block, by its place: all blocks and orders of expansions side by side.
 
     They are fewer where `expired` became true. A block whose representation is not interesting has one.
@@ -151,13 +151,15 @@ def generalise_all(
         ]
     )
     places: list[int] = []
-    tasks: list[Task[BlockT, Trace[BlockT, AbstractT, ExpansionT]]] = []
+    tasks: list[Task[BlockT, GeneralisingTrace[BlockT, AbstractT, ExpansionT]]] = []
     for one, checker, below, check in zip(subjects, checkers, paths, starts, strict=True):
         start = cast(AbstractCheck[BlockT], check)  # nothing has made them stop early
         for order in range(world.settings.orders if start.interesting else 1):
             places.append(one.place)
             tasks.append(generalise(world, one.abstract, start, checker, order, below))
-    traces: dict[int, list[Trace[BlockT, AbstractT, ExpansionT]]] = {one.place: [] for one in subjects}
+    traces: dict[int, list[GeneralisingTrace[BlockT, AbstractT, ExpansionT]]] = {
+        one.place: [] for one in subjects
+    }
     for place, trace in zip(places, driver.carry_out(tasks, expired), strict=True):
         if trace is not None:
             traces[place].append(trace)

@@ -21,7 +21,7 @@ SAME = "same"
 
 
 @dataclass(frozen=True, slots=True)
-class Interest:
+class BlockInterest:
     """Whether a block is interesting, how much, and in which way.
 
     `value` is the relative or absolute difference, `math.inf` for a failure that counts. `kind` is "" where
@@ -34,19 +34,19 @@ class Interest:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged(Generic[BlockT]):
+class JudgedAnswers(Generic[BlockT]):
     """A block with what each predictor answered, in their order, and what that means."""
 
     block: BlockT
     code: bytes
     answers: tuple[Answer, ...]
-    verdict: Interest
+    verdict: BlockInterest
 
 
 class InterestJudge(Protocol):
     """Decides what is interesting."""
 
-    def verdict(self, answers: Sequence[Answer]) -> Interest:
+    def verdict(self, answers: Sequence[Answer]) -> BlockInterest:
         """Of one block, from an answer per predictor."""
         ...
 
@@ -103,29 +103,29 @@ class Disagreement:
         self._metric = settings.metric
         self._counted = settings.counted
 
-    def verdict(self, answers: Sequence[Answer]) -> Interest:
+    def verdict(self, answers: Sequence[Answer]) -> BlockInterest:
         """A failure that counts ranks above every difference, one that does not makes it uninteresting."""
         cycles = [answer.cycles for answer in answers if answer.cycles is not None]
         if len(cycles) < len(answers):
             return self._failed(answers)
         if len(cycles) < 2 or self._metric == FAILING:
-            return Interest(interesting=False, value=0.0)
+            return BlockInterest(interesting=False, value=0.0)
         value = abs(cycles[0] - cycles[1])
         if self._metric == RELATIVE:
             value = relative_difference(cycles[0], cycles[1])
         if value > self._threshold:
-            return Interest(interesting=True, value=value, kind=DIFFERENCE)
-        return Interest(interesting=False, value=value)
+            return BlockInterest(interesting=True, value=value, kind=DIFFERENCE)
+        return BlockInterest(interesting=False, value=value)
 
-    def _failed(self, answers: Sequence[Answer]) -> Interest:
+    def _failed(self, answers: Sequence[Answer]) -> BlockInterest:
         counting = [
             f"{answer.failure} of {number}"
             for number, answer in enumerate(answers, start=1)
             if answer.failure in self._counted
         ]
         if not counting:
-            return Interest(interesting=False, value=0.0)
-        return Interest(interesting=True, value=math.inf, kind=", ".join(counting))
+            return BlockInterest(interesting=False, value=0.0)
+        return BlockInterest(interesting=True, value=math.inf, kind=", ".join(counting))
 
 
 class SameAs:
@@ -139,15 +139,15 @@ class SameAs:
         self._target = target
         self._tolerance = tolerance
 
-    def verdict(self, answers: Sequence[Answer]) -> Interest:
+    def verdict(self, answers: Sequence[Answer]) -> BlockInterest:
         """Of the first answer; the value is the relative difference from the target."""
         answer, target = answers[0], self._target
         if answer.cycles is None or target.cycles is None:
             same = answer.failure == target.failure
-            return Interest(same, 0.0, SAME if same else "")
+            return BlockInterest(same, 0.0, SAME if same else "")
         value = relative_difference(answer.cycles, target.cycles)
         same = value <= self._tolerance
-        return Interest(same, value, SAME if same else "")
+        return BlockInterest(same, value, SAME if same else "")
 
 
 def relative_difference(a: float, b: float) -> float:

@@ -15,8 +15,8 @@ from random import Random
 from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from anica_app.core.protocols import Answer, Predictor
-from anica_app.core.search.judging import InterestJudge, Judged
-from anica_app.core.search.protocols import AbstractT, BlockT, Domain, ExpansionT
+from anica_app.core.search.judging import InterestJudge, JudgedAnswers
+from anica_app.core.search.protocols import AbstractDomain, AbstractT, BlockT, ExpansionT
 from anica_app.core.search.settings import SearchSettings
 
 # Searches as generators: they yield blocks that they want judged, and go on with the verdicts.
@@ -27,7 +27,7 @@ from anica_app.core.search.settings import SearchSettings
 
 ResultT = TypeVar("ResultT")
 
-Task: TypeAlias = Generator[Sequence[BlockT], Sequence[Judged[BlockT]], ResultT]
+Task: TypeAlias = Generator[Sequence[BlockT], Sequence[JudgedAnswers[BlockT]], ResultT]
 """A search over blocks: it yields at least one block at a time, in whatever number."""
 
 
@@ -35,7 +35,7 @@ Task: TypeAlias = Generator[Sequence[BlockT], Sequence[Judged[BlockT]], ResultT]
 class World(Generic[BlockT, AbstractT, ExpansionT]):
     """What all searches of a campaign have in common; `seed` names it in every random choice."""
 
-    domain: Domain[BlockT, AbstractT, ExpansionT]
+    domain: AbstractDomain[BlockT, AbstractT, ExpansionT]
     settings: SearchSettings
     seed: int
 
@@ -219,13 +219,13 @@ class Driver(Generic[BlockT, AbstractT, ExpansionT]):
     """Carries out searches: asks the panel what they want to know, tells them what the judge says of it."""
 
     def __init__(
-        self, domain: Domain[BlockT, AbstractT, ExpansionT], panel: Panel, judge: InterestJudge
+        self, domain: AbstractDomain[BlockT, AbstractT, ExpansionT], panel: Panel, judge: InterestJudge
     ) -> None:
         self._domain = domain
         self._panel = panel
         self._judge = judge
 
-    def judge(self, blocks: Sequence[BlockT]) -> list[Judged[BlockT]]:
+    def judge(self, blocks: Sequence[BlockT]) -> list[JudgedAnswers[BlockT]]:
         """The verdicts on some blocks, in their order."""
         return self._asked(blocks)()
 
@@ -249,13 +249,13 @@ class Driver(Generic[BlockT, AbstractT, ExpansionT]):
                 task.close()
         return [results.get(n) for n in range(len(tasks))]
 
-    def _asked(self, blocks: Sequence[BlockT]) -> Callable[[], list[Judged[BlockT]]]:
+    def _asked(self, blocks: Sequence[BlockT]) -> Callable[[], list[JudgedAnswers[BlockT]]]:
         codes = [self._domain.code(block) for block in blocks]
         answered = self._panel.ask(codes)
 
-        def judged() -> list[Judged[BlockT]]:
+        def judged() -> list[JudgedAnswers[BlockT]]:
             return [
-                Judged(block, code, answers, self._judge.verdict(answers))
+                JudgedAnswers(block, code, answers, self._judge.verdict(answers))
                 for block, code, answers in zip(blocks, codes, answered(), strict=True)
             ]
 
@@ -268,14 +268,14 @@ class _Lane(Generic[BlockT, ResultT]):
     def __init__(
         self,
         tasks: dict[int, Task[BlockT, ResultT]],
-        ask: Callable[[Sequence[BlockT]], Callable[[], list[Judged[BlockT]]]],
+        ask: Callable[[Sequence[BlockT]], Callable[[], list[JudgedAnswers[BlockT]]]],
         results: dict[int, ResultT],
     ) -> None:
         self._tasks = tasks
         self._ask = ask
         self._results = results
         self._wanted: dict[int, Sequence[BlockT]] = {}
-        self._answer: Callable[[], list[Judged[BlockT]]] | None = None
+        self._answer: Callable[[], list[JudgedAnswers[BlockT]]] | None = None
 
     @property
     def busy(self) -> bool:
@@ -297,7 +297,7 @@ class _Lane(Generic[BlockT, ResultT]):
         self._ask_all()
 
     def _send(
-        self, number: int, task: Task[BlockT, ResultT], judged: Sequence[Judged[BlockT]] | None
+        self, number: int, task: Task[BlockT, ResultT], judged: Sequence[JudgedAnswers[BlockT]] | None
     ) -> None:
         try:
             self._wanted[number] = next(task) if judged is None else task.send(judged)

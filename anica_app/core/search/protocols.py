@@ -13,7 +13,7 @@ AbstractT = TypeVar("AbstractT", bound=Hashable)
 ExpansionT = TypeVar("ExpansionT", bound=Hashable)
 
 
-class Domain(Protocol[BlockT, AbstractT, ExpansionT]):
+class AbstractDomain(Protocol[BlockT, AbstractT, ExpansionT]):
     """A valid abstract domain over basic blocks (Definition 8.2), with its sampler.
 
     All three kinds of values are immutable. `len` of a block is its number of instructions, at least 1.

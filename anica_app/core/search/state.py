@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import ClassVar, Generic
 
 from anica_app.core.protocols import AnicaError
-from anica_app.core.search.findings import CampaignCounters, Discovery
-from anica_app.core.search.protocols import AbstractT, BlockT, Domain, ExpansionT
+from anica_app.core.search.findings import CampaignCounters, FoundDiscovery
+from anica_app.core.search.protocols import AbstractDomain, AbstractT, BlockT, ExpansionT
 from inference.core.events import Plain
 from inference.core.protocols import Checkpoint, Json
 
@@ -35,7 +35,7 @@ class Counted(Plain):
 
 
 @dataclass(frozen=True)
-class Sampled(Plain):
+class SampledRound(Plain):
     """The fresh blocks of a round: how many of them are interesting, and how many lead on.
 
     `candidates` are those that no earlier discovery subsumes once they are minimised.
@@ -84,17 +84,19 @@ class State(Generic[AbstractT]):
     pending: list[int] = field(default_factory=list)
     fruitful: int = -1
     failures: Counter[str] = field(default_factory=Counter)
-    discoveries: list[Discovery[AbstractT]] = field(default_factory=list)
+    discoveries: list[FoundDiscovery[AbstractT]] = field(default_factory=list)
     subsumed: dict[int, int] = field(default_factory=dict)
     seed: int = 0
 
     @property
-    def standing(self) -> list[Discovery[AbstractT]]:
+    def standing(self) -> list[FoundDiscovery[AbstractT]]:
         """The discoveries that no other one includes: the result."""
         return [one for one in self.discoveries if one.number not in self.subsumed]
 
 
-def checkpoint_of(state: State[AbstractT], domain: Domain[BlockT, AbstractT, ExpansionT]) -> Checkpoint:
+def checkpoint_of(
+    state: State[AbstractT], domain: AbstractDomain[BlockT, AbstractT, ExpansionT]
+) -> Checkpoint:
     """The state; read it with the same domain."""
     return Checkpoint(
         {
@@ -110,7 +112,9 @@ def checkpoint_of(state: State[AbstractT], domain: Domain[BlockT, AbstractT, Exp
     )
 
 
-def state_of(checkpoint: Checkpoint, domain: Domain[BlockT, AbstractT, ExpansionT]) -> State[AbstractT]:
+def state_of(
+    checkpoint: Checkpoint, domain: AbstractDomain[BlockT, AbstractT, ExpansionT]
+) -> State[AbstractT]:
     """Back from `checkpoint_of`. Raises `AnicaError` where another version wrote it."""
     meta = checkpoint.meta
     if meta.get("format") != FORMAT:
@@ -126,7 +130,9 @@ def state_of(checkpoint: Checkpoint, domain: Domain[BlockT, AbstractT, Expansion
     )
 
 
-def discovery_json(discovery: Discovery[AbstractT], domain: Domain[BlockT, AbstractT, ExpansionT]) -> Json:
+def discovery_json(
+    discovery: FoundDiscovery[AbstractT], domain: AbstractDomain[BlockT, AbstractT, ExpansionT]
+) -> Json:
     """A discovery as JSON; the interestingness of failures, which is infinite, is null."""
     finite = math.isfinite(discovery.interestingness)
     return {
@@ -142,10 +148,12 @@ def discovery_json(discovery: Discovery[AbstractT], domain: Domain[BlockT, Abstr
     }
 
 
-def discovery_of(document: Json, domain: Domain[BlockT, AbstractT, ExpansionT]) -> Discovery[AbstractT]:
+def discovery_of(
+    document: Json, domain: AbstractDomain[BlockT, AbstractT, ExpansionT]
+) -> FoundDiscovery[AbstractT]:
     """Back from `discovery_json`."""
     known = document["interestingness"]
-    return Discovery(
+    return FoundDiscovery(
         **{
             **document,
             "abstract": domain.read(document["abstract"]),

@@ -1,9 +1,9 @@
 """Basic-block sets: brought in, asked about, compared column by column."""
 
-from inference.runs.kinds import Kind, Lane
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "import-anica",
         job="anica_app.features.block_sets.import_job.ImportAnicaJob",
         summary="A basic-block set or a campaign from a file",
@@ -12,7 +12,7 @@ KINDS = (
         words="anica_app.features.block_sets.asked.import_words",
         outcomes="anica_app.features.block_sets.asked.imports_of",
     ),
-    Kind(
+    RunKind(
         "loops",
         job="anica_app.features.block_sets.loops_job.LoopsJob",
         summary="The loops of a compiled program",
@@ -20,7 +20,7 @@ KINDS = (
         lane=Lane.SHORT,
         outcomes="anica_app.features.block_sets.asked.loops_of",
     ),
-    Kind(
+    RunKind(
         "columns",
         job="anica_app.features.block_sets.columns.ColumnsJob",
         summary="Predictors asked about all blocks of a set",
@@ -28,7 +28,7 @@ KINDS = (
         words="anica_app.features.block_sets.asked.columns_words",
         outcomes="anica_app.features.block_sets.asked.sets_of",
     ),
-    Kind(
+    RunKind(
         "accuracy",
         job="anica_app.features.block_sets.accuracy_job.AccuracyJob",
         summary="How well the columns of a basic-block set agree with one of them",

@@ -16,9 +16,9 @@ from anica_app.features.block_sets.columns import KIND as NEW_COLUMNS
 from anica_app.features.block_sets.columns import MOST
 from anica_app.features.block_sets.query import (
     SET_ORDERS,
+    BlockFilter,
     ColumnKind,
     ColumnNumbers,
-    Looked,
     block_orders,
     block_sets,
     blocks_of,
@@ -172,7 +172,7 @@ def list_set_blocks(
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     columns = columns_of(row)
     check_cursor(paging)
-    looked = Looked(
+    looked = BlockFilter(
         q,
         length,
         _named(columns, column, "column").pk if column else None,

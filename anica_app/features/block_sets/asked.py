@@ -11,39 +11,39 @@ from anica_app.features.campaigns.asked import campaigns_of
 from anica_app.formats.blocks_csv import Broken
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Predictor
 from inference.core.protocols import Json
-from inference.features.runs.asked import Item, links
-from inference.features.runs.outcome import Outcome
+from inference.features.runs.asked import DescriptionItem, links
+from inference.features.runs.outcome import RunOutcome
 from inference.features.uploads.query import waiting_uploads
 from inference.models import Run
 
 _TABS = {"columns": "?tab=columns", "accuracy": "?tab=accuracy&reference={reference}"}
 
 
-def sets_of(runs: Sequence[Run]) -> dict[int, Outcome]:
+def sets_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
     """The sets that these runs are about, as long as they are there (one query)."""
     done = [run for run in runs if run.result.get("block_set")]
     ids = {run.result["block_set"] for run in done}
     names = dict(BasicBlockSet.objects.filter(pk__in=ids).values_list("pk", "name")) if ids else {}
     return {
-        run.pk: Outcome(names[run.result["block_set"]], _address(run))
+        run.pk: RunOutcome(names[run.result["block_set"]], _address(run))
         for run in done
         if run.result["block_set"] in names
     }
 
 
-def imports_of(runs: Sequence[Run]) -> dict[int, Outcome]:
+def imports_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
     """The campaigns and basic-block sets that came out of files (two queries)."""
     return campaigns_of(runs) | sets_of(runs)
 
 
-def loops_of(runs: Sequence[Run]) -> dict[int, Outcome]:
+def loops_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
     """The lists of loops that these runs have found, as long as their files wait (one query)."""
     of_uploads = {run.pk: run.result["upload"] for run in runs if run.result.get("upload")}
     waiting = set(waiting_uploads().filter(pk__in=of_uploads.values()).values_list("pk", flat=True))
     there = {run: upload for run, upload in of_uploads.items() if upload in waiting}
     names = {run.pk: run.result["name"] for run in runs if run.pk in there}
     return {
-        run: Outcome(names[run], f"{reverse('anica-loops', args=[upload])}?run={run}")
+        run: RunOutcome(names[run], f"{reverse('anica-loops', args=[upload])}?run={run}")
         for run, upload in there.items()
     }
 
@@ -59,62 +59,68 @@ def _address(run: Run) -> str:
 _BROKEN = {Broken.STOP: "stop the import", Broken.SKIP: "are left out and reported"}
 
 
-def import_words(run: Run) -> Iterator[Item]:
+def import_words(run: Run) -> Iterator[DescriptionItem]:
     """What is imported, as what."""
     config = run.config
-    yield Item("Becomes", config["name"])
-    yield Item("Rows that cannot be read", _BROKEN[Broken(config["broken"])])
+    yield DescriptionItem("Becomes", config["name"])
+    yield DescriptionItem("Rows that cannot be read", _BROKEN[Broken(config["broken"])])
     numbers = config["numbers"]
     told = numbers if isinstance(numbers, list) else [numbers]
-    yield Item("Its numbers are", ", ".join(one or "what they look like" for one in told))
+    yield DescriptionItem("Its numbers are", ", ".join(one or "what they look like" for one in told))
     if config["issue_width"] is not None:
-        yield Item("Instructions per cycle", f"{config['issue_width']:g} at most")
-    yield Item("Held against the ports of", config["bounds"])
+        yield DescriptionItem("Instructions per cycle", f"{config['issue_width']:g} at most")
+    yield DescriptionItem("Held against the ports of", config["bounds"])
 
 
-def columns_words(run: Run) -> Iterator[Item]:
+def columns_words(run: Run) -> Iterator[DescriptionItem]:
     """Which predictors, about which set."""
     yield _set(run.config)
     yield _predictors(run.config)
 
 
-def accuracy_words(run: Run) -> Iterator[Item]:
+def accuracy_words(run: Run) -> Iterator[DescriptionItem]:
     """Which columns, compared with which."""
     yield _set(run.config)
-    yield Item("Reference", _names_of([run.config["reference"]]))
+    yield DescriptionItem("Reference", _names_of([run.config["reference"]]))
 
 
-def coverage_words(run: Run) -> Iterator[Item]:
+def coverage_words(run: Run) -> Iterator[DescriptionItem]:
     """Which discoveries, on which blocks."""
     config = run.config
-    yield Item("Discoveries of", links=links(Campaign, "campaign", config["campaigns"]))
+    yield DescriptionItem("Discoveries of", links=links(Campaign, "campaign", config["campaigns"]))
     if config["block_set"] is None:
-        yield Item("Blocks", "the campaigns’ own interesting ones")
+        yield DescriptionItem("Blocks", "the campaigns’ own interesting ones")
     else:
         yield _set(config)
-        yield Item("Interesting where", f"{' and '.join(config['columns'])} differ {_by(config['interest'])}")
-    yield Item("Blocks looked at", f"{config['blocks']:,} at most")
+        yield DescriptionItem(
+            "Interesting where", f"{' and '.join(config['columns'])} differ {_by(config['interest'])}"
+        )
+    yield DescriptionItem("Blocks looked at", f"{config['blocks']:,} at most")
 
 
-def matrix_words(run: Run) -> Iterator[Item]:
+def matrix_words(run: Run) -> Iterator[DescriptionItem]:
     """Which tools, about which blocks."""
     config = run.config
     if config["block_set"] is None:
-        yield Item("Blocks", f"{config['blocks']:,} random ones of {config['length']} instructions")
+        yield DescriptionItem(
+            "Blocks", f"{config['blocks']:,} random ones of {config['length']} instructions"
+        )
     else:
         yield _set(config)
-        yield Item("Columns of the set", _names_of(config["columns"]))
+        yield DescriptionItem("Columns of the set", _names_of(config["columns"]))
     yield _predictors(config)
-    yield Item("Disagreement", _by(config["interest"]))
+    yield DescriptionItem("Disagreement", _by(config["interest"]))
 
 
-def _set(config: Json) -> Item:
-    return Item("Basic-block set", links=links(BasicBlockSet, "block-set", [config["block_set"]]))
+def _set(config: Json) -> DescriptionItem:
+    return DescriptionItem("Basic-block set", links=links(BasicBlockSet, "block-set", [config["block_set"]]))
 
 
-def _predictors(config: Json) -> Item:
+def _predictors(config: Json) -> DescriptionItem:
     names = dict(Predictor.objects.filter(pk__in=config["predictors"]).values_list("pk", "name"))
-    return Item("Asked", ", ".join(names.get(pk, "a deleted predictor") for pk in config["predictors"]))
+    return DescriptionItem(
+        "Asked", ", ".join(names.get(pk, "a deleted predictor") for pk in config["predictors"])
+    )
 
 
 def _names_of(columns: list[int]) -> str:

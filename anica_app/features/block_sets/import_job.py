@@ -19,7 +19,7 @@ from anica_app.formats.block_scales import Bounds
 from anica_app.formats.block_sets import BlockSetOptions, Look, look, store
 from anica_app.formats.blocks_csv import Broken, Scale
 from anica_app.formats.campaign_rows import CampaignRows
-from anica_app.formats.file_trees import Archive
+from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import Sort, read_rows, sort_of_content, sort_of_path, tree_of_path
 from anica_app.models import BasicBlockSet, Campaign
 from inference.core.errors import InvalidInputError
@@ -113,7 +113,7 @@ class ImportAnicaJob:
                 return _block_import(task, upload, content)
             if sort in LOOP_SORTS:
                 return import_loops(task, upload, content, sort, telling(task, "bytes"))
-            rows = read_rows(Archive(io.BytesIO(content), upload.file_name), telling(task, "blocks"))
+            rows = read_rows(ZipTree(io.BytesIO(content), upload.file_name), telling(task, "blocks"))
         except ExchangeError as error:
             raise JobError(str(error)) from error
         return partial(_store_campaign, task, upload, rows)

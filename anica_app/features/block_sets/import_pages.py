@@ -18,7 +18,7 @@ from anica_app.formats.block_scales import Bounds
 from anica_app.formats.block_sets import BlockSetOptions, ColumnFacts, Look, look
 from anica_app.formats.blocks_csv import WORDS, Broken, Scale
 from anica_app.formats.campaign_zip import GENERALISATIONS
-from anica_app.formats.file_trees import Archive
+from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.models import BasicBlockSet, Campaign
 from inference.core.protocols import Json
@@ -31,7 +31,7 @@ from inference.storage.instruction_sets import X86
 from inference.storage.names import free_name, free_or_refuse
 
 
-class ImportForm(forms.Form):
+class BlockImportForm(forms.Form):
     """What becomes of a file: a row of `model` with this name."""
 
     name = forms.CharField(max_length=200, help_text="Commands and other pages find it by this name.")
@@ -68,7 +68,7 @@ def beginning_of(content: bytes, file_name: str, reading: BlockSetOptions | None
     return look(io.BytesIO(content[: end or SEEN]), file_name, reading or usual), end == len(content)
 
 
-class BlocksForm(ImportForm):
+class BlocksForm(BlockImportForm):
     """What becomes of a file with blocks, and how its rows and numbers are to be understood."""
 
     model = BasicBlockSet
@@ -186,13 +186,13 @@ def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "anica/block_sets/import.html", context, status=400 if refused else 200)
 
 
-def _form(request: HttpRequest, found: Upload, seen: Contents) -> ImportForm:
+def _form(request: HttpRequest, found: Upload, seen: Contents) -> BlockImportForm:
     stem = found.file_name.rpartition(".")[0] or found.file_name
     given: dict[str, Any] = {"data": request.POST} if request.method == "POST" else {}
     if seen.look is not None:
         names = {"name": free_name(BasicBlockSet, stem)}
         return BlocksForm(seen.look.columns, **given, initial=names)
-    return ImportForm(**given, initial={"name": free_name(Campaign, stem)})
+    return BlockImportForm(**given, initial={"name": free_name(Campaign, stem)})
 
 
 def _contents(found: Upload) -> Contents:
@@ -204,7 +204,7 @@ def _contents(found: Upload) -> Contents:
         first, whole = beginning_of(content, found.file_name)
         return _of_blocks(first, whole=whole)
     try:
-        names = Archive(io.BytesIO(content), found.file_name).names()
+        names = ZipTree(io.BytesIO(content), found.file_name).names()
     except ExchangeError as error:
         return Contents(sort, [], problem=str(error))
     all_of_it = sort is Sort.ARCHIVE or CONFIG in names

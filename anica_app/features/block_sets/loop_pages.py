@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from anica_app.features.block_sets.import_pages import ImportForm
+from anica_app.features.block_sets.import_pages import BlockImportForm
 from anica_app.features.block_sets.loops_job import KIND, LISTED, MOST_KEYS
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.formats.perf_texts import is_annotate
@@ -105,7 +105,7 @@ class SearchForm(forms.Form):
         }
 
 
-class ListingForm(ImportForm):
+class ListingForm(BlockImportForm):
     """What becomes of a listing."""
 
     model = BasicBlockSet
@@ -113,7 +113,7 @@ class ListingForm(ImportForm):
     functions = SearchForm.base_fields["functions"]
 
 
-class ChooseForm(ImportForm):
+class ChooseForm(BlockImportForm):
     """Which of the loops that were found become a set."""
 
     model = BasicBlockSet

@@ -9,7 +9,7 @@ from typing import Any
 
 from anica_app.features.block_sets.columns import refuse_unknown
 from anica_app.formats.incoming import Sort, sort_of_content
-from anica_app.formats.program_loops import ProgramLoops, Wanted, Weighing, find_loops
+from anica_app.formats.program_loops import LoopFilter, ProgramLoops, Weighing, find_loops
 from inference.core.errors import InvalidInputError
 from inference.core.events import Progress
 from inference.core.protocols import Json
@@ -79,9 +79,9 @@ def check_loops(complete: Json) -> None:
         )
 
 
-def wanted_of(config: Json) -> Wanted:
+def wanted_of(config: Json) -> LoopFilter:
     """The same as a value."""
-    return Wanted(
+    return LoopFilter(
         config.get("functions") or "",
         config.get("program") or "",
         Weighing(config.get("weighing") or Weighing.SAMPLES),

@@ -21,9 +21,9 @@ from anica_app.features.block_sets.columns import KIND
 from anica_app.features.block_sets.columns import KIND as NEW_COLUMNS
 from anica_app.features.block_sets.query import (
     SET_ORDERS,
+    BlockFilter,
     ColumnKind,
     ColumnNumbers,
-    Looked,
     block_orders,
     block_sets,
     blocks_of,
@@ -131,7 +131,7 @@ def block_set(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _blocks(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:
     told = one_of(request, "told", tuple(ColumnKind))
-    looked = Looked(
+    looked = BlockFilter(
         request.GET.get("q", "").strip(),
         whole_number(request, "length"),
         whole_number(request, "column"),

@@ -59,7 +59,7 @@ class ColumnKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Looked:
+class BlockFilter:
     """Which blocks of a set are looked at.
 
     `search`: words for mnemonics, all of which a block must have, "imul", "vp*", or not have, "-div".
@@ -107,7 +107,7 @@ def block_orders(columns: Sequence[BlockColumn]) -> dict[str, str]:
 def blocks_of(
     block_set: BasicBlockSet,
     columns: Sequence[BlockColumn],
-    looked: Looked,
+    looked: BlockFilter,
     order: Order,
     cursor: str = "",
     size: int = PAGE_SIZE,
@@ -127,7 +127,7 @@ def blocks_of(
     return Page(answered, found.total, found.next_cursor, found.previous_cursor)
 
 
-def chosen_blocks(block_set: BasicBlockSet, looked: Looked) -> QuerySet[BasicBlock]:
+def chosen_blocks(block_set: BasicBlockSet, looked: BlockFilter) -> QuerySet[BasicBlock]:
     """Those that are looked at. Raises `ExchangeError`."""
     rows = block_set.blocks.filter(_has_mnemonics(looked.search))
     if looked.length is not None:
@@ -151,11 +151,11 @@ def answers_of(blocks: Sequence[BasicBlock], columns: Sequence[BlockColumn]) -> 
 
 
 def _by_column(
-    rows: QuerySet[BasicBlock], looked: Looked, order: Order, cursor: str, size: int
+    rows: QuerySet[BasicBlock], looked: BlockFilter, order: Order, cursor: str, size: int
 ) -> Page[BasicBlock]:
     """Through the index over the numbers of the column, which is in their order."""
     numbers = Prediction.objects.filter(column=int(order.column.rpartition("-")[2]), cycles__isnull=False)
-    if looked != Looked():
+    if looked != BlockFilter():
         numbers = numbers.filter(block__in=rows)
     page = page_of(numbers.select_related("block"), order, {order.column: "cycles"}, cursor, size)
     return Page([row.block for row in page.rows], page.total, page.next_cursor, page.previous_cursor)

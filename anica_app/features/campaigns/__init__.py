@@ -1,9 +1,9 @@
 """Campaigns: searches for what tools disagree about."""
 
-from inference.runs.kinds import Kind
+from inference.runs.kinds import RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "campaign",
         job="anica_app.features.campaigns.job.CampaignJob",
         summary="Search for blocks on which predictors disagree",

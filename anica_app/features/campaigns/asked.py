@@ -13,34 +13,34 @@ from anica_app.features.campaigns.comparing import flattened
 from anica_app.features.campaigns.form import LABELS
 from anica_app.features.campaigns.request import GROUPS, PRESETS
 from anica_app.models import Campaign, Discovery
-from inference.features.runs.asked import Item, Link
-from inference.features.runs.outcome import Outcome
+from inference.features.runs.asked import DescriptionItem, Link
+from inference.features.runs.outcome import RunOutcome
 from inference.models import PortMapping, Run
 
 
-def campaigns_of(runs: Sequence[Run]) -> dict[int, Outcome]:
+def campaigns_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
     """The campaigns of these runs, those that are still searched for among them (one query)."""
     rows = Campaign.objects.filter(run__in=[run.pk for run in runs]).only("name", "run_id")
     return {
-        row.run_id: Outcome(row.name, reverse("campaign", args=[row.pk]))
+        row.run_id: RunOutcome(row.name, reverse("campaign", args=[row.pk]))
         for row in rows
         if row.run_id is not None
     }
 
 
-def coverages_of(runs: Sequence[Run]) -> dict[int, Outcome]:
+def coverages_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
     """Where the coverage that these runs have found out is shown."""
     done = [run for run in runs if run.result]
     return {
-        run.pk: Outcome(f"{run.result['covered']:,} of {run.result['blocks']:,} blocks", run.result["url"])
+        run.pk: RunOutcome(f"{run.result['covered']:,} of {run.result['blocks']:,} blocks", run.result["url"])
         for run in done
     }
 
 
-def matrices_of(runs: Sequence[Run]) -> dict[int, Outcome]:
+def matrices_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
     """The matrices of these runs."""
     done = [run for run in runs if run.result]
-    return {run.pk: Outcome(run.result["name"], reverse("matrix", args=[run.pk])) for run in done}
+    return {run.pk: RunOutcome(run.result["name"], reverse("matrix", args=[run.pk])) for run in done}
 
 
 # The description of a campaign in words.
@@ -57,45 +57,47 @@ _OWN_LABELS = {
 _LONGEST = 300
 
 
-def asked_of(campaign: Campaign) -> list[Item]:
+def asked_of(campaign: Campaign) -> list[DescriptionItem]:
     """What was asked of it; of an imported one in the words of its file."""
     if campaign.format != Campaign.Format.OURS:
-        return [Item(name, _text(value)) for name, value in flattened(campaign.config)]
+        return [DescriptionItem(name, _text(value)) for name, value in flattened(campaign.config)]
     return [item for item in _ours(campaign.config) if item.text or item.links]
 
 
-def _ours(config: Mapping[str, Any]) -> Iterator[Item]:
+def _ours(config: Mapping[str, Any]) -> Iterator[DescriptionItem]:
     for name in _PLAIN:
         if name in config:
             label = _OWN_LABELS.get(name, name.capitalize())
             preset = PRESETS.get(config[name]) if name == "preset" else None
-            yield Item(label, _text(config[name]) if preset is None else preset.title)
+            yield DescriptionItem(label, _text(config[name]) if preset is None else preset.title)
     if config.get("uops"):
         row = PortMapping.objects.filter(pk=config["uops"]).only("name").first()
         links = () if row is None else (Link(row.name, reverse("mapping", args=[row.pk])),)
-        yield Item("Numbers of µops from", "" if links else "a deleted mapping", links=links)
+        yield DescriptionItem("Numbers of µops from", "" if links else "a deleted mapping", links=links)
     if config.get("excluded"):
         yield _excluded([one.get("discovery") for one in config["excluded"]])
     for entry in dataclasses.fields(Termination):
         value = config.get("end", {}).get(entry.name)
         if value is not None:
-            yield Item(f"Ends after {LABELS.get(entry.name, entry.name).lower()}", _text(value))
+            yield DescriptionItem(f"Ends after {LABELS.get(entry.name, entry.name).lower()}", _text(value))
     for group, cls in GROUPS.items():
         known = {entry.name: entry for entry in dataclasses.fields(cls)}
         for name, value in config.get(group, {}).items():
             usual = name in known and value == known[name].default
             label = LABELS.get(name, name.replace("_", " ").capitalize())
-            yield Item(label, _text(value) or "none", changed=not usual, usual=usual)
+            yield DescriptionItem(label, _text(value) or "none", changed=not usual, usual=usual)
 
 
-def _excluded(ids: list[Any]) -> Item:
+def _excluded(ids: list[Any]) -> DescriptionItem:
     rows = Discovery.objects.filter(pk__in=[pk for pk in ids if pk]).select_related("campaign")
     links = tuple(
         Link(f"{row.campaign.name}: {row}", reverse("discovery", args=[row.pk]))
         for row in rows.only("number", "label", "campaign__name")
     )
     gone = len(ids) - len(links)
-    return Item("Not to be found again", f"{gone} that are gone" if gone else "", links=links, changed=True)
+    return DescriptionItem(
+        "Not to be found again", f"{gone} that are gone" if gone else "", links=links, changed=True
+    )
 
 
 def _text(value: Any) -> str:

@@ -27,7 +27,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Pair:
+class InclusionPair:
     """How many discoveries of one campaign are included by some of another one's."""
 
     shared: int | None
@@ -80,16 +80,16 @@ class ComparedCampaigns:
         return [pk for pk, campaign in self._owner.items() if campaign == row.pk]
 
     @property
-    def pairs(self) -> list[tuple[Campaign, list[Pair | None]]]:
+    def pairs(self) -> list[tuple[Campaign, list[InclusionPair | None]]]:
         """Of each campaign's discoveries, how many each of the others includes; None beside itself."""
         return [(row, [self._pair(row, other) for other in self.rows]) for row in self.rows]
 
-    def _pair(self, row: Campaign, other: Campaign) -> Pair | None:
+    def _pair(self, row: Campaign, other: Campaign) -> InclusionPair | None:
         if row.pk == other.pk:
             return None
         own = self._own(row)
         shared = sum(other.pk in self._overlap.get(pk, ()) for pk in own) if self.found else None
-        return Pair(shared, len(own))
+        return InclusionPair(shared, len(own))
 
     @property
     def alone(self) -> list[int]:

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from anica_app.core.protocols import AnicaError
-from anica_app.core.ranking import Explained, explained, fresh_blocks, judged_blocks
+from anica_app.core.ranking import ExplainedBlocks, explained, fresh_blocks, judged_blocks
 from anica_app.core.samples import Sample, pack
 from anica_app.core.search.checking import AbstractCheck
-from anica_app.core.search.discovering import Campaign as Search
-from anica_app.core.search.findings import Discovery as Found
+from anica_app.core.search.discovering import CampaignSearch as Search
+from anica_app.core.search.findings import FoundDiscovery as Found
 from anica_app.core.search.findings import Generalised, News, Round
-from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, Judged
+from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
 from anica_app.core.search.panel import Driver, Panel
 from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import Counted, State
@@ -183,7 +183,7 @@ def _summary(check: AbstractCheck[Any]) -> dict[str, Any]:
     }
 
 
-def packed(judged: Iterable[Judged[Any]]) -> bytes:
+def packed(judged: Iterable[JudgedAnswers[Any]]) -> bytes:
     """Blocks with all answers, as `samples` packs them."""
     return pack(Sample(one.code, one.answers) for one in judged)
 
@@ -359,7 +359,7 @@ def campaign_of(run: Run) -> Campaign:
 
 def _judged(
     task: Task, driver: Driver[Any, Any, Any], domain: X86Domain, state: State[Any], number: int
-) -> Explained:
+) -> ExplainedBlocks:
     """How much of fresh blocks the discoveries explain."""
 
     def told(done: int) -> None:
@@ -370,7 +370,9 @@ def _judged(
     return explained(domain, state.standing, judged, task.reporter.pulse)
 
 
-def _store(campaign: Campaign, state: State[Any], judged: Explained | None) -> tuple[Json, Sequence[Entry]]:
+def _store(
+    campaign: Campaign, state: State[Any], judged: ExplainedBlocks | None
+) -> tuple[Json, Sequence[Entry]]:
     """The campaign's last facts; its discoveries are stored already."""
     counters = state.counters
     if judged is not None:

@@ -113,7 +113,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedDiscovery:
     """A discovery of a selection, and how much of the blocks it covers by itself."""
 
     found: DiscoveryRow
@@ -144,7 +144,7 @@ def selection(request: HttpRequest, campaign: Campaign, tools: list[str]) -> dic
             for at, one in enumerate(sizes, start=1)
         ],
         "chosen": [
-            Chosen(found_of(rows[pk], by_pk), by_pk.get(pk, 0) / found["blocks"])
+            SelectedDiscovery(found_of(rows[pk], by_pk), by_pk.get(pk, 0) / found["blocks"])
             for pk in best["chosen"]
             if pk in rows
         ],

@@ -205,7 +205,7 @@ def pace_of(predictors: Sequence[int]) -> CampaignPace | None:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CampaignPlan:
     """What a complete description asks for, and what is known of how long that takes."""
 
     config: Json
@@ -228,11 +228,11 @@ class Plan:
         return None if minutes is None or self.pace is None else round(60 * minutes * self.pace.rate)
 
 
-def plan_of(config: Json) -> Plan:
+def plan_of(config: Json) -> CampaignPlan:
     """Of a description that has been checked (four queries)."""
     isa = ISA.objects.filter(name=X86).first()
     schemes = 0 if isa is None else search_schemes(isa.schemes.all(), config["scheme_filter"]).count()
-    return Plan(config, schemes, pace_of(config["predictors"]))
+    return CampaignPlan(config, schemes, pace_of(config["predictors"]))
 
 
 # What depends on a campaign, and what becomes of it when that is deleted.

@@ -31,7 +31,7 @@ class _Support(BaseModel):
 
 
 @dataclass(frozen=True)
-class Standing:
+class CampaignStanding:
     """How far a campaign is, from its rows and, while it runs, from what it told last."""
 
     sampled: int
@@ -64,7 +64,7 @@ class Lacking:
     file: int
 
 
-def standing_of(campaign: Campaign, run: Run | None) -> Standing:
+def standing_of(campaign: Campaign, run: Run | None) -> CampaignStanding:
     """Counters of a campaign (two queries, three while it runs)."""
     told = campaign.discoveries.aggregate(n=Count("pk"), standing=Count("pk", filter=Q(subsumed_by=None)))
     live = {} if run is None or run.state in Run.FINAL else _last_told(run)
@@ -72,7 +72,7 @@ def standing_of(campaign: Campaign, run: Run | None) -> Standing:
     seconds = facts.get("seconds", campaign.seconds)
     judged = facts.get("judged")
     rate = live.get("rate") or (judged / seconds if judged and seconds else None)
-    return Standing(
+    return CampaignStanding(
         sampled=live.get("sampled", campaign.sampled),
         interesting=live.get("interesting", campaign.interesting),
         subsumed=live.get("subsumed", campaign.subsumed),

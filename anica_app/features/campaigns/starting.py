@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from anica_app.features.campaigns.form import SETTING, CampaignForm, WordsField, initial_settings
-from anica_app.features.campaigns.query import Plan, plan_of
+from anica_app.features.campaigns.query import CampaignPlan, plan_of
 from anica_app.features.campaigns.request import PRESETS, read_config
 from anica_app.features.predictors.query import Listed, listed
 from anica_app.models import Campaign, Predictor
@@ -40,7 +40,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     return _page(request, form, usable, wanted, status=400 if press == "start" else 200)
 
 
-def _plan(form: CampaignForm) -> Plan | None:
+def _plan(form: CampaignForm) -> CampaignPlan | None:
     if not form.is_valid():
         return None
     try:
@@ -111,7 +111,7 @@ def _page(
     request: HttpRequest,
     form: CampaignForm,
     usable: list[Listed],
-    wanted: Plan | None = None,
+    wanted: CampaignPlan | None = None,
     status: int = 200,
 ) -> HttpResponse:
     chosen = str(form["preset"].value() or "tools")

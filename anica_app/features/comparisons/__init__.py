@@ -1,9 +1,9 @@
 """Predictors beside the measurements of an experiment set."""
 
-from inference.runs.kinds import Kind, Lane
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "comparison",
         job="anica_app.features.comparisons.job.ComparisonJob",
         summary="Predictors beside the measurements of a set",

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.core.comparing import Selection
+from anica_app.core.comparing import PointSelection
 from anica_app.features.comparisons.experiment_blocks import INSTRUCTIONS
 from anica_app.features.comparisons.files import answer_lines
 from anica_app.features.comparisons.query import (
@@ -230,7 +230,7 @@ def export_answers(request: HttpRequest, comparison_id: Id) -> StreamingHttpResp
 
 
 def _column_json(
-    column: ComparedColumn, of: int, part: PartOfComparison, selection: Selection
+    column: ComparedColumn, of: int, part: PartOfComparison, selection: PointSelection
 ) -> dict[str, Any]:
     scores = scores_of(column, part.unit, selection)
     return {
@@ -258,9 +258,11 @@ def _column(run: int, position: int) -> ComparedColumn:
     return columns[position]
 
 
-def _selection(row: Comparison, part: PartOfComparison) -> Selection:
+def _selection(row: Comparison, part: PartOfComparison) -> PointSelection:
     try:
         schemes = schemes_found(row, part.q.strip()) if part.q.strip() else None
     except SearchError as error:
         raise ProblemError(422, str(error), where="query q") from error
-    return Selection(part.shortest, part.longest, schemes, part.only and schemes is not None, part.common)
+    return PointSelection(
+        part.shortest, part.longest, schemes, part.only and schemes is not None, part.common
+    )

@@ -14,7 +14,7 @@ from anica_app.core.search.panel import Panel
 from anica_app.features.block_sets.columns import answers_of
 from anica_app.features.comparisons.experiment_blocks import ExperimentBlock, blocks_of, sampled
 from anica_app.features.comparisons.request import ComparisonConfig
-from anica_app.features.comparisons.rows import Answers
+from anica_app.features.comparisons.rows import ColumnCycles
 from anica_app.features.predictors.query import opened
 from anica_app.models import Predictor
 from inference.core.arrays import Floats, Int64s
@@ -91,12 +91,12 @@ class ComparisonPass:
         return joined([chunk.table for chunk in self._chunks])
 
     @property
-    def modelled(self) -> list[Answers]:
+    def modelled(self) -> list[ColumnCycles]:
         """What each mapping says."""
         return [_answers(np.concatenate([np.zeros(0), *parts]), NOT_DESCRIBED) for parts in self._modelled]
 
     @property
-    def annotated(self) -> list[Answers]:
+    def annotated(self) -> list[ColumnCycles]:
         """What each tool has said."""
         return [_answers(np.concatenate([np.zeros(0), *parts]), NO_ANSWER) for parts in self._annotated]
 
@@ -124,7 +124,7 @@ def _renumbered(table: ExperimentTable, number: dict[str, int]) -> tuple[np.ndar
     return fresh[order], table.count[order]
 
 
-def measured_elsewhere(points: Points, other: ExperimentSet) -> Answers:
+def measured_elsewhere(points: Points, other: ExperimentSet) -> ColumnCycles:
     """What another set has of the same experiments: the median of its settled measurements of each."""
     rows = Measurement.objects.filter(experiment_set=other, state=Measurement.State.SETTLED)
     values = rows.order_by("experiment_id", "cycles").values_list("experiment_id", "cycles")
@@ -156,7 +156,7 @@ class Asking:
             if made % 200 == 0:
                 tell_progress(task, "blocks", made, len(self._at), "experiments", began)
 
-    def ask(self, row: Predictor) -> Answers:
+    def ask(self, row: Predictor) -> ColumnCycles:
         """What a tool says; raises `PredictorError` where it cannot work here."""
         codes = [block.code for block in self._blocks if block.copies]
         with (
@@ -176,7 +176,7 @@ class Asking:
                 cycles[place] = answer.cycles / block.copies
         return _answers(cycles, why)
 
-    def nothing(self) -> Answers:
+    def nothing(self) -> ColumnCycles:
         """Of a tool that cannot work here."""
         return _answers(np.full(self._n, np.nan), NOTHING)
 
@@ -186,13 +186,13 @@ def _reason(answer: Answer) -> str:
     return answer.failure.value
 
 
-def _answers(cycles: Floats, why: str | Sequence[str]) -> Answers:
+def _answers(cycles: Floats, why: str | Sequence[str]) -> ColumnCycles:
     """Answers with the reasons of those that lack: one for all, or one for each point."""
     lacking = np.flatnonzero(np.isnan(cycles))
     reasons = np.zeros(len(cycles), dtype=np.uint8)
     if isinstance(why, str):
         reasons[lacking] = 1
-        return Answers(cycles, reasons, (why,))
+        return ColumnCycles(cycles, reasons, (why,))
     known = tuple(sorted({why[place] for place in lacking.tolist()}))
     reasons[lacking] = [1 + known.index(why[place]) for place in lacking.tolist()]
-    return Answers(cycles, reasons, known)
+    return ColumnCycles(cycles, reasons, known)

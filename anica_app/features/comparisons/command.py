@@ -56,7 +56,7 @@ class Command(RunCommand):
         self._show(run.pk, options)
 
     def _show(self, run: int, options: dict[str, Any]) -> None:
-        from anica_app.core.comparing import Selection
+        from anica_app.core.comparing import PointSelection
         from anica_app.features.comparisons.files import answer_lines, score_table
         from anica_app.features.comparisons.query import (
             columns_of,
@@ -69,7 +69,7 @@ class Command(RunCommand):
 
         row = comparison_rows().get(run=run)
         columns, unit = columns_of(row), Unit(options["unit"])
-        found = [(column, scores_of(column, unit, Selection())) for column in columns]
+        found = [(column, scores_of(column, unit, PointSelection())) for column in columns]
         if options["csv"] is not None:
             self.deliver(score_table(found, row.n, unit), _file(options["csv"]))
         if options["csv"] != Path("-"):

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.utils.text import slugify
 
-from anica_app.core.comparing import Points, SchemeBias, Selection
+from anica_app.core.comparing import Points, PointSelection, SchemeBias
 from anica_app.features.comparisons.query import (
     biases_in,
     columns_of,
@@ -26,7 +26,7 @@ from anica_app.features.comparisons.query import (
     scores_of,
     selected,
 )
-from anica_app.features.comparisons.rows import Answers
+from anica_app.features.comparisons.rows import ColumnCycles
 from anica_app.models import ComparedColumn, Comparison
 from inference.core.experiment import Experiment
 from inference.core.metrics import Scores, Unit
@@ -69,7 +69,7 @@ def scheme_table(schemes: Sequence[str], biases: Sequence[SchemeBias]) -> str:
 
 
 def answer_lines(
-    points: Points, table: ExperimentTable, names: Sequence[str], answers: Sequence[Answers]
+    points: Points, table: ExperimentTable, names: Sequence[str], answers: Sequence[ColumnCycles]
 ) -> Iterator[str]:
     """Pieces of a file with a line per measurement: cycles measured and said, nothing where nothing is."""
     yield written(("experiment", "instructions", "measured", *names), [])
@@ -106,7 +106,7 @@ AMONG = ((WITH, "contain such a scheme"), (ONLY, "have no other scheme"))
 class ComparisonSelection:
     """A part of the experiments, and the unit that it is shown in."""
 
-    selection: Selection
+    selection: PointSelection
     unit: Unit
 
 
@@ -116,7 +116,7 @@ def choice_of(request: HttpRequest, row: Comparison) -> ComparisonSelection:
     schemes = schemes_found(row, q) if q else None
     if pinned is not None:
         schemes = numbers_of(row, {pinned.text})
-    selection = Selection(
+    selection = PointSelection(
         shortest=whole_number(request, "shortest"),
         longest=whole_number(request, "longest"),
         schemes=schemes,

@@ -12,7 +12,13 @@ from anica_app.core.comparing import Points, answered_by_all
 from anica_app.core.protocols import PredictorError
 from anica_app.features.comparisons.columns import Asking, ComparisonPass, measured_elsewhere, tell_progress
 from anica_app.features.comparisons.request import ComparisonConfig, read_config
-from anica_app.features.comparisons.rows import Answers, answers_field, pictured, points_fields, summarised
+from anica_app.features.comparisons.rows import (
+    ColumnCycles,
+    answers_field,
+    pictured,
+    points_fields,
+    summarised,
+)
 from anica_app.models import ComparedColumn, Comparison, Predictor
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
@@ -28,12 +34,12 @@ Kind = ComparedColumn.Kind
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ComparisonColumn:
     """A column to be stored: `source` are the fields that say where it is from."""
 
     kind: Kind
     name: str
-    answers: Answers
+    answers: ColumnCycles
     source: Json
     error: str = ""
 
@@ -66,16 +72,17 @@ class ComparisonJob:
         if not len(points):
             raise JobError(f"{judge.name!r} has no settled measurement to compare with")
         said = iter(reading.modelled)
-        columns = [Column(Kind.MAPPING, row.name, next(said), {"mapping": row}) for row in mappings]
+        columns = [ComparisonColumn(Kind.MAPPING, row.name, next(said), {"mapping": row}) for row in mappings]
         columns += [
-            Column(Kind.RESOURCES, row.name, next(said), {"resource_mapping": row}) for row in resources
+            ComparisonColumn(Kind.RESOURCES, row.name, next(said), {"resource_mapping": row})
+            for row in resources
         ]
         columns += [
-            Column(Kind.TOOL, name, answers, {})
+            ComparisonColumn(Kind.TOOL, name, answers, {})
             for name, answers in zip(config.tools, reading.annotated, strict=True)
         ]
         columns += [
-            Column(Kind.SET, row.name, measured_elsewhere(points, row), {"experiment_set": row})
+            ComparisonColumn(Kind.SET, row.name, measured_elsewhere(points, row), {"experiment_set": row})
             for row in _rows(ExperimentSet, config.other_sets)
         ]
         _stage(task, 1)
@@ -98,7 +105,7 @@ def _rows(model: type[Any], ids: Sequence[int]) -> list[Any]:
     return [found[pk] for pk in ids]
 
 
-def _asked(task: Task, table: ExperimentTable, config: ComparisonConfig) -> list[Column]:
+def _asked(task: Task, table: ExperimentTable, config: ComparisonConfig) -> list[ComparisonColumn]:
     if not config.predictors:
         return []
     rows = _rows(Predictor, config.predictors)
@@ -106,11 +113,13 @@ def _asked(task: Task, table: ExperimentTable, config: ComparisonConfig) -> list
     columns = []
     for row in rows:
         try:
-            columns.append(Column(Kind.PREDICTOR, row.name, asking.ask(row), {"predictor": row}))
+            columns.append(ComparisonColumn(Kind.PREDICTOR, row.name, asking.ask(row), {"predictor": row}))
         except PredictorError as error:
             task.reporter.tell("log", {"level": "warning", "text": f"{row.name} cannot be asked: {error}"})
             columns.append(
-                Column(Kind.PREDICTOR, row.name, asking.nothing(), {"predictor": row}, error=str(error))
+                ComparisonColumn(
+                    Kind.PREDICTOR, row.name, asking.nothing(), {"predictor": row}, error=str(error)
+                )
             )
     return columns
 
@@ -124,7 +133,9 @@ class _SummedUp:
     points: Json
 
 
-def _summed_up(task: Task, points: Points, table: ExperimentTable, columns: Sequence[Column]) -> _SummedUp:
+def _summed_up(
+    task: Task, points: Points, table: ExperimentTable, columns: Sequence[ComparisonColumn]
+) -> _SummedUp:
     common = answered_by_all([column.answers.cycles for column in columns], len(points))
     fields = []
     began = time.monotonic()

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from anica_app.core.comparing import GRADES, STEPS, SchemeBias, Selection
+from anica_app.core.comparing import GRADES, STEPS, PointSelection, SchemeBias
 from anica_app.features.comparisons.files import ComparisonSelection, choice_of, column_in, filter_context
 from anica_app.features.comparisons.query import (
     biases_in,
@@ -31,7 +31,7 @@ from anica_app.models import ComparedColumn, Comparison
 from anica_app.web.presentation import newest_runs
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
-from inference.features.runs.outcome import Outcome
+from inference.features.runs.outcome import RunOutcome
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import Run
@@ -54,7 +54,7 @@ COLUMNS: dict[str, Callable[[SchemeBias], Any]] = {
 
 
 @dataclass(frozen=True)
-class Part:
+class BarPart:
     """Schemes of one grade in a bar: `x` and `width` of `WIDTH`."""
 
     grade: int
@@ -67,11 +67,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Bar:
+class BiasBar:
     """A predictor with its schemes by grade, too quick ones to the left."""
 
     column: ComparedColumn
-    parts: list[Part]
+    parts: list[BarPart]
     schemes: int
     chosen: bool
     url: str
@@ -111,7 +111,7 @@ def css_of(grade: int) -> str:
 
 
 def strong_biases(
-    request: HttpRequest, columns: Sequence[ComparedColumn], selection: Selection
+    request: HttpRequest, columns: Sequence[ComparedColumn], selection: PointSelection
 ) -> dict[int, Strong]:
     """{position: on how many schemes it is wrong by a factor of two or more}."""
     found = {}
@@ -169,7 +169,9 @@ def _title(wanted: str, beyond: bool) -> str:
     return words_of(grade)
 
 
-def _bar(request: HttpRequest, column: ComparedColumn, chosen: ComparedColumn, selection: Selection) -> Bar:
+def _bar(
+    request: HttpRequest, column: ComparedColumn, chosen: ComparedColumn, selection: PointSelection
+) -> BiasBar:
     counts = Counter(bias.grade for bias in biases_in(column, selection))
     total = sum(counts.values())
     parts, x = [], 0.0
@@ -178,10 +180,10 @@ def _bar(request: HttpRequest, column: ComparedColumn, chosen: ComparedColumn, s
             continue
         width = WIDTH * counts[grade] / total
         url = _url(request, column.position, f"{grade:+d}")
-        parts.append(Part(grade, css_of(grade), words_of(grade), counts[grade], x, width, url))
+        parts.append(BarPart(grade, css_of(grade), words_of(grade), counts[grade], x, width, url))
         x += width
     same = column.position == chosen.position
-    return Bar(column, parts, total, same, _url(request, column.position))
+    return BiasBar(column, parts, total, same, _url(request, column.position))
 
 
 def _url(request: HttpRequest, position: int, grade: str = "", *, beyond: bool = False) -> str:
@@ -218,10 +220,10 @@ def _best(run: Run) -> tuple[str, float] | None:
     return None if best is None else (best["name"], best["mape"])
 
 
-def comparisons_of(runs: Sequence[Run]) -> dict[int, Outcome]:
+def comparisons_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
     """The comparisons of these runs."""
     done = [run for run in runs if run.result]
-    return {run.pk: Outcome(run.result["name"], reverse("comparison", args=[run.pk])) for run in done}
+    return {run.pk: RunOutcome(run.result["name"], reverse("comparison", args=[run.pk])) for run in done}
 
 
 # The page of a comparison: scores and maps of all predictors, the heat map of one, biases by scheme.

@@ -13,9 +13,22 @@ from functools import cached_property, lru_cache
 import numpy as np
 from django.db.models import QuerySet
 
-from anica_app.core.comparing import ComparedPoints, Points, SchemeBias, Selection, answered_by_all, compared
+from anica_app.core.comparing import (
+    ComparedPoints,
+    Points,
+    PointSelection,
+    SchemeBias,
+    answered_by_all,
+    compared,
+)
 from anica_app.core.comparing import biases as biases_of
-from anica_app.features.comparisons.rows import Answers, biases_from, read_answers, read_points, read_table
+from anica_app.features.comparisons.rows import (
+    ColumnCycles,
+    biases_from,
+    read_answers,
+    read_points,
+    read_table,
+)
 from anica_app.figures.length_maps import LengthMap, length_maps
 from anica_app.models import ComparedColumn, Comparison
 from inference.core.arrays import Bools
@@ -51,12 +64,12 @@ def columns_of(row: Comparison) -> list[ComparedColumn]:
     )
 
 
-class Looked:
+class LoadedComparison:
     """The arrays of one comparison, read when they are needed."""
 
     def __init__(self, pk: int) -> None:
         self._pk = pk
-        self._answers: dict[int, Answers] = {}
+        self._answers: dict[int, ColumnCycles] = {}
 
     @cached_property
     def points(self) -> Points:
@@ -68,7 +81,7 @@ class Looked:
         """Their experiments; only what looks at schemes needs them."""
         return read_table(Comparison.objects.only("table", "schemes").get(pk=self._pk), self.points)
 
-    def answers(self, position: int) -> Answers:
+    def answers(self, position: int) -> ColumnCycles:
         """What one column says."""
         if position not in self._answers:
             row = ComparedColumn.objects.only("answers").get(comparison=self._pk, position=position)
@@ -82,12 +95,12 @@ class Looked:
         columns = [self.answers(position).cycles for position in rows]
         return answered_by_all(columns, len(self.points))
 
-    def among(self, selection: Selection) -> Bools:
+    def among(self, selection: PointSelection) -> Bools:
         """The points of a selection."""
         chosen = selection.among(self.points.lengths, self.table if selection.schemes is not None else None)
         return chosen & self.common if selection.common else chosen
 
-    def compared(self, position: int, unit: Unit, selection: Selection) -> ComparedPoints:
+    def compared(self, position: int, unit: Unit, selection: PointSelection) -> ComparedPoints:
         """A column beside the measurements of a selection."""
         points = self.points
         among = None if selection.everything else self.among(selection)
@@ -104,15 +117,15 @@ def key_of(row: Comparison) -> Key:
 
 
 @lru_cache(maxsize=_IN_MEMORY)
-def _compared(key: Key, position: int, unit: Unit, selection: Selection) -> ComparedPoints:
+def _compared(key: Key, position: int, unit: Unit, selection: PointSelection) -> ComparedPoints:
     """A column beside the measurements of a selection; a map, its scores and its bins look at the same."""
     return looked(key).compared(position, unit, selection)
 
 
 @lru_cache(maxsize=_IN_MEMORY)
-def looked(key: Key) -> Looked:
+def looked(key: Key) -> LoadedComparison:
     """The arrays of a comparison."""
-    return Looked(key[0])
+    return LoadedComparison(key[0])
 
 
 def schemes_found(row: Comparison, q: str) -> frozenset[int]:
@@ -125,42 +138,42 @@ def numbers_of(row: Comparison, texts: Collection[str]) -> frozenset[int]:
     return frozenset(number for number, text in enumerate(row.schemes) if text in texts)
 
 
-def selected(row: Comparison, selection: Selection) -> int:
+def selected(row: Comparison, selection: PointSelection) -> int:
     """How many measurements a selection has."""
     if selection.everything:
         return row.n
-    if selection == Selection(common=True):
+    if selection == PointSelection(common=True):
         return row.common
     return _selected(key_of(row), selection)
 
 
 @lru_cache(maxsize=_WORKED_OUT)
-def _selected(key: Key, selection: Selection) -> int:
+def _selected(key: Key, selection: PointSelection) -> int:
     return int(looked(key).among(selection).sum())
 
 
-def scores_of(column: ComparedColumn, unit: Unit, selection: Selection) -> Scores:
+def scores_of(column: ComparedColumn, unit: Unit, selection: PointSelection) -> Scores:
     """How well a column agrees with the measurements of a selection."""
-    for known, kept in ((Selection(), "scores"), (Selection(common=True), "common")):
+    for known, kept in ((PointSelection(), "scores"), (PointSelection(common=True), "common")):
         if selection == known:
             return Scores(**column.summary[kept][unit.value])
     return _scores(key_of(column.comparison), column.position, unit, selection)
 
 
 @lru_cache(maxsize=_WORKED_OUT)
-def _scores(key: Key, position: int, unit: Unit, selection: Selection) -> Scores:
+def _scores(key: Key, position: int, unit: Unit, selection: PointSelection) -> Scores:
     found = _compared(key, position, unit, selection)
     return score(found.measured, found.predicted)
 
 
-def heat_map_of(column: ComparedColumn, unit: Unit, selection: Selection) -> HeatMap:
+def heat_map_of(column: ComparedColumn, unit: Unit, selection: PointSelection) -> HeatMap:
     """Predictions of a column against the measurements of a selection."""
     if selection.everything:
         return HeatMap.from_json(_pictures(key_of(column.comparison), column.position)[unit.value]["all"])
     return _heat_map(key_of(column.comparison), column.position, unit, selection, None)
 
 
-def heat_maps_of(columns: Sequence[ComparedColumn], unit: Unit, selection: Selection) -> list[HeatMap]:
+def heat_maps_of(columns: Sequence[ComparedColumn], unit: Unit, selection: PointSelection) -> list[HeatMap]:
     """The maps of several columns with the same axes (thesis Figure 6.3)."""
     own = [heat_map_of(column, unit, selection) for column in columns]
     limit = max((drawn.limit for drawn in own), default=1.0)
@@ -173,12 +186,12 @@ def heat_maps_of(columns: Sequence[ComparedColumn], unit: Unit, selection: Selec
 
 
 @lru_cache(maxsize=_WORKED_OUT)
-def _heat_map(key: Key, position: int, unit: Unit, selection: Selection, limit: float | None) -> HeatMap:
+def _heat_map(key: Key, position: int, unit: Unit, selection: PointSelection, limit: float | None) -> HeatMap:
     found = _compared(key, position, unit, selection)
     return heat_map(found.measured, found.predicted, limit=limit)
 
 
-def length_maps_of(column: ComparedColumn, unit: Unit, selection: Selection) -> list[LengthMap]:
+def length_maps_of(column: ComparedColumn, unit: Unit, selection: PointSelection) -> list[LengthMap]:
     """The maps of a column by the length of the experiments (thesis Figure 3.7)."""
     if selection.everything:
         kept = _pictures(key_of(column.comparison), column.position)
@@ -187,7 +200,7 @@ def length_maps_of(column: ComparedColumn, unit: Unit, selection: Selection) -> 
 
 
 @lru_cache(maxsize=_WORKED_OUT)
-def _length_maps(key: Key, position: int, unit: Unit, selection: Selection) -> list[LengthMap]:
+def _length_maps(key: Key, position: int, unit: Unit, selection: PointSelection) -> list[LengthMap]:
     there = looked(key)
     found = _compared(key, position, unit, selection)
     return length_maps(there.points.lengths[found.at], found.measured, found.predicted)
@@ -199,7 +212,7 @@ def _pictures(key: Key, position: int) -> Json:
     return dict(rows.values_list("pictures", flat=True).get())
 
 
-def biases_in(column: ComparedColumn, selection: Selection) -> list[SchemeBias]:
+def biases_in(column: ComparedColumn, selection: PointSelection) -> list[SchemeBias]:
     """By which factors a column errs, scheme by scheme, on a selection."""
     if selection.everything:
         return biases_from(column.summary["biases"])
@@ -207,13 +220,13 @@ def biases_in(column: ComparedColumn, selection: Selection) -> list[SchemeBias]:
 
 
 @lru_cache(maxsize=_WORKED_OUT)
-def _biases(key: Key, position: int, selection: Selection) -> list[SchemeBias]:
+def _biases(key: Key, position: int, selection: PointSelection) -> list[SchemeBias]:
     there = looked(key)
     return biases_of(there.table, _compared(key, position, Unit.CYCLES, selection))
 
 
 def in_bin(
-    column: ComparedColumn, unit: Unit, selection: Selection, place: tuple[int, int] | None
+    column: ComparedColumn, unit: Unit, selection: PointSelection, place: tuple[int, int] | None
 ) -> tuple[list[Predicted], int]:
     """The experiments in the bin (row, column) of a column's heat map, or in all of it, the worst first.
 

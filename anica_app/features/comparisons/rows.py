@@ -27,7 +27,7 @@ _WHOLE = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class ColumnCycles:
     """What one predictor said: `cycles` float64[n], NaN where it said nothing.
 
     `reasons` uint8[n] tells why: 0 where there is an answer, else one more than the index of the reason in
@@ -91,16 +91,16 @@ def read_table(row: Comparison, points: Points) -> ExperimentTable:
     )
 
 
-def answers_field(answers: Answers) -> bytes:
+def answers_field(answers: ColumnCycles) -> bytes:
     """The field `answers` of a column."""
     arrays: dict[str, Array] = {"cycles": answers.cycles, "reasons": answers.reasons}
     return _packed(arrays, {"lacks": list(answers.lacks)})
 
 
-def read_answers(row: ComparedColumn) -> Answers:
+def read_answers(row: ComparedColumn) -> ColumnCycles:
     """The answers of a column."""
     found = checkpoint.decode(bytes(row.answers))
-    return Answers(found.arrays["cycles"], found.arrays["reasons"], tuple(found.meta["lacks"]))
+    return ColumnCycles(found.arrays["cycles"], found.arrays["reasons"], tuple(found.meta["lacks"]))
 
 
 def biases_json(found: Sequence[SchemeBias]) -> list[list[float | int | None]]:
@@ -129,7 +129,7 @@ def _packed(arrays: Mapping[str, Array], facts: Json | None = None) -> bytes:
 # What is kept of a column, so that no page has to go through its answers: scores, biases, heat maps.
 
 
-def summarised(points: Points, table: ExperimentTable, answers: Answers, common: Bools) -> Json:
+def summarised(points: Points, table: ExperimentTable, answers: ColumnCycles, common: Bools) -> Json:
     """`scores` and, on what all columns answered, `common` by unit; `lacks` by reason; `biases` by scheme."""
     lengths = points.lengths
     scores, on_common = {}, {}
@@ -151,7 +151,7 @@ def summarised(points: Points, table: ExperimentTable, answers: Answers, common:
     }
 
 
-def pictured(points: Points, answers: Answers) -> Json:
+def pictured(points: Points, answers: ColumnCycles) -> Json:
     """{unit: {"all": heat map, "lengths": heat maps by length}}."""
     lengths = points.lengths
     pictures = {}

@@ -1,9 +1,9 @@
 """How much of what is interesting the discoveries of campaigns explain."""
 
-from inference.runs.kinds import Kind, Lane
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "coverage",
         job="anica_app.features.coverage.job.CoverageJob",
         summary="How much of what is interesting discoveries explain",

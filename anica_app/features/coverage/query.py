@@ -18,7 +18,7 @@ from anica_app.core.domain.settings import (
     SpaceSettings,
 )
 from anica_app.core.protocols import AnicaError, Answer, Failure
-from anica_app.core.ranking import Covered, Selection, best_selection, covered_blocks
+from anica_app.core.ranking import Covered, DiscoverySelection, best_selection, covered_blocks
 from anica_app.core.search.judging import InterestJudge
 from anica_app.core.x86_domain import X86Domain
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Prediction
@@ -159,7 +159,7 @@ class Coverage:
 
     def best(self, k: int) -> list[tuple[Discovery, int]]:
         """The k discoveries that together cover the most, each with how many blocks it covers itself."""
-        found: Selection = best_selection(self.covered, k)
+        found: DiscoverySelection = best_selection(self.covered, k)
         return [(self.discoveries[row], int(self.covered[row].sum())) for row in found.chosen]
 
 

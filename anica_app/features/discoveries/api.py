@@ -15,7 +15,7 @@ from anica_app.features.api_shapes import DiscoveryOut, JudgedBlockOut, assembly
 from anica_app.features.discoveries import reproducing
 from anica_app.features.discoveries.query import DiscoveryParts, Mentions, discoveries_in_full, mentions_of
 from anica_app.features.discoveries.reproducing import (
-    Chosen,
+    ReproducedBlock,
     chosen_block,
     commands_of,
     report_of,
@@ -230,7 +230,7 @@ def found_discovery(discovery_id: int) -> DiscoveryParts:
     return DiscoveryParts(get_object_or_404(discoveries_in_full(), pk=discovery_id))
 
 
-def _chosen(found: DiscoveryParts, block: str) -> Chosen:
+def _chosen(found: DiscoveryParts, block: str) -> ReproducedBlock:
     try:
         chosen = chosen_block(found, block)
     except BlockError as error:

@@ -24,7 +24,7 @@ _MEASURED_NAMES = ("nanobench",)
 
 
 @dataclass(frozen=True)
-class Report:
+class BugReport:
     """What is told. `code` is the witness; `answers` what each predictor said of it, the campaign's first.
 
     `words` are None where our words do not suffice. `evidence`: (blocks sampled, how many of them are
@@ -47,7 +47,7 @@ def measures(row: Predictor) -> bool:
     return row.sort in MEASURING or row.name.lower().startswith(_MEASURED_NAMES)
 
 
-def markdown(report: Report) -> str:
+def markdown(report: BugReport) -> str:
     """The report. Raises `BlockError` where the witness is no block."""
     parts = [
         f"# {_title(report)}",
@@ -68,7 +68,7 @@ def markdown(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _title(report: Report) -> str:
+def _title(report: BugReport) -> str:
     names = [row.name for row, _ in report.answers[: report.discovery.campaign.seats.count() or 2]]
     what = " and ".join(names) or "Tools"
     return f"{what} disagree" if len(names) > 1 else f"{what}: an unexpected answer"
@@ -101,7 +101,7 @@ def version_of(row: Predictor) -> str:
     return str(known)
 
 
-def _generality(report: Report) -> list[str]:
+def _generality(report: BugReport) -> list[str]:
     if report.words is None:
         return []
     lines = [
@@ -115,7 +115,7 @@ def _generality(report: Report) -> list[str]:
     return ["## How general it is", told, "\n".join(lines)]
 
 
-def _others(report: Report) -> list[str]:
+def _others(report: BugReport) -> list[str]:
     if not report.others:
         return []
     names = [_cell(row.name) for row, _ in report.answers[: len(report.others[0][1])]]
@@ -127,7 +127,7 @@ def _others(report: Report) -> list[str]:
     return ["Some more of them:", "\n".join([*head, *rows])]
 
 
-def _provenance(report: Report) -> list[str]:
+def _provenance(report: BugReport) -> list[str]:
     row, campaign = report.discovery, report.discovery.campaign
     config = campaign.config
     seed = config.get("seed") if isinstance(config, dict) else None

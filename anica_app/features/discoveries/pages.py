@@ -21,7 +21,7 @@ from anica_app.features.discoveries import reproducing
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
 from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, discoveries_in_full, mentions_of
 from anica_app.features.discoveries.reproducing import (
-    Chosen,
+    ReproducedBlock,
     chosen_block,
     commands_of,
     report_of,
@@ -50,7 +50,7 @@ from inference.web.naming import NOTE_LIMIT
 from inference.web.requests import file_answer, one_of, whole_number
 
 
-def _chosen(request: HttpRequest, found: DiscoveryParts) -> Chosen:
+def _chosen(request: HttpRequest, found: DiscoveryParts) -> ReproducedBlock:
     """The block in the address, else the smallest witness."""
     try:
         chosen = chosen_block(found, request.GET.get("block", ""))
@@ -61,7 +61,7 @@ def _chosen(request: HttpRequest, found: DiscoveryParts) -> Chosen:
     return chosen
 
 
-def _report(request: HttpRequest, found: DiscoveryParts, chosen: Chosen) -> str:
+def _report(request: HttpRequest, found: DiscoveryParts, chosen: ReproducedBlock) -> str:
     address = request.build_absolute_uri(reverse("discovery", args=[found.discovery.pk]))
     return report_of(found, chosen, address)
 
@@ -107,7 +107,7 @@ PAGE_SIZE = 25
 
 
 @dataclass(frozen=True)
-class BlockRow:
+class BlockTableRow:
     """A block of the table; `lines` are its instructions, `answers` come with who gave them."""
 
     example: JudgedBlock
@@ -148,10 +148,10 @@ def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: 
     }
 
 
-def _row(example: JudgedBlock, columns: Sequence[str]) -> BlockRow:
+def _row(example: JudgedBlock, columns: Sequence[str]) -> BlockTableRow:
     code = example.sample.code
     answers = list(zip(columns, example.sample.answers, strict=True))
-    return BlockRow(example, code.hex(), lines_of(code), answers)
+    return BlockTableRow(example, code.hex(), lines_of(code), answers)
 
 
 def lines_of(code: bytes) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from anica_app.core.domain.wording import Mention, mention_of
 from anica_app.core.protocols import AnicaError, Answer, Failure
 from anica_app.core.samples import Sample
-from anica_app.core.search.judging import Interest, InterestJudge
+from anica_app.core.search.judging import BlockInterest, InterestJudge
 from anica_app.features.campaigns.query import judge_of
 from anica_app.features.coverage.query import measure_of
 from anica_app.features.discoveries.generalisations import Tree, generalisations_of, samples_of_step, tree_of
@@ -33,7 +33,7 @@ class JudgedBlock:
     """A block that was judged: what each of the tools said, and what that means (None: nobody knows)."""
 
     sample: Sample
-    verdict: Interest | None
+    verdict: BlockInterest | None
 
     @property
     def interesting(self) -> bool | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from anica_app.core.protocols import Answer
-from anica_app.features.discoveries.bug_report import Report, markdown
+from anica_app.features.discoveries.bug_report import BugReport, markdown
 from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, known_answers
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.tool_commands import Command, commands_for, core_of, osaca_name
@@ -22,7 +22,7 @@ MOST_OTHERS = 5
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ReproducedBlock:
     """The block at hand, with what is known of it. `digits` are "" where it is the usual one."""
 
     code: bytes
@@ -31,7 +31,7 @@ class Chosen:
     examples: Sequence[JudgedBlock]
 
 
-def chosen_block(found: DiscoveryParts, digits: str = "") -> Chosen | None:
+def chosen_block(found: DiscoveryParts, digits: str = "") -> ReproducedBlock | None:
     """The block of these digits, else the smallest witness; None where a discovery came without one.
 
     Raises `BlockError` for digits of no block.
@@ -47,20 +47,20 @@ def chosen_block(found: DiscoveryParts, digits: str = "") -> Chosen | None:
         return None
     answers = [] if example is None else list(zip(found.predictors, example.sample.answers, strict=True))
     but = found.predictors if answers else []
-    return Chosen(code, digits, [*answers, *known_answers(code, but)], examples)
+    return ReproducedBlock(code, digits, [*answers, *known_answers(code, but)], examples)
 
 
-def commands_of(found: DiscoveryParts, chosen: Chosen) -> list[Command]:
+def commands_of(found: DiscoveryParts, chosen: ReproducedBlock) -> list[Command]:
     """How each of the campaign's tools, and the usual ones, are asked about the block in a shell."""
     return commands_for(found.predictors, chosen.code)
 
 
-def report_of(found: DiscoveryParts, chosen: Chosen, address: str) -> str:
+def report_of(found: DiscoveryParts, chosen: ReproducedBlock, address: str) -> str:
     """The bug report in Markdown; `address` is where people find the discovery."""
     others = [one for one in chosen.examples if one.interesting and one.sample.code != chosen.code]
     interesting = sum(one.interesting is not False for one in chosen.examples)
     return markdown(
-        Report(
+        BugReport(
             found.discovery,
             chosen.code,
             chosen.answers,
@@ -73,7 +73,7 @@ def report_of(found: DiscoveryParts, chosen: Chosen, address: str) -> str:
     )
 
 
-def session_of(found: DiscoveryParts, chosen: Chosen) -> Json:
+def session_of(found: DiscoveryParts, chosen: ReproducedBlock) -> Json:
     """The state of a Compiler Explorer session with the block and what was said of it."""
     comment = f"{found.campaign.name}, {found.discovery}"
     said = [

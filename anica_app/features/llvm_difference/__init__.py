@@ -1,9 +1,9 @@
 """A port mapping beside LLVM's scheduling model."""
 
-from inference.runs.kinds import Kind, Lane
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "llvm-difference",
         job="anica_app.features.llvm_difference.job.LlvmDifferenceJob",
         summary="A port mapping beside LLVM’s scheduling model",

@@ -1,9 +1,9 @@
 """How often each two tools disagree about the blocks of a set."""
 
-from inference.runs.kinds import Kind
+from inference.runs.kinds import RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "matrix",
         job="anica_app.features.matrices.job.MatrixJob",
         summary="How often tools disagree about basic blocks",

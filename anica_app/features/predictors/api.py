@@ -15,7 +15,7 @@ from anica_app.core.protocols import PredictorError
 from anica_app.features.predictors.query import Listed, kind_of, kinds, listed, row_for
 from anica_app.models import Predictor
 from anica_app.predictors import mapping
-from anica_app.predictors.kinds import Kind
+from anica_app.predictors.kinds import PredictorKind
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, free_or_refuse
 from inference.web.api import access
 from inference.web.api.access import ADMINISTERS, Deed, administering
@@ -136,7 +136,7 @@ def remove_predictor(request: HttpRequest, predictor_id: Id) -> Any:
     return Status(204, None)
 
 
-def _kind(kind: Kind) -> dict[str, Any]:
+def _kind(kind: PredictorKind) -> dict[str, Any]:
     missing = ""
     try:
         kind.found()

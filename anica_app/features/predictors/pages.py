@@ -20,7 +20,7 @@ from anica_app.features.questions.form import BlockForm
 from anica_app.features.questions.query import KIND
 from anica_app.models import Predictor
 from anica_app.predictors import machine, mapping
-from anica_app.predictors.kinds import Kind, UnconfiguredError
+from anica_app.predictors.kinds import PredictorKind, UnconfiguredError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import NameTakenError
 from inference.storage.names import free_or_refuse
@@ -69,7 +69,7 @@ class AddForm(forms.Form):
     )
     note = forms.CharField(required=False, max_length=NOTE_LIMIT, widget=forms.Textarea(attrs={"rows": 2}))
 
-    def __init__(self, kind: Kind, data: Any = None) -> None:
+    def __init__(self, kind: PredictorKind, data: Any = None) -> None:
         super().__init__(data)
         self._kind = kind
         self._limits = () if kind.name == machine.KIND else _LIMITS  # whose memory is that of the block

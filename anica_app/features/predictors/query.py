@@ -25,7 +25,7 @@ from anica_app.features.predictors.stored_kinds import (
 from anica_app.models import Predictor as PredictorRow
 from anica_app.models import identity_key
 from anica_app.predictors import machine, mapping
-from anica_app.predictors.kinds import KINDS, FoundKind, Kind
+from anica_app.predictors.kinds import KINDS, FoundKind, PredictorKind
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import body_of
 from inference.models import Machine, PortMapping, ResourceMapping
@@ -43,7 +43,7 @@ class Listed:
     `apart`: it is there because it was stored with these options, not because it is found.
     """
 
-    kind: Kind
+    kind: PredictorKind
     name: str
     version: str
     options: Json
@@ -57,12 +57,12 @@ class Listed:
         return not self.reason
 
 
-def kinds() -> dict[str, Kind]:
+def kinds() -> dict[str, PredictorKind]:
     """{name: kind} of all predictors, programs first."""
     return {**KINDS, **STORED_KINDS}
 
 
-def kind_of(name: str) -> Kind:
+def kind_of(name: str) -> PredictorKind:
     """The kind of this name. Raises `PredictorError`."""
     known = kinds()
     if name not in known:
@@ -163,7 +163,7 @@ def chosen(text: str) -> PredictorRow:
     return found.row or row_for(found.kind.name, found.options)
 
 
-def listed(among: Mapping[str, Kind] | None = None) -> list[Listed]:
+def listed(among: Mapping[str, PredictorKind] | None = None) -> list[Listed]:
     """All that can be used here, and why the rest cannot: first each kind as found, then configured ones.
 
     `among`: {name: kind} of those that are looked for; all, where it is left out. What only files know of is
@@ -190,7 +190,7 @@ def listed(among: Mapping[str, Kind] | None = None) -> list[Listed]:
     return found
 
 
-def programs() -> list[tuple[Kind, list[FoundKind], str]]:
+def programs() -> list[tuple[PredictorKind, list[FoundKind], str]]:
     """Each kind of program with what is found of it, or why it cannot be used; quicker than `listed`."""
     told = []
     for kind in KINDS.values():
@@ -201,7 +201,7 @@ def programs() -> list[tuple[Kind, list[FoundKind], str]]:
     return told
 
 
-def _listed(kind: Kind, one: FoundKind, rows: Mapping[str, PredictorRow]) -> Listed:
+def _listed(kind: PredictorKind, one: FoundKind, rows: Mapping[str, PredictorRow]) -> Listed:
     try:
         predictor = kind.predictor(one.options) if one.make is None else one.make()
     except PredictorError as error:

@@ -15,7 +15,7 @@ from django.conf import settings
 from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.models import Predictor as PredictorRow
 from anica_app.predictors import machine, mapping
-from anica_app.predictors.kinds import FoundKind, Kind
+from anica_app.predictors.kinds import FoundKind, PredictorKind
 from anica_app.predictors.shared_out import AskedHere, SharedOut
 from inference.agent.protocol import Result, Settings
 from inference.core.events import PacedReporter
@@ -165,7 +165,7 @@ def _machines_found() -> list[FoundKind]:
 STORED_KINDS = {
     kind.name: kind
     for kind in (
-        Kind(
+        PredictorKind(
             mapping.KIND,
             "mapping",
             "A port mapping or resource mapping of this site; dependencies are left out.",
@@ -174,7 +174,7 @@ STORED_KINDS = {
             mapped,
             _mappings_found,
         ),
-        Kind(
+        PredictorKind(
             machine.KIND,
             "machine",
             "A connected machine that measures each block.",

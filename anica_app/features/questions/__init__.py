@@ -1,9 +1,9 @@
 """Basic blocks that somebody asks about: who says what, and why they differ."""
 
-from inference.runs.kinds import Kind, Lane
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "ask",
         job="anica_app.features.questions.job.AskJob",
         summary="Predictors asked about basic blocks",
@@ -11,7 +11,7 @@ KINDS = (
         lane=Lane.ASKING,
         outcomes="anica_app.features.questions.answers.answers_of",
     ),
-    Kind(
+    RunKind(
         "generalise",
         job="anica_app.features.questions.generalise_job.GeneraliseJob",
         summary="What blocks like one block have in common",

@@ -22,7 +22,7 @@ from anica_app.features.questions.pages import ports_context
 from anica_app.features.questions.query import (
     KIND,
     PredictorAnswer,
-    Said,
+    PredictorSaid,
     asked_predictors,
     explanations_of,
     lines_of,
@@ -34,7 +34,7 @@ from inference.core.protocols import Json
 from inference.features.blocks.query import scheme_rows
 from inference.features.blocks.shown import rows_of
 from inference.features.runs.asked import Link
-from inference.features.runs.outcome import Outcome
+from inference.features.runs.outcome import RunOutcome
 from inference.formats.csv_cells import written
 from inference.isa.x86.blocks import block_of_hex
 from inference.models import ISA, Run
@@ -53,7 +53,7 @@ class BlockQuestion:
 
     run: Run
     predictors: Mapping[int, Predictor | None]
-    said: Mapping[int, Said]
+    said: Mapping[int, PredictorSaid]
 
     @property
     def codes(self) -> list[bytes]:
@@ -241,7 +241,7 @@ class MemoryTable:
 
 
 def memory_table(
-    run: Run, predictors: Mapping[int, Predictor | None], said: Mapping[int, Said]
+    run: Run, predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid]
 ) -> MemoryTable:
     """The table of a run that `campaigning.memory` has described: its blocks are in the order of `Memory`."""
     codes = [bytes.fromhex(text) for text in run.config["blocks"]]
@@ -283,13 +283,13 @@ def origin_of(run: Run) -> Link | None:
     return _origins([run]).get(run.pk)
 
 
-def answers_of(runs: Sequence[Run]) -> dict[int, Outcome]:
+def answers_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
     """Where the answers to questions are shown: where they were asked for (two queries)."""
     origins = _origins(runs)
     return {
-        run.pk: Outcome(origins[run.pk].text, origins[run.pk].url)
+        run.pk: RunOutcome(origins[run.pk].text, origins[run.pk].url)
         if run.pk in origins
-        else Outcome("Answers", reverse("asked-blocks", args=[run.pk]))
+        else RunOutcome("Answers", reverse("asked-blocks", args=[run.pk]))
         for run in runs
     }
 

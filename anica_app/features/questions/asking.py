@@ -24,7 +24,7 @@ _PULSE_EVERY = 0.2  # seconds
 
 
 @dataclass(frozen=True)
-class Column:
+class PredictorColumn:
     """What one predictor says: an answer per block, or why it says nothing at all."""
 
     predictor: Predictor
@@ -38,7 +38,7 @@ def ask(
     *,
     remembering: bool = True,
     task: Task | None = None,
-) -> Iterator[Column]:
+) -> Iterator[PredictorColumn]:
     """A column for each predictor, in the order in which they are done.
 
     `task`: the run that it is for, which is heard meanwhile. That a predictor cannot work is said in its
@@ -52,7 +52,7 @@ def ask(
             try:
                 tool = opened(row, task, remembering=remembering)
             except PredictorError as error:
-                yield Column(row, error=str(error))
+                yield PredictorColumn(row, error=str(error))
             else:
                 working[pool.submit(_answers, tool, blocks)] = row
         while working:
@@ -65,11 +65,11 @@ def ask(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _column(row: Predictor, future: Future[list[Answer]]) -> Column:
+def _column(row: Predictor, future: Future[list[Answer]]) -> PredictorColumn:
     try:
-        return Column(row, future.result())
+        return PredictorColumn(row, future.result())
     except (PredictorError, MeasuringError) as error:
-        return Column(row, error=str(error))
+        return PredictorColumn(row, error=str(error))
 
 
 def _answers(tool: Tool, blocks: Sequence[bytes]) -> list[Answer]:

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from anica_app.core.protocols import AnicaError, Answer
-from anica_app.core.search.discovering import Explanation
+from anica_app.core.search.discovering import BlockExplanation
 from anica_app.core.search.findings import CampaignCounters, News
-from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, Judged, SameAs
+from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers, SameAs
 from anica_app.core.search.panel import Driver, Meter, Panel
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.job import RowKeeper, campaign_of, make_campaign
@@ -108,7 +108,7 @@ class GeneraliseJob:
                 meter = Meter(panel, task.lease.busy_seconds)
                 meter.start(0.0)  # from here: another attempt need not ask again what is supported
                 judge, start = _start(config, domain, panel)
-                explanation = Explanation(
+                explanation = BlockExplanation(
                     world_of(domain, config.search, config.seed),
                     Driver(domain, panel, judge),
                     start,
@@ -135,7 +135,9 @@ class _Telling:
             self._task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
 
 
-def _start(config: GeneraliseConfig, domain: X86Domain, panel: Panel) -> tuple[InterestJudge, Judged[Any]]:
+def _start(
+    config: GeneraliseConfig, domain: X86Domain, panel: Panel
+) -> tuple[InterestJudge, JudgedAnswers[Any]]:
     """Who judges, and the verdict on the block. Raises `JobError` where there is nothing to generalise."""
     code = bytes.fromhex(config.block)
     block = domain.block_of_code(code)
@@ -152,7 +154,7 @@ def _start(config: GeneraliseConfig, domain: X86Domain, panel: Panel) -> tuple[I
             f"{tool.name}: {_told(answer)}" for tool, answer in zip(panel.predictors, answers, strict=True)
         )
         raise JobError(f"the block is not interesting, so that there is nothing to explain ({said})")
-    return judge, Judged(block, code, answers, verdict)
+    return judge, JudgedAnswers(block, code, answers, verdict)
 
 
 def _told(answer: Answer) -> str:
@@ -164,7 +166,7 @@ def _store(
     campaign: Campaign,
     domain: X86Domain,
     counted: tuple[int, Mapping[str, int]],
-    explanation: Explanation[Any, Any, Any],
+    explanation: BlockExplanation[Any, Any, Any],
 ) -> tuple[Json, Sequence[Entry]]:
     """The discoveries and their generalisations; `counted`: blocks judged for them, and failures by words."""
     seconds = task.lease.busy_seconds()

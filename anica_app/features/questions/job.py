@@ -9,7 +9,7 @@ from anica_app.core.memory_variants import variants
 from anica_app.core.protocols import PredictorError
 from anica_app.features.predictors.query import row_for
 from anica_app.features.questions.asking import ask
-from anica_app.features.questions.query import ANSWERS, KIND, Said, said_document
+from anica_app.features.questions.query import ANSWERS, KIND, PredictorSaid, said_document
 from anica_app.models import Predictor
 from anica_app.predictors.llvm import mca
 from inference.core.protocols import Json
@@ -65,16 +65,16 @@ class AskJob:
         _progress(task, told)
         for pk in wanted:
             if pk not in rows:
-                _tell(task, told, Said(pk, f"predictor {pk}", error=GONE))
+                _tell(task, told, PredictorSaid(pk, f"predictor {pk}", error=GONE))
         known = [rows[pk] for pk in wanted if pk in rows]
         for column in ask(known, codes, remembering=not config["anew"], task=task):
             row = column.predictor
             answers = {} if column.error else dict(zip(codes, column.answers, strict=True))
-            _tell(task, told, Said(row.pk, row.name, answers, column.error))
+            _tell(task, told, PredictorSaid(row.pk, row.name, answers, column.error))
         return partial(_store, task.run, told)
 
 
-def _tell(task: Task, told: list[Json], said: Said) -> None:
+def _tell(task: Task, told: list[Json], said: PredictorSaid) -> None:
     task.reporter.tell(ANSWERS, said_document(said))
     told.append({"predictor": said.predictor, "name": said.name, "error": said.error})
     _progress(task, told)

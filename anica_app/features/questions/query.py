@@ -25,7 +25,7 @@ class QuestionAnswers:
     `failed`: the newest run, where it has failed.
     """
 
-    said: tuple[Said, ...] = ()
+    said: tuple[PredictorSaid, ...] = ()
     working: tuple[Run, ...] = ()
     failed: Run | None = None
 
@@ -42,7 +42,7 @@ def asked_about(about: Json) -> QuestionAnswers:
     if not runs:
         return QuestionAnswers()
     events = RunEvent.objects.filter(run__in=[run.pk for run in runs], kind=ANSWERS)
-    newest: dict[int, Said] = {}
+    newest: dict[int, PredictorSaid] = {}
     for payload in events.order_by("run_id", "seq").values_list("payload", flat=True):
         said = read_said(payload)
         newest[said.predictor] = said
@@ -97,7 +97,7 @@ def asked_predictors(run: Run) -> dict[int, Predictor | None]:
     return {pk: rows.get(pk) for pk in wanted}
 
 
-def said_of(run: Run) -> dict[int, Said]:
+def said_of(run: Run) -> dict[int, PredictorSaid]:
     """What each predictor said last, by its id (one query)."""
     events = RunEvent.objects.filter(run=run, kind=ANSWERS).order_by("seq")
     said = (read_said(payload) for payload in events.values_list("payload", flat=True))
@@ -105,7 +105,7 @@ def said_of(run: Run) -> dict[int, Said]:
 
 
 def lines_of(
-    predictors: Mapping[int, Predictor | None], said: Mapping[int, Said], code: bytes
+    predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid], code: bytes
 ) -> list[PredictorAnswer]:
     """A line for each predictor, in their order."""
     told = [_line(pk, row, said.get(pk), code) for pk, row in predictors.items()]
@@ -115,7 +115,7 @@ def lines_of(
     return [_compared(one, most, measured) for one in told]
 
 
-def _line(pk: int, row: Predictor | None, said: Said | None, code: bytes) -> PredictorAnswer:
+def _line(pk: int, row: Predictor | None, said: PredictorSaid | None, code: bytes) -> PredictorAnswer:
     words = asked_as(row.kind, code) if row is not None and code else ""
     if said is None:
         return PredictorAnswer(pk, f"predictor {pk}" if row is None else row.name, row, asked_as=words)
@@ -162,7 +162,7 @@ ANSWERS = "answers"
 
 
 @dataclass(frozen=True)
-class Said:
+class PredictorSaid:
     """What one predictor, by its id, said: {machine code: answer}, or why it said nothing."""
 
     predictor: int
@@ -171,7 +171,7 @@ class Said:
     error: str = ""
 
 
-def said_document(said: Said) -> Json:
+def said_document(said: PredictorSaid) -> Json:
     """The event's payload."""
     samples = [Sample(code, (answer,)) for code, answer in said.answers.items()]
     return {
@@ -182,8 +182,8 @@ def said_document(said: Said) -> Json:
     }
 
 
-def read_said(given: Json) -> Said:
+def read_said(given: Json) -> PredictorSaid:
     """Back from `said_document`. Raises `ExchangeError`."""
     samples = read_samples(given["answers"], 1, "answers")
     said = {sample.code: sample.answers[0] for sample in samples}
-    return Said(given["predictor"], given["name"], said, given["error"])
+    return PredictorSaid(given["predictor"], given["name"], said, given["error"])

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from anica_app.formats.perf_texts.annotate import is_annotate, read_samples
 from anica_app.formats.perf_texts.placing import Placed, placed
-from anica_app.formats.perf_texts.samples import Mapped, Point, Samples
+from anica_app.formats.perf_texts.samples import Mapped, PerfSamples, SampledPoint
 from anica_app.formats.perf_texts.script import is_script
 
-__all__ = ["Mapped", "Placed", "Point", "Samples", "is_annotate", "is_script", "placed", "read_samples"]
+__all__ = [
+    "Mapped",
+    "PerfSamples",
+    "Placed",
+    "SampledPoint",
+    "is_annotate",
+    "is_script",
+    "placed",
+    "read_samples",
+]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from anica_app.formats.perf_texts.samples import Point, Samples
+from anica_app.formats.perf_texts.samples import PerfSamples, SampledPoint
 from anica_app.formats.perf_texts.script import is_script, read_script
 from inference.storage.errors import ExchangeError
 
@@ -17,7 +17,7 @@ BEGINNING = 1 << 16
 _RIGHT = "what `perf script` or `perf annotate --stdio` prints is expected"
 
 
-def read_samples(content: bytes, file_name: str, told: Callable[[], None] = lambda: None) -> Samples:
+def read_samples(content: bytes, file_name: str, told: Callable[[], None] = lambda: None) -> PerfSamples:
     """`told` is called now and then, and may raise in order to stop. Raises `ExchangeError`."""
     beginning = content[:BEGINNING].decode("utf-8-sig", "replace")
     if content.startswith(b"PERFILE2"):
@@ -29,7 +29,7 @@ def read_samples(content: bytes, file_name: str, told: Callable[[], None] = lamb
     else:
         raise ExchangeError(f"{file_name} has no samples; {_RIGHT}")
     lines = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", errors="replace")
-    found = Samples()
+    found = PerfSamples()
     for found in reader(lines):  # noqa: B007  it grows; the last one is whole
         told()
     if not found.counts and not found.branches:
@@ -70,12 +70,12 @@ def is_annotate(beginning: str) -> bool:
     return any(_head(line[:_LONGEST]) for line in beginning.splitlines()[:200])
 
 
-def read_annotate(lines: Iterable[str]) -> Iterator[Samples]:
+def read_annotate(lines: Iterable[str]) -> Iterator[PerfSamples]:
     """Read line by line; yields the same samples every so often, as they grow, and at the end.
 
     Raises `ExchangeError` for what is without bounds.
     """
-    found = Samples()
+    found = PerfSamples()
     head, symbol = _Head("", "", 1.0, percent=False), ""
     for number, whole in enumerate(lines, start=1):
         found.lines = number
@@ -90,7 +90,7 @@ def read_annotate(lines: Iterable[str]) -> Iterator[Samples]:
             if value is None:
                 found.pass_over(number, line)
             elif value:
-                point = Point(int(row[2], 16), symbol, None, head.file, of_file=True)
+                point = SampledPoint(int(row[2], 16), symbol, None, head.file, of_file=True)
                 found.count(head.event, point, value * head.factor)
         elif name := _NAME.fullmatch(line):
             symbol = name[1]

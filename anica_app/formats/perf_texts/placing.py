@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from anica_app.formats.perf_texts.samples import Mapped, Point, Samples
-from inference.isa.x86.binaries import Program
+from anica_app.formats.perf_texts.samples import Mapped, PerfSamples, SampledPoint
+from inference.isa.x86.binaries import CompiledProgram
 from inference.storage.errors import ExchangeError
 
 _ENOUGH = 0.5
@@ -44,7 +44,7 @@ class Placed:
         return sum(self.counts.values()) + self.elsewhere.total() + self.lost.total()
 
 
-def placed(samples: Samples, program: Program, file_name: str, wanted: str = "") -> Placed:
+def placed(samples: PerfSamples, program: CompiledProgram, file_name: str, wanted: str = "") -> Placed:
     """The samples of one event, that with the most. `wanted`: how perf calls the program, "" to find out.
 
     Raises `ExchangeError` where no sample belongs to it.
@@ -95,7 +95,11 @@ def _told(file: str) -> str:
 
 
 def _file_of(
-    samples: Samples, counts: Mapping[Point, float], program: Program, file_name: str, wanted: str
+    samples: PerfSamples,
+    counts: Mapping[SampledPoint, float],
+    program: CompiledProgram,
+    file_name: str,
+    wanted: str,
 ) -> str:
     """How the samples call the program. Raises `ExchangeError` where none of theirs can be it."""
     numbers: Counter[str] = Counter()
@@ -125,7 +129,7 @@ class _Places:
     """Where points are in a program that samples call by the name of a file."""
 
     def __init__(
-        self, program: Program, file: str, mapped: list[Mapped], counts: Mapping[Point, float]
+        self, program: CompiledProgram, file: str, mapped: list[Mapped], counts: Mapping[SampledPoint, float]
     ) -> None:
         self._program = program
         self._file = file
@@ -136,13 +140,13 @@ class _Places:
         self._begins = [one.begin for one in own]
         self._moved = self._moves(counts)
 
-    def ours(self, point: Point) -> bool:
+    def ours(self, point: SampledPoint) -> bool:
         """Whether a point is in this file; what names no file may be."""
         if point.file or not self._file:
             return _name(point.file) == self._file
         return point.address is None or bool(self._by_map(point)) or not self._mapped
 
-    def address(self, point: Point) -> tuple[int | None, str]:
+    def address(self, point: SampledPoint) -> tuple[int | None, str]:
         """(address of the file, "") or (None, why not)."""
         program = self._program
         if point.of_file and point.address is not None:
@@ -172,7 +176,7 @@ class _Places:
             "was mapped (--show-mmap-events)"
         )
 
-    def _by_symbol(self, point: Point) -> int | None:
+    def _by_symbol(self, point: SampledPoint) -> int | None:
         if not point.symbol or point.offset is None:
             return None
         known = self._program.addresses_of(point.symbol)
@@ -181,7 +185,7 @@ class _Places:
         address = known[0] + point.offset if len(known) == 1 else None
         return address if address is not None and self._program.holds(address) else None
 
-    def _by_map(self, point: Point) -> set[int]:
+    def _by_map(self, point: SampledPoint) -> set[int]:
         assert point.address is not None
         found = set()
         at = bisect_right(self._begins, point.address)
@@ -194,7 +198,7 @@ class _Places:
                 found.add(address)
         return found
 
-    def _moves(self, counts: Mapping[Point, float]) -> int | None:
+    def _moves(self, counts: Mapping[SampledPoint, float]) -> int | None:
         """How far all samples with symbols were moved, None where they do not agree."""
         moves = set()
         for point in counts:

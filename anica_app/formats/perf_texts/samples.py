@@ -12,7 +12,7 @@ MOST_MAPPED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SampledPoint:
     """A place in running code: what was printed of it.
 
     `address`: the process's, or with `of_file` the file's; None where only the symbol was printed.
@@ -39,14 +39,14 @@ class Mapped:
 
 
 @dataclass
-class Samples:
+class PerfSamples:
     """A text of perf's. `counts` and `branches` are of each event by itself: "cycles:u", "" for unnamed.
 
     `branches`: how often a jump went from one place to another, by the processor's branch records.
     """
 
-    counts: dict[str, Counter[Point]] = field(default_factory=dict)
-    branches: dict[str, Counter[tuple[Point, Point]]] = field(default_factory=dict)
+    counts: dict[str, Counter[SampledPoint]] = field(default_factory=dict)
+    branches: dict[str, Counter[tuple[SampledPoint, SampledPoint]]] = field(default_factory=dict)
     mapped: list[Mapped] = field(default_factory=list)
     percent: bool = False
     """Whether counts are per cent of all samples, not samples."""
@@ -55,13 +55,13 @@ class Samples:
     """Lines that are neither samples nor anything that belongs beside them."""
     first_unread: tuple[int, str] | None = None
 
-    def count(self, event: str, point: Point, number: float = 1) -> None:
+    def count(self, event: str, point: SampledPoint, number: float = 1) -> None:
         """Note samples. Raises `ExchangeError` where there are too many places."""
         counter = self.counts.setdefault(event, Counter())
         counter[point] += number  # type: ignore[assignment]  # shares of samples, of annotations
         _check(len(counter))
 
-    def jumped(self, event: str, begin: Point, end: Point) -> None:
+    def jumped(self, event: str, begin: SampledPoint, end: SampledPoint) -> None:
         """Note a jump. Raises `ExchangeError` where there are too many."""
         counter = self.branches.setdefault(event, Counter())
         counter[begin, end] += 1

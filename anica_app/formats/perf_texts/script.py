@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from anica_app.formats.perf_texts.samples import MOST_MAPPED, Mapped, Point, Samples
+from anica_app.formats.perf_texts.samples import MOST_MAPPED, Mapped, PerfSamples, SampledPoint
 
 _RECORD = "PERF_RECORD_"
 _MAPPED = re.compile(
@@ -56,12 +56,12 @@ def is_script(beginning: str) -> bool:
     return bool(lines) and 2 * alike >= len(lines)
 
 
-def read_script(lines: Iterable[str]) -> Iterator[Samples]:
+def read_script(lines: Iterable[str]) -> Iterator[PerfSamples]:
     """Read line by line; yields the same samples every so often, as they grow, and at the end.
 
     Raises `ExchangeError` for what is without bounds.
     """
-    found = Samples()
+    found = PerfSamples()
     event, process, inside, counted = "", None, False, False
     for number, line in enumerate(lines, start=1):
         found.lines = number
@@ -104,7 +104,7 @@ def _process(text: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _take_mapped(found: Samples, line: str) -> None:
+def _take_mapped(found: PerfSamples, line: str) -> None:
     match = _MAPPED.search(line[: 2 * 4096])
     if match is None or "x" not in match[5] or len(found.mapped) >= MOST_MAPPED:
         return
@@ -113,7 +113,7 @@ def _take_mapped(found: Samples, line: str) -> None:
     found.mapped.append(Mapped(int(match[1]), begin, end, int(match[4], 16), match[6].strip()))
 
 
-def _take_sample(found: Samples, line: str, event: str, process: int | None) -> bool:
+def _take_sample(found: PerfSamples, line: str, event: str, process: int | None) -> bool:
     text, taken = _without_branches(line.rstrip())
     match = _last(_ALIGNED, text) or _last(_BEHIND_EVENT, text) or _AT_BEGIN.match(text)
     if match is None:
@@ -125,7 +125,7 @@ def _take_sample(found: Samples, line: str, event: str, process: int | None) -> 
     if process is None:
         process = _process(before)
     symbol, offset, file = _place(text[match.end() :].strip())
-    found.count(event, Point(int(match[1], 16), symbol, offset, file, process))
+    found.count(event, SampledPoint(int(match[1], 16), symbol, offset, file, process))
     _take_branches(found, taken, event, process, file)
     return True
 
@@ -173,7 +173,7 @@ def _opening(text: str, end: int) -> int:
 
 
 def _take_branches(
-    found: Samples, taken: list[re.Match[str]], event: str, process: int | None, file: str
+    found: PerfSamples, taken: list[re.Match[str]], event: str, process: int | None, file: str
 ) -> None:
     for one in taken:
         begin = _end_of(one["begin"], one["begin_file"] or file, process)
@@ -182,10 +182,10 @@ def _take_branches(
             found.jumped(event, begin, end)
 
 
-def _end_of(text: str, file: str, process: int | None) -> Point | None:
+def _end_of(text: str, file: str, process: int | None) -> SampledPoint | None:
     if number := _NUMBER.fullmatch(text):
-        return Point(int(number[1], 16), "", None, file, process)
+        return SampledPoint(int(number[1], 16), "", None, file, process)
     symbol, plus, digits = text.rpartition("+0x")
     if plus and _OFFSET.fullmatch(digits):
-        return Point(None, symbol, int(digits, 16), file, process)
+        return SampledPoint(None, symbol, int(digits, 16), file, process)
     return None

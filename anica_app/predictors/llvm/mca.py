@@ -13,7 +13,7 @@ from anica_app.predictors.llvm.mca_settings import RATE, McaSettings
 from anica_app.predictors.llvm.processors import check_processor
 from anica_app.predictors.llvm.releases import INSTALL, Release, installed, release_of
 from anica_app.predictors.llvm.text import Text, texts_of
-from inference.containment import CannotStartError, Limits, Outcome, run
+from inference.containment import CallOutcome, CannotStartError, Limits, run
 from inference.core.protocols import Json
 
 KIND = "llvm-mca"
@@ -115,7 +115,7 @@ class LlvmMca:
             self._remember(texts[0])
         return reply.answers, failed
 
-    def _run(self, iterations: str, given: bytes) -> Outcome:
+    def _run(self, iterations: str, given: bytes) -> CallOutcome:
         return run([*self._command, iterations], given, limits=self._limits, environment=_SURROUNDINGS)
 
     def _remember(self, text: Text) -> None:
@@ -169,7 +169,7 @@ def _chosen(settings: McaSettings) -> Release:
     )
 
 
-def _failure(ended: Outcome) -> Answer:
+def _failure(ended: CallOutcome) -> Answer:
     """What is to be said of a block without an answer, by how the process ended."""
     if ended.late:
         return Answer(failure=Failure.TIMEOUT, detail=ended.ending)

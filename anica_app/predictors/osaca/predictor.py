@@ -24,7 +24,7 @@ from anica_app.predictors.llvm.releases import installed
 from anica_app.predictors.llvm.text import texts_of
 from anica_app.predictors.processor_names import not_known
 from anica_app.predictors.warm import Workers
-from inference.containment import Access, CannotStartError, Limits, WorkerError, access_of, run
+from inference.containment import CannotStartError, FileAccess, Limits, WorkerError, access_of, run
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, check_whole, setting
@@ -184,7 +184,7 @@ class Osaca:
             self._checked = True
 
 
-def _access(command: Sequence[str]) -> Access:
+def _access(command: Sequence[str]) -> FileAccess:
     """Beside what it needs anyway, the directory where it keeps the models that it has read."""
     kept = Path.home() / ".osaca"
     with contextlib.suppress(OSError):  # it does without, and is slower to start

@@ -10,11 +10,11 @@ from inference.core.cegar.clashing import as_clash, culprit, is_explainable, min
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import (
     Candidates,
-    Contradiction,
-    Decision,
+    CandidatesDecided,
+    ClashFound,
     Ports,
+    SearchStanding,
     Seeded,
-    Standing,
     Undecided,
 )
 from inference.core.cegar.problem import (
@@ -30,7 +30,7 @@ from inference.core.cegar.problem import (
     assumptions,
 )
 from inference.core.cegar.questions import questions
-from inference.core.cegar.readings import Answers, Readings
+from inference.core.cegar.readings import AnsweredOnce, Readings
 from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
 from inference.core.cegar.settings import LEAVE_UNEXPLAINED, STOP
 from inference.core.cegar.shape import Candidate, Observation, Shape
@@ -99,7 +99,7 @@ class _Search:
         self.pace = PacedReporter(reporter)
         self.whose = identity(problem, seed)
         earlier, before = ([], 0.0) if resume is None else from_checkpoint(self.whose, resume)
-        self.answers = Answers(measurer, earlier, self._save)
+        self.answers = AnsweredOnce(measurer, earlier, self._save)
         self.readings = Readings(self.answers, self.settings.max_length)
         self.judge = ExperimentChooser(self.settings, self.answers, self.readings)
         self.schemes: list[str] = sorted(problem.schemes)
@@ -353,7 +353,7 @@ class _Search:
             clash = replace(clash, dropped=dropped)
             self.schemes = [scheme for scheme in self.schemes if scheme not in dropped]
         self.clashes.append(clash)
-        self.tell(Contradiction(clash))
+        self.tell(ClashFound(clash))
         if self.settings.on_clash == STOP or not self.schemes:
             raise ClashError(clash)
 
@@ -465,7 +465,7 @@ class _Search:
 
     def _measure(
         self, shape: Shape, first: Candidate, second: Candidate, distinction: Distinction
-    ) -> tuple[Observation | None, Decision]:
+    ) -> tuple[Observation | None, CandidatesDecided]:
         self.counter_examples += 1
         self.tell(
             Candidates(
@@ -484,14 +484,16 @@ class _Search:
             observation = Observation.of(shape, measured.experiment, measured.cycles)
             holds = [name for name, one in (("first", first), ("second", second)) if observation.holds(one)]
             survivor = holds[0] if holds else "neither"
-        return observation, Decision(self.counter_examples, measured, survivor)
+        return observation, CandidatesDecided(self.counter_examples, measured, survivor)
 
-    def _tell_decision(self, decision: Decision, shape: Shape) -> None:
+    def _tell_decision(self, decision: CandidatesDecided, shape: Shape) -> None:
         self.tell(decision)
         seconds = max(self._seconds(), 1e-9)
         share = round(min(1.0, self.searching / seconds), 4)
         self.tell(
-            Standing(len(self.answers.used), self.counter_examples, shape.ports, round(seconds, 3), share)
+            SearchStanding(
+                len(self.answers.used), self.counter_examples, shape.ports, round(seconds, 3), share
+            )
         )
 
     def _enter(self, phase: str) -> None:

@@ -79,7 +79,7 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class Decision:
+class CandidatesDecided:
     """What measuring said about the last candidates.
 
     `survivor`: "first", "second", "neither", or "open" where there was no usable measurement.
@@ -102,7 +102,7 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SearchStanding:
     """Counts and times so far; `searching_share` of the seconds went into looking for other mappings."""
 
     kind: ClassVar[str] = "standing"
@@ -118,7 +118,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Contradiction:
+class ClashFound:
     """No mapping explains these measurements together; what was dropped because of it."""
 
     kind: ClassVar[str] = "contradiction"

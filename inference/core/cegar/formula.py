@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from inference.core.cegar.shape import Candidate, Shape
-from inference.core.cegar.solving import Solver
+from inference.core.cegar.solving import Z3Solver
 
 # How many of some Booleans hold, in clauses: generalised totalizers.
 #
@@ -85,7 +85,7 @@ class Formula:
         import z3
 
         self.shape = shape
-        self.solver = Solver(kind, seed, limit, pulse)
+        self.solver = Z3Solver(kind, seed, limit, pulse)
         self._pulse = pulse
         self._z3: Any = z3
         self._reference = self.solver.context.ref()
@@ -168,7 +168,7 @@ class Formula:
         return -self.either(*(-literal for literal in literals))
 
     def satisfiable(self, *assumptions: Literal) -> bool:
-        """Whether everything stated, and the assumptions, can hold together; see `Solver`."""
+        """Whether everything stated, and the assumptions, can hold together; see `Z3Solver`."""
         return self.solver.satisfiable(*map(self.term, assumptions))
 
     def core(self) -> set[Literal]:

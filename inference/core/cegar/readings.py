@@ -13,7 +13,7 @@ from inference.core.protocols import Json, Measurer
 # Experiments asked so far, in order; a resumed search asks the same ones and is answered from here.
 
 
-class Answers:
+class AnsweredOnce:
     """A measurer that is asked everything once.
 
     `earlier` are the answers of an interrupted search. `on_answer` is called after every new one.
@@ -99,7 +99,7 @@ _TIMES = (2, 3)  # as often in one loop, which takes other operands too
 class Readings:
     """The usable measurements of a search, one for each experiment."""
 
-    def __init__(self, answers: Answers, max_length: int | None) -> None:
+    def __init__(self, answers: AnsweredOnce, max_length: int | None) -> None:
         self._answers = answers
         self._max_length = max_length
         self._readings: dict[Experiment, Measured] = {}

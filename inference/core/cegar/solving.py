@@ -28,7 +28,7 @@ def version() -> str:
     return f"z3 {z3.get_full_version()}"
 
 
-class Solver:
+class Z3Solver:
     """One z3 solver in its own context; `kind` is a logic such as QF_FD, or "" for the general solver."""
 
     def __init__(self, kind: str, seed: int, limit: int, pulse: Callable[[], None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Set
 from dataclasses import replace
 
 from inference.core.cegar.problem import Hidden
-from inference.core.cegar.readings import Answers, Readings
+from inference.core.cegar.readings import AnsweredOnce, Readings
 from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.shape import Candidate, Shape
 from inference.core.experiment import Experiment
@@ -21,7 +21,7 @@ SEARCHED = (4, 6)  # lengths of three-level experiments, the second where the fi
 class ExperimentChooser:
     """Chooses experiments within the settings' limits; `refused` are those that gave no usable number."""
 
-    def __init__(self, settings: CegarSettings, answers: Answers, readings: Readings) -> None:
+    def __init__(self, settings: CegarSettings, answers: AnsweredOnce, readings: Readings) -> None:
         self._settings = settings
         self._answers = answers
         self._readings = readings

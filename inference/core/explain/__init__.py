@@ -23,10 +23,10 @@ from inference.core.explain.problem import (
     Characterisation,
     ExplainProblem,
     ExplainResult,
-    Fact,
     NotCharacterised,
-    Outcome,
+    SchemeFate,
     Seen,
+    VerdictFact,
     Witness,
 )
 from inference.core.explain.settings import ExplainSettings
@@ -42,10 +42,10 @@ __all__ = [
     "ExplainProblem",
     "ExplainResult",
     "ExplainSettings",
-    "Fact",
     "NotCharacterised",
-    "Outcome",
+    "SchemeFate",
     "Seen",
+    "VerdictFact",
     "Witness",
     "infer",
 ]

@@ -12,20 +12,20 @@ from inference.core.explain.classes import classes_by_counters, classes_by_time
 from inference.core.explain.composite import single_classes
 from inference.core.explain.concluding import concluded, nothing_characterised
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.events import Bottleneck
+from inference.core.explain.events import BottleneckFound
 from inference.core.explain.known import ByCounters, ByTime
-from inference.core.explain.ports import Solver, blockers_of, class_table
+from inference.core.explain.ports import PortSolver, blockers_of, class_table
 from inference.core.explain.problem import (
     BlockingAnswer,
     BlockingSolver,
     ExplainProblem,
     ExplainResult,
-    Outcome,
+    SchemeFate,
 )
 from inference.core.explain.remaining import Conclusion, Remaining
-from inference.core.explain.sampling import Medians, Sampler
+from inference.core.explain.sampling import MeasurementSampler, Medians
 from inference.core.explain.settings import PORT_COUNTERS, THROUGHPUT
-from inference.core.explain.telling import Quiet, Teller, told_before
+from inference.core.explain.telling import ExplainTeller, Quiet, told_before
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 
 
@@ -45,8 +45,8 @@ def infer(
     checkpoint of another search, and lets `InterruptedRunError` from the reporter through.
     """
     pace = PacedReporter(reporter)
-    teller = Teller(pace, problem, seed, *told_before(problem, seed, resume))
-    sampler = Sampler(measurer, pace, problem.settings.samples_at_most)
+    teller = ExplainTeller(pace, problem, seed, *told_before(problem, seed, resume))
+    sampler = MeasurementSampler(measurer, pace, problem.settings.samples_at_most)
     return _Search(ExplainContext(problem, sampler, teller), seed, solver).run()
 
 
@@ -72,7 +72,7 @@ class _Search:
         counting = context.settings.evidence == PORT_COUNTERS
         conclusion = self._by_counters() if counting else self._by_time()
         result = concluded(context, conclusion, self.r_max, context.teller.seconds())
-        if not result.outcomes[Outcome.CHARACTERISED]:
+        if not result.outcomes[SchemeFate.CHARACTERISED]:
             raise InsufficientDataError(nothing_characterised(result))
         return result
 
@@ -101,7 +101,7 @@ class _Search:
         context.teller.funnel("classes", len(context.left))
         self._find_bottleneck([members[0] for members in classes])
         context.teller.enter("blocking")
-        solver = Solver(context, self.solver, self.seed, self.r_max)
+        solver = PortSolver(context, self.solver, self.seed, self.r_max)
         classes, answer = solver.solve(classes)
         self._told(classes, answer)
         context.teller.funnel("blocking", len(context.left))
@@ -148,5 +148,5 @@ class _Search:
                 )
             if found.warning:
                 context.warn(found.warning)
-        context.teller.tell(Bottleneck(self.r_max))
+        context.teller.tell(BottleneckFound(self.r_max))
         context.teller.funnel("bottleneck", len(context.left))

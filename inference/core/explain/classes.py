@@ -7,7 +7,7 @@ from functools import partial
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext, fact
-from inference.core.explain.problem import BlockingClass, Fact, NotCharacterised
+from inference.core.explain.problem import BlockingClass, NotCharacterised, VerdictFact
 from inference.core.explain.settings import THROUGHPUT
 
 PORT = "port "
@@ -98,7 +98,7 @@ def _joins(context: ExplainContext, scheme: str, classes: Sequence[list[str]]) -
         apart = context.cycles(scheme) + context.cycles(members[0])
         if abs(together - apart) <= context.settings.epsilon * pair.length:
             alike.append(members)
-            facts.append(Fact(pair, apart, together))
+            facts.append(VerdictFact(pair, apart, together))
     if len(alike) > 1:
         _contradicts(context, scheme, alike, facts)
     elif alike:
@@ -107,7 +107,7 @@ def _joins(context: ExplainContext, scheme: str, classes: Sequence[list[str]]) -
 
 
 def _contradicts(
-    context: ExplainContext, scheme: str, alike: Sequence[list[str]], facts: Sequence[Fact]
+    context: ExplainContext, scheme: str, alike: Sequence[list[str]], facts: Sequence[VerdictFact]
 ) -> None:
     if context.counts_from == THROUGHPUT:
         del context.widths[scheme]

@@ -16,7 +16,7 @@ from inference.core.explain.problem import (
     Characterisation,
     ExplainResult,
     NotCharacterised,
-    Outcome,
+    SchemeFate,
     Seen,
     Witness,
 )
@@ -36,7 +36,7 @@ def concluded(
             told.append(_left_out(context, scheme))
         else:
             told.append(_tested(context, scheme, found, others, r_max))
-    usage = {each.scheme: each.usage for each in told if each.outcome is Outcome.CHARACTERISED}
+    usage = {each.scheme: each.usage for each in told if each.outcome is SchemeFate.CHARACTERISED}
     return ExplainResult(
         mapping=PortMapping(found.known.ports, usage, r_max),
         characterisations=tuple(told),
@@ -67,7 +67,7 @@ def _left_out(context: ExplainContext, scheme: str) -> Characterisation:
     excluded = context.excluded[scheme]
     return Characterisation(
         scheme=scheme,
-        outcome=Outcome.EXCLUDED,
+        outcome=SchemeFate.EXCLUDED,
         stage=excluded.stage,
         reason=excluded.reason,
         text=excluded.text,
@@ -87,7 +87,7 @@ def _tested(
     verdicts, shown = found.verdicts[scheme], found.witnesses[scheme]
     told = Characterisation(
         scheme=scheme,
-        outcome=Outcome.EXCLUDED,
+        outcome=SchemeFate.EXCLUDED,
         stage="remaining",
         cycles=context.alone[scheme].cycles,
         counted=context.counts.get(scheme),
@@ -106,7 +106,7 @@ def _tested(
     doubts = (*doubts, *_not_recorded(told.witnesses, found))
     return replace(
         told,
-        outcome=Outcome.CHARACTERISED,
+        outcome=SchemeFate.CHARACTERISED,
         usage=usage,
         doubts=doubts,
         alternatives=_alternatives(verdict, usage, others),
@@ -134,7 +134,7 @@ def _disagreeing(
     several = len(usages) > 1
     return replace(
         told,
-        outcome=Outcome.AMBIGUOUS if several else Outcome.EXCLUDED,
+        outcome=SchemeFate.AMBIGUOUS if several else SchemeFate.EXCLUDED,
         reason=NotCharacterised.DISAGREEMENT,
         text=REASONS[NotCharacterised.DISAGREEMENT],
         witnesses=tuple(witness for run in shown for witness in run),

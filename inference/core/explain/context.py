@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from inference.core.experiment import Experiment
 from inference.core.explain.counting import whole
-from inference.core.explain.problem import REASONS, ExplainProblem, Fact, NotCharacterised
-from inference.core.explain.sampling import SampledCycles, Sampler
+from inference.core.explain.problem import REASONS, ExplainProblem, NotCharacterised, VerdictFact
+from inference.core.explain.sampling import MeasurementSampler, SampledCycles
 from inference.core.explain.settings import ExplainSettings
-from inference.core.explain.telling import Teller
+from inference.core.explain.telling import ExplainTeller
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Exclusion:
     stage: str
     reason: NotCharacterised
     text: str
-    facts: tuple[Fact, ...]
+    facts: tuple[VerdictFact, ...]
 
 
 @dataclass
@@ -32,8 +32,8 @@ class ExplainContext:
     """
 
     problem: ExplainProblem
-    sampler: Sampler
-    teller: Teller
+    sampler: MeasurementSampler
+    teller: ExplainTeller
     counts_from: str = ""
     alone: dict[str, SampledCycles] = field(default_factory=dict)
     slots: dict[str, float] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class ExplainContext:
         return [scheme for scheme in self.problem.schemes if scheme not in self.excluded]
 
     def exclude(
-        self, scheme: str, stage: str, reason: NotCharacterised, text: str, facts: Iterable[Fact] = ()
+        self, scheme: str, stage: str, reason: NotCharacterised, text: str, facts: Iterable[VerdictFact] = ()
     ) -> None:
         """Leave a scheme out, and say so."""
         told = text or REASONS[reason]
@@ -107,6 +107,6 @@ class ExplainContext:
         return -self.sampler.beside(scheme), place, len(scheme), scheme
 
 
-def fact(context: ExplainContext, experiment: Experiment, expected: float | None) -> Fact:
+def fact(context: ExplainContext, experiment: Experiment, expected: float | None) -> VerdictFact:
     """What was measured of an experiment, to stand beside a verdict."""
-    return Fact(experiment, expected, context.sampler.reading(experiment).cycles)
+    return VerdictFact(experiment, expected, context.sampler.reading(experiment).cycles)

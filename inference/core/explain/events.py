@@ -42,7 +42,7 @@ class Excluded:
 
 
 @dataclass(frozen=True)
-class Bottleneck:
+class BottleneckFound:
     """So many instructions per cycle pass beside the ports, measured or given; None: no limit was seen."""
 
     kind: ClassVar[str] = "bottleneck"

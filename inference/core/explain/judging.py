@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import surplus_by_time
-from inference.core.explain.problem import Fact, NotCharacterised, Seen, Witness
+from inference.core.explain.problem import NotCharacterised, Seen, VerdictFact, Witness
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.throughput import inverse_throughput
 
@@ -31,7 +31,7 @@ class RunVerdict:
     usage: Uops
     reason: NotCharacterised
     text: str = ""
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[VerdictFact, ...] = ()
     clear: bool = False
 
     @property
@@ -55,7 +55,7 @@ def judged(
     return RunVerdict(surpluses, usage, reason, text, tuple(facts), clear)
 
 
-Finding = tuple[NotCharacterised, str, list[Fact]]
+Finding = tuple[NotCharacterised, str, list[VerdictFact]]
 """Why there is nothing to conclude, with its numbers, and the experiments that show it."""
 
 NOTHING_WRONG: Finding = (NotCharacterised.NONE, "", [])
@@ -122,11 +122,11 @@ def _without_uops(context: ExplainContext, scheme: str, r_max: float | None, *, 
         return NOTHING_WRONG
     if r_max is not None and is_at_limit(cycles, r_max):
         text = f"{1 / cycles:.2g} per cycle, the bottleneck's rate, and it delays no flood"
-        return NotCharacterised.NO_PORTS, text, [Fact(alone, 1 / r_max, cycles)]
+        return NotCharacterised.NO_PORTS, text, [VerdictFact(alone, 1 / r_max, cycles)]
     return (
         NotCharacterised.MISSING,
         f"takes {cycles:.3g} cycles alone, yet it delays no flood",
-        [Fact(alone, None, cycles)],
+        [VerdictFact(alone, None, cycles)],
     )
 
 
@@ -157,14 +157,14 @@ def _miscounted(
     return (
         NotCharacterised.MISSING,
         text,
-        [Fact(context.alone[scheme].experiment, explained, context.cycles(scheme))],
+        [VerdictFact(context.alone[scheme].experiment, explained, context.cycles(scheme))],
     )
 
 
 def _mistimed(context: ExplainContext, scheme: str, explained: float, *, undecided: bool) -> Finding:
     alone, cycles = context.alone[scheme], context.cycles(scheme)
     off = context.settings.alone_epsilon + context.sampler.error(alone)
-    fits = Fact(alone.experiment, explained, cycles)
+    fits = VerdictFact(alone.experiment, explained, cycles)
     if cycles > explained + off and not undecided:
         return (
             NotCharacterised.SLOW,
@@ -193,8 +193,8 @@ def _delay(witness: Witness) -> float:
     return witness.cycles - witness.base_cycles
 
 
-def _fact(witness: Witness) -> Fact:
-    return Fact(witness.tested, witness.expected_cycles, witness.cycles)
+def _fact(witness: Witness) -> VerdictFact:
+    return VerdictFact(witness.tested, witness.expected_cycles, witness.cycles)
 
 
 # A witness whose two experiments were measured another time, perhaps elsewhere: is the verdict the same?

@@ -12,7 +12,7 @@ from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import Blocker, sorted_blockers, usage_from
 from inference.core.explain.improper import improper_schemes
 from inference.core.explain.judging import RunVerdict, alone_cycles
-from inference.core.explain.ports import Improper, Solver, blockers_of, class_table
+from inference.core.explain.ports import Improper, PortSolver, blockers_of, class_table
 from inference.core.explain.problem import BlockingAnswer, BlockingClass, NotCharacterised
 from inference.core.mapping import PortMapping, Uops
 
@@ -44,7 +44,7 @@ class ByTime:
     def __init__(
         self,
         context: ExplainContext,
-        solver: Solver,
+        solver: PortSolver,
         classes: list[list[str]],
         answer: BlockingAnswer,
         r_max: float | None,

@@ -12,8 +12,8 @@ from inference.core.explain.problem import (
     BlockingClass,
     BlockingQuestion,
     BlockingSolver,
-    Fact,
     NotCharacterised,
+    VerdictFact,
 )
 from inference.core.explain.sampling import Medians
 from inference.core.explain.telling import Quiet
@@ -32,7 +32,7 @@ class Improper:
     width: int
 
 
-class Solver:
+class PortSolver:
     """Asks for the ports of classes, replacing representatives that contradict the others."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Solver:
             left.remove(scheme)
             text = "" if seen is None else f"{flood.length} of it take {seen:.3g} cycles, not {expected:.3g}"
             context.exclude(
-                scheme, "blocking", NotCharacterised.UNSTABLE, text, [Fact(flood, expected, seen)]
+                scheme, "blocking", NotCharacterised.UNSTABLE, text, [VerdictFact(flood, expected, seen)]
             )
         return []
 

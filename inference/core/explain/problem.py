@@ -107,7 +107,7 @@ class ExplainProblem:
                 raise InvalidInputError(f"{scheme!r} must have a whole number of µops ≥ 0, not {count!r}")
 
 
-class Outcome(StrEnum):
+class SchemeFate(StrEnum):
     """What became of a scheme; every scheme asked for has exactly one."""
 
     CHARACTERISED = "characterised"
@@ -207,7 +207,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Fact:
+class VerdictFact:
     """An experiment that matters for a verdict, what it should have taken (None: unknown), what it took."""
 
     experiment: Experiment
@@ -225,14 +225,14 @@ class Characterisation:
     """
 
     scheme: str
-    outcome: Outcome
+    outcome: SchemeFate
     stage: str
     reason: NotCharacterised = NotCharacterised.NONE
     text: str = ""
     usage: Uops = ()
     cycles: float | None = None
     counted: float | None = None
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[VerdictFact, ...] = ()
     witnesses: tuple[Witness, ...] = ()
     doubts: tuple[str, ...] = ()
     alternatives: tuple[Uops, ...] = ()
@@ -278,6 +278,6 @@ class ExplainResult:
     seconds: float = field(default=0.0, compare=False)
 
     @property
-    def outcomes(self) -> Counter[Outcome]:
+    def outcomes(self) -> Counter[SchemeFate]:
         """How many schemes of each outcome; they add up to the schemes asked for."""
         return Counter(each.outcome for each in self.characterisations)

@@ -45,7 +45,7 @@ class SampledCycles:
     note: str = ""
 
 
-class Sampler:
+class MeasurementSampler:
     """Samples of a measurer's answers.
 
     `noise` is the standard deviation of a sample in cycles per instruction, as far as is known.
@@ -187,7 +187,7 @@ def _floods(offers: Iterable[Experiment]) -> dict[str, dict[str, list[int]]]:
 class Medians:
     """A measurer that answers with medians whose standard error is at most `error` cycles/instruction."""
 
-    def __init__(self, sampler: Sampler, least: int, error: float) -> None:
+    def __init__(self, sampler: MeasurementSampler, least: int, error: float) -> None:
         self._sampler = sampler
         self._least = least
         self._error = error

@@ -61,7 +61,7 @@ _BATCH = 100
 _NEWS_EVERY = 8.0  # seconds
 
 
-class Teller:
+class ExplainTeller:
     """Passes events on, but for as many as an interrupted attempt has told already.
 
     The search is deterministic, so the first events of a new attempt are those of the old one.

@@ -24,8 +24,8 @@ from inference.core.pmevo.plan import ceiling_of
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.problem import EXCESS, FrontPoint, PMEvoProblem, PMEvoResult
 from inference.core.pmevo.refit.bounded import BoundedSearch, best_known_first
-from inference.core.pmevo.refit.front import Point, cheapest, with_true
-from inference.core.pmevo.refit.preferring import Form
+from inference.core.pmevo.refit.front import RefitPoint, cheapest, with_true
+from inference.core.pmevo.refit.preferring import MemoryForm
 from inference.core.pmevo.refit.search import Refit
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
@@ -176,11 +176,11 @@ class _Search:
         refit = Refit(judge, times, members, self._starts(times, evolved), stream, self.state.refit)
         self._current = lambda: replace(self.state, refit=refit.states())
 
-        def as_mapping(point: Point) -> PortMapping:
+        def as_mapping(point: RefitPoint) -> PortMapping:
             slots = point.usage.slots.tolist() if point.issue_width is not None else ()
             return viewer.mapping(point.usage.population(self.settings.ports), 0, point.issue_width, slots)
 
-        def listen(best: Point | None) -> None:
+        def listen(best: RefitPoint | None) -> None:
             self._save()
             if best is not None:
                 viewer.show(lambda: as_mapping(best))
@@ -206,10 +206,10 @@ class _Search:
         judge: FitnessGate,
         times: Floats,
         members: Int64s,
-        front: tuple[Point, ...],
+        front: tuple[RefitPoint, ...],
         domains: list[str | None],
-        show: Callable[[Point], None],
-    ) -> Point:
+        show: Callable[[RefitPoint], None],
+    ) -> RefitPoint:
         """The mapping with the fewest µops and slots that no measurement contradicts."""
         self._enter("bounded")
         arrays = SearchArrays(judge.evaluator, judge.measured, times, members)
@@ -241,11 +241,11 @@ class _Search:
         told = [{self.problem.domains.get(scheme) for scheme in members} for members in classes]
         return [domains.pop() if len(domains) == 1 else None for domains in told]
 
-    def _forms(self, representatives: Sequence[str]) -> list[Form]:
+    def _forms(self, representatives: Sequence[str]) -> list[MemoryForm]:
         """The memory forms among the representatives whose register form is one too."""
         index = {scheme: k for k, scheme in enumerate(representatives)}
         return [
-            Form(index[scheme], index[register], access)
+            MemoryForm(index[scheme], index[register], access)
             for scheme, (register, access) in sorted(self.problem.forms.items())
             if scheme in index and register in index
         ]

@@ -49,7 +49,7 @@ MOST_IN_CLOUD = 300
 
 
 @dataclass(frozen=True)
-class Experiments(Plain):
+class ExperimentsCounted(Plain):
     """Counts of the measuring stage so far.
 
     `others` are those without a usable answer, by `MeasurementState`; None where a checkpoint has forgotten
@@ -193,7 +193,7 @@ class Sweep(Plain):
 
 
 @dataclass(frozen=True)
-class Front:
+class FrontTold:
     """The Pareto front so far: (D_avg, volume, kinds) of its points, most accurate first."""
 
     kind: ClassVar[str] = "front"

@@ -20,7 +20,7 @@ from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.packing import packed_evolved, together, unpacked_evolved
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.pmevo.telling import Stories, Teller, story
+from inference.core.pmevo.telling import GenerationTeller, Stories, story
 from inference.core.protocols import Checkpoint, Event, Json
 from inference.core.tables import ExperimentTable
 
@@ -50,7 +50,7 @@ def evolve(
         shop = executor or LocalExecutor(settings.threads)
         return evolve_apart(judge, scheme_times, seed, state, listen, shop)
     breeder = Breeder(judge, scheme_times, seed, settings.population)
-    teller = Teller(judge, state.generation if state is not None else 0)
+    teller = GenerationTeller(judge, state.generation if state is not None else 0)
     if state is None:
         state = breeder.first()
         teller.tell(state)
@@ -81,7 +81,7 @@ def evolve_apart(
     itself rests until newcomers arrive. What comes back is the islands together, as one population.
     """
     archipelago = _Archipelago(judge, scheme_times, seed, executor)
-    teller = Teller(judge, state.generation if state is not None else 0)
+    teller = GenerationTeller(judge, state.generation if state is not None else 0)
     settings = judge.settings
     if state is None:
         state = archipelago.settle(teller)
@@ -103,11 +103,11 @@ class _Archipelago:
         share, more = divmod(self._settings.population, self._settings.islands)
         self._sizes: Int64s = np.array([share + (k < more) for k in range(self._settings.islands)])
 
-    def settle(self, teller: Teller) -> Evolved:
+    def settle(self, teller: GenerationTeller) -> Evolved:
         """Random mappings on all islands."""
         return self._carried_out([None] * len(self._sizes), 0, None, teller)
 
-    def epoch(self, state: Evolved, teller: Teller) -> Evolved:
+    def epoch(self, state: Evolved, teller: GenerationTeller) -> Evolved:
         """Migration, and the generations up to the next one."""
         every = self._settings.migrate_every
         until = min((state.generation // every + 1) * every, self._settings.max_generations)
@@ -129,7 +129,11 @@ class _Archipelago:
         return after
 
     def _carried_out(
-        self, islands: Sequence[Evolved | None], until: int, previous: Evolved | None, teller: Teller
+        self,
+        islands: Sequence[Evolved | None],
+        until: int,
+        previous: Evolved | None,
+        teller: GenerationTeller,
     ) -> Evolved:
         pieces = [
             _piece(k, int(size), until, island)

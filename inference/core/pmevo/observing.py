@@ -15,7 +15,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.pmevo import plan
 from inference.core.pmevo.adaptive import adaptive
 from inference.core.pmevo.congruence import Classes, Likeness, congruent_schemes
-from inference.core.pmevo.events import Experiments, Saved
+from inference.core.pmevo.events import ExperimentsCounted, Saved
 from inference.core.pmevo.problem import PMEvoProblem
 from inference.core.protocols import Measurer
 
@@ -180,7 +180,9 @@ class Observer:
         seconds = self._pace.clock() - self._start
         rate = self._fresh / seconds if seconds > 0 else 0.0
         eta = (total - done) / rate if rate > 0 else None
-        self._pace.emit(Experiments(asked=asked, settled=settled, others=self._others(asked - settled)))
+        self._pace.emit(
+            ExperimentsCounted(asked=asked, settled=settled, others=self._others(asked - settled))
+        )
         self._pace.emit(Progress(PHASE, done, total, rate, "experiments", eta))
 
     def _others(self, unusable: int) -> dict[str, int] | None:

@@ -23,7 +23,7 @@ def story(state: Evolved) -> list[float]:
     ]
 
 
-class Teller:
+class GenerationTeller:
     """Tells of generations, counting from the one where the search was taken up."""
 
     def __init__(self, judge: FitnessGate, first: int) -> None:

@@ -1,9 +1,9 @@
 """Basic blocks: decoded, measured, and the load they put on ports."""
 
-from inference.runs.kinds import Kind, Lane
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "block",
         job="inference.features.blocks.job.BlockJob",
         summary="Basic blocks on a machine",

@@ -12,7 +12,7 @@ from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.features.blocks.query import BlockLoad, BlockPrediction, predictions_of, scheme_rows
 from inference.features.experiments.picture import picture
-from inference.features.runs.asked import Item, links
+from inference.features.runs.asked import DescriptionItem, links
 from inference.features.runs.record import RunRecord
 from inference.isa.x86.blocks import Block, block_of_hex
 from inference.measuring.closing import iteration_of
@@ -153,12 +153,12 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
     }
 
 
-def block_words(run: Run) -> Iterator[Item]:
+def block_words(run: Run) -> Iterator[DescriptionItem]:
     """The description of a run that measures basic blocks, in words."""
     config, options = run.config, run.config["options"]
-    yield Item("Machine", links=links(Machine, "machine", [config["machine"]]))
-    yield Item("Basic blocks", f"{len(config['blocks']):,}")
-    yield Item("Copies", f"{options['mode']}, {options['copies'] or 'as many as usual'}")
-    yield Item("Registers start with", f"{options['registers']:#x}")
-    yield Item("Memory starts with", f"{options['memory']:#x}")
-    yield Item("Pages of memory", f"at most {options['pages']:,}")
+    yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
+    yield DescriptionItem("Basic blocks", f"{len(config['blocks']):,}")
+    yield DescriptionItem("Copies", f"{options['mode']}, {options['copies'] or 'as many as usual'}")
+    yield DescriptionItem("Registers start with", f"{options['registers']:#x}")
+    yield DescriptionItem("Memory starts with", f"{options['memory']:#x}")
+    yield DescriptionItem("Pages of memory", f"at most {options['pages']:,}")

@@ -16,8 +16,8 @@ from inference.core.identity import ComparedScheme, MappingComparison, SchemeRel
 from inference.core.mapping import Uops, ports_in
 from inference.core.metrics import Unit as Units
 from inference.features.comparing.query import (
+    DifferingExperiment,
     Model,
-    Witness,
     beside_loads,
     comparison_head,
     comparison_of,
@@ -30,7 +30,7 @@ from inference.features.comparing.query import (
     write_comparison_csv,
 )
 from inference.features.evaluations.api import HeatMapOut
-from inference.features.explained.query import Contradiction, contradictions
+from inference.features.explained.query import ReferenceContradiction, contradictions
 from inference.figures.heatmap import heat_map
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
@@ -205,14 +205,14 @@ def _scheme(each: ComparedScheme, ports: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _contradiction(row: PortMapping, found: Contradiction | None) -> dict[str, Any] | None:
+def _contradiction(row: PortMapping, found: ReferenceContradiction | None) -> dict[str, Any] | None:
     if found is None:
         return None
     copied = {name: getattr(found, name) for name in ("blocker", "copies", "shown", "said")}
     return {**copied, "ports": [row.ports[bit] for bit in ports_in(found.mask)]}
 
 
-def _witness(each: Witness) -> dict[str, Any]:
+def _witness(each: DifferingExperiment) -> dict[str, Any]:
     said = each.distinction
     return {
         "experiment": str(said.experiment),

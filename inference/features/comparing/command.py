@@ -18,8 +18,8 @@ from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import described
 from inference.core.metrics import Scores, Unit
 from inference.features.comparing.query import (
+    DifferingExperiment,
     Model,
-    Witness,
     comparison_head,
     comparison_of,
     deviation_of,
@@ -30,7 +30,7 @@ from inference.features.comparing.query import (
     witnesses,
     write_comparison_csv,
 )
-from inference.features.explained.query import Contradiction, contradictions
+from inference.features.explained.query import ReferenceContradiction, contradictions
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
@@ -189,8 +189,8 @@ def _told(
     row: PortMapping,
     other: PortMapping,
     comparison: MappingComparison,
-    found: list[Witness],
-    spoken: Mapping[str, Contradiction],
+    found: list[DifferingExperiment],
+    spoken: Mapping[str, ReferenceContradiction],
 ) -> Iterator[str]:
     renamed = ", ".join(f"{there} is {here or 'none'}" for there, here in _ports(row, other, comparison))
     yield f"Ports of {other.name!r} in {row.name!r}: {renamed}"
@@ -228,8 +228,8 @@ def _as_json(
     row: PortMapping,
     other: PortMapping,
     comparison: MappingComparison,
-    found: list[Witness],
-    spoken: Mapping[str, Contradiction],
+    found: list[DifferingExperiment],
+    spoken: Mapping[str, ReferenceContradiction],
 ) -> dict[str, Any]:
     agreement, largest = comparison.agreement, comparison.largest
     return {

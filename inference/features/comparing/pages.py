@@ -24,8 +24,8 @@ from inference.core.identity import ComparedScheme, MappingComparison, SchemeRel
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
 from inference.features.comparing.query import (
+    DifferingExperiment,
     Model,
-    Witness,
     beside_loads,
     comparable,
     comparison_head,
@@ -40,7 +40,7 @@ from inference.features.comparing.query import (
     write_comparison_csv,
 )
 from inference.features.experiments.query import Singleton, measured_singletons
-from inference.features.explained.query import Contradiction, contradictions
+from inference.features.explained.query import ReferenceContradiction, contradictions
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
@@ -87,14 +87,14 @@ class ComparedSchemeRow:
     compared: ComparedScheme
     singleton: Singleton | None
     loads: str = ""
-    contradiction: Contradiction | None = None
+    contradiction: ReferenceContradiction | None = None
 
 
 @dataclass(frozen=True)
 class DecidingExperiment:
     """An experiment that tells the mappings apart, and where to read on."""
 
-    witness: Witness
+    witness: DifferingExperiment
     url: str
 
 
@@ -201,7 +201,7 @@ def _rows(
     shown: Sequence[ComparedScheme],
     *,
     loads: Dictionary[str, str] | None = None,
-    contradicted: Dictionary[str, Contradiction] | None = None,
+    contradicted: Dictionary[str, ReferenceContradiction] | None = None,
 ) -> list[ComparedSchemeRow]:
     texts = [each.scheme for each in shown]
     ids = ids_of_schemes(row.isa_id, texts)
@@ -241,7 +241,7 @@ def _count(comparison: MappingComparison, kind: SchemeRelation) -> int:
     )
 
 
-def _told(witness: Witness, row: PortMapping) -> DecidingExperiment:
+def _told(witness: DifferingExperiment, row: PortMapping) -> DecidingExperiment:
     if witness.experiment_id is not None:
         url = f"{reverse('experiment', args=[witness.experiment_id])}?{urlencode({'mapping': row.pk})}"
     else:

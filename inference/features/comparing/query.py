@@ -41,7 +41,7 @@ _ORDER = {kind: place for place, kind in enumerate(SchemeRelation)}
 
 
 @dataclass(frozen=True)
-class Witness:
+class DifferingExperiment:
     """An experiment on which two mappings differ, with what both predict and, if it was measured, the result.
 
     `measured` is the median of the settled measurements in cycles; `experiment_id` the row, None without one.
@@ -108,7 +108,9 @@ def differences_first(rows: Sequence[ComparedScheme]) -> list[ComparedScheme]:
     return sorted(rows, key=lambda row: (_ORDER[row.kind], -row.factor, row.scheme))
 
 
-def witnesses(row: PortMapping, other: PortMapping, comparison: MappingComparison) -> list[Witness]:
+def witnesses(
+    row: PortMapping, other: PortMapping, comparison: MappingComparison
+) -> list[DifferingExperiment]:
     """A smallest experiment that tells the mappings apart, then, if nobody measured it, a measured one that
     does.
 
@@ -162,11 +164,11 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _witness(row: PortMapping, distinction: Distinction) -> Witness:
+def _witness(row: PortMapping, distinction: Distinction) -> DifferingExperiment:
     found = measured_row(distinction.experiment, row.isa)
     if found is None:
-        return Witness(distinction, None, None)
-    return Witness(distinction, settled_cycles(found.measurements.all()), found.pk)
+        return DifferingExperiment(distinction, None, None)
+    return DifferingExperiment(distinction, settled_cycles(found.measurements.all()), found.pk)
 
 
 def _measured_distinction(row: PortMapping, other: PortMapping, noise: float) -> Distinction | None:

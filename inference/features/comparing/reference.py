@@ -31,7 +31,7 @@ class Objection:
 
 
 @dataclass(frozen=True)
-class Beside:
+class ReferenceBeside:
     """The reference's schemes that the result has too, its ports named as there.
 
     `differing`: schemes with other µops, {scheme: the measurement that contradicts the reference most, None
@@ -80,7 +80,7 @@ def documented_for(machine: Machine) -> PortMapping | None:
     return named_after(machine, imported.order_by("-id"))
 
 
-def beside(value: Mapping, evidence: Evidence, reference: PortMapping) -> Beside:
+def beside(value: Mapping, evidence: Evidence, reference: PortMapping) -> ReferenceBeside:
     """The reference beside the result `value`, judged by what was measured for it."""
     described = load_mapping(reference)
     usage = {scheme: described.usage[scheme] for scheme in value.usage if scheme in described.usage}
@@ -93,7 +93,7 @@ def beside(value: Mapping, evidence: Evidence, reference: PortMapping) -> Beside
         for scheme in value.usage
         if scheme in usage and renamed.usage[scheme] != value.usage[scheme]
     }
-    return Beside(reference, renamed, differing, objections, r_max)
+    return ReferenceBeside(reference, renamed, differing, objections, r_max)
 
 
 def _objections(value: Mapping, reference: Mapping, evidence: Evidence) -> tuple[Objection, ...]:

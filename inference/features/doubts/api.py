@@ -11,7 +11,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.doubting import LABELS, Doubt, DoubtKind
-from inference.features.doubts.query import REPEATS, Decision, DoubtsOf, ask
+from inference.features.doubts.query import REPEATS, DoubtDecision, DoubtsOf, ask
 from inference.features.doubts.request import DoubtsRequest
 from inference.features.explained.api import machine_of
 from inference.features.measure.listed import listed_config
@@ -150,7 +150,7 @@ def _told(found: DoubtsOf, shown: Iterable[Doubt]) -> list[dict[str, Any]]:
     ]
 
 
-def _decision(found: Decision | None) -> dict[str, Any] | None:
+def _decision(found: DoubtDecision | None) -> dict[str, Any] | None:
     if found is None:
         return None
     said = found.distinction

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.mapping import described
-from inference.features.doubts.query import Decision, DoubtsOf, ask
+from inference.features.doubts.query import DoubtDecision, DoubtsOf, ask
 from inference.features.doubts.request import NONE, DoubtsRequest
 from inference.features.evaluations.query import evaluations_of
 from inference.models import Evaluation, ExperimentSet, PortMapping
@@ -122,7 +122,7 @@ def _evaluation(row: PortMapping, dataset: str) -> Evaluation:
 
 
 def _as_json(
-    doubt: Doubt, ports: tuple[str, ...], listed: list[Any] | None, decision: Decision | None
+    doubt: Doubt, ports: tuple[str, ...], listed: list[Any] | None, decision: DoubtDecision | None
 ) -> dict[str, Any]:
     told: dict[str, Any] = {
         "kind": doubt.kind.value,
@@ -137,7 +137,7 @@ def _as_json(
     return told
 
 
-def _in_words(decision: Decision) -> str:
+def _in_words(decision: DoubtDecision) -> str:
     said = decision.distinction
     measured = "not measured" if decision.measured is None else f"measured {decision.measured:.3f}"
     return f"{said.experiment}: {said.first:.3f} here, {said.second:.3f} otherwise, {measured}"

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from inference.core.doubting import LABELS, Doubt, DoubtKind
 from inference.core.mapping import PortMapping as Value
 from inference.features.comparing.query import comparable
-from inference.features.doubts.query import REPEATS, Decision, DoubtsOf, ask
+from inference.features.doubts.query import REPEATS, DoubtDecision, DoubtsOf, ask
 from inference.features.doubts.request import NONE, DoubtsRequest
 from inference.features.explained.pages import means_of, measure_listed, posted_number
 from inference.features.explained.query import is_explained
@@ -46,7 +46,7 @@ class DoubtRow:
     pk: int | None
     evidence: str
     evidence_label: str
-    decision: Decision | None
+    decision: DoubtDecision | None
     decision_url: str
 
     @property

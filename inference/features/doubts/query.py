@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404
 
 from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.experiment import Experiment
-from inference.core.explain import REASONS, NotCharacterised, Outcome
+from inference.core.explain import REASONS, NotCharacterised, SchemeFate
 from inference.core.identity import Distinction, MappingComparison, SchemeRelation, deciding_experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops, described
@@ -59,7 +59,7 @@ class DoubtsOf:
         """The doubt of this kind about a scheme; None where there is none."""
         return next((each for each in self.doubts.of(scheme) if each.kind == kind), None)
 
-    def decisions(self, doubts: Sequence[Doubt]) -> dict[Doubt, Decision]:
+    def decisions(self, doubts: Sequence[Doubt]) -> dict[Doubt, DoubtDecision]:
         """For each of these an experiment that would decide, where a short one does."""
         return decisions(self.row, self.other, doubts)
 
@@ -173,12 +173,12 @@ def _judged(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
     """What explainable inference said of schemes, and those that break a pattern (§6.3.5)."""
     if not is_explained(row):
         return
-    rows = row.characterisations.exclude(outcome=Outcome.CHARACTERISED.value, doubts=[], alternatives=[])
+    rows = row.characterisations.exclude(outcome=SchemeFate.CHARACTERISED.value, doubts=[], alternatives=[])
     for each in rows.select_related("scheme"):
         reason = REASONS[NotCharacterised(each.reason)] if each.reason else ""
         told = [text for text in (reason, each.text, *map(str, each.doubts)) if text]
         others = tuple(tuple((mask, count) for mask, count in uops) for uops in each.alternatives)
-        excluded = each.outcome == Outcome.EXCLUDED.value
+        excluded = each.outcome == SchemeFate.EXCLUDED.value
         yield Doubt(
             DoubtKind.EXCLUDED if excluded else DoubtKind.AMBIGUOUS,
             each.scheme.text,
@@ -256,7 +256,7 @@ REPEATS = 5
 
 
 @dataclass(frozen=True)
-class Decision:
+class DoubtDecision:
     """An experiment that tells what a scheme's µops are, and what measuring it gave.
 
     `distinction.first` is predicted with the µops that the mapping gives the scheme, `second` with the
@@ -278,13 +278,15 @@ class Decision:
         return None if first == second else int(second < first)
 
 
-def decisions(row: PortMapping, other: PortMapping | None, doubts: Sequence[Doubt]) -> dict[Doubt, Decision]:
+def decisions(
+    row: PortMapping, other: PortMapping | None, doubts: Sequence[Doubt]
+) -> dict[Doubt, DoubtDecision]:
     """For each doubt about other µops an experiment that would decide, where a short one does."""
     found = {each: told for each in doubts if (told := _decider(row, other, each)) is not None}
     stored = rows_of(row.isa, {each.experiment for each in found.values()})
     cycles = _settled(stored.values())
     return {
-        doubt: Decision(told, cycles.get(stored.get(told.experiment, 0)), stored.get(told.experiment))
+        doubt: DoubtDecision(told, cycles.get(stored.get(told.experiment, 0)), stored.get(told.experiment))
         for doubt, told in found.items()
     }
 

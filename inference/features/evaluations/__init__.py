@@ -1,9 +1,9 @@
 """How well whatever predicts agrees with measurements."""
 
-from inference.runs.kinds import Kind, Lane
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "evaluate",
         job="inference.features.evaluations.job.EvaluateJob",
         summary="Evaluation of a port mapping on measurements",

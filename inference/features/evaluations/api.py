@@ -23,7 +23,7 @@ from inference.features.evaluations.query import (
 )
 from inference.figures.heatmap import HeatMap
 from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
-from inference.storage.listing import Listing
+from inference.storage.listing import WorstPredictions
 from inference.storage.resource_mappings import load_predictor
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
@@ -174,7 +174,7 @@ def list_worst(
     return [predicted_json(each) for each in listed(predictor, ids, Units(found.unit))]
 
 
-def _ids(listing: Listing, row: int | None, column: int | None) -> Sequence[int]:
+def _ids(listing: WorstPredictions, row: int | None, column: int | None) -> Sequence[int]:
     if row is None or column is None:
         return listing.worst
     return listing.bins.get((row, column), ())

@@ -11,7 +11,7 @@ from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMap
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.storage.evaluating import Judged, judge, store_evaluation
+from inference.storage.evaluating import StoredEvaluation, judge, store_evaluation
 from inference.storage.resource_mappings import load_predictor
 
 _PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {
@@ -85,7 +85,7 @@ def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSe
     return predicts, experiment_set
 
 
-def _store(config: Json, judged: Judged) -> tuple[Json, Sequence[Entry]]:
+def _store(config: Json, judged: StoredEvaluation) -> tuple[Json, Sequence[Entry]]:
     predicts, experiment_set = _existing(config)
     evaluation = store_evaluation(
         predicts, experiment_set, Unit(config["unit"]), judged.comparison, judged.listing

@@ -38,7 +38,7 @@ from inference.models import (
     ResourceMapping,
     Run,
 )
-from inference.storage.listing import Listing
+from inference.storage.listing import WorstPredictions
 from inference.storage.rows import ids_of_schemes
 from inference.web import offers
 from inference.web.paging import Order, page_in_memory
@@ -49,7 +49,7 @@ UNITS = tuple((unit.value, unit.label) for unit in Unit)
 
 
 @dataclass(frozen=True)
-class Source:
+class MeasurementsChoice:
     """Measurements to compare with: a set, or (`experiment_set` None) what the mapping's run held out."""
 
     label: str
@@ -130,16 +130,16 @@ def _others(evaluation: Evaluation) -> list[tuple[Evaluation, str]]:
     return [(other, evaluation_url(other)) for other in rows]
 
 
-def _sources(row: PortMapping | ResourceMapping) -> list[Source]:
+def _sources(row: PortMapping | ResourceMapping) -> list[MeasurementsChoice]:
     evaluated = set(row.evaluations.values_list("experiment_set_id", flat=True).distinct())
     held_out = row.evaluations.filter(held_out_by__isnull=False).exists()
-    first = [Source("held out by its run", True)] if held_out else []
+    first = [MeasurementsChoice("held out by its run", True)] if held_out else []
     sets = ExperimentSet.objects.filter(isa=row.isa).order_by("name")
-    others = [Source(each.name, each.pk in evaluated, each) for each in sets]
+    others = [MeasurementsChoice(each.name, each.pk in evaluated, each) for each in sets]
     return [*first, *sorted(others, key=lambda source: not source.evaluated)]
 
 
-def _chosen(request: HttpRequest, sources: list[Source]) -> Source | None:
+def _chosen(request: HttpRequest, sources: list[MeasurementsChoice]) -> MeasurementsChoice | None:
     key = request.GET.get("set", "")
     if not key:
         return sources[0] if sources else None
@@ -149,7 +149,7 @@ def _chosen(request: HttpRequest, sources: list[Source]) -> Source | None:
     return found
 
 
-def _evaluation_run(row: PortMapping | ResourceMapping, chosen: Source, unit: Unit) -> Run | None:
+def _evaluation_run(row: PortMapping | ResourceMapping, chosen: MeasurementsChoice, unit: Unit) -> Run | None:
     """The run that makes the missing evaluation, if one was asked for and is not over."""
     if chosen.experiment_set is None:
         return None
@@ -158,7 +158,7 @@ def _evaluation_run(row: PortMapping | ResourceMapping, chosen: Source, unit: Un
 
 
 def _bin(
-    request: HttpRequest, evaluation: Evaluation, listing: Listing, predictor: ThroughputModel
+    request: HttpRequest, evaluation: Evaluation, listing: WorstPredictions, predictor: ThroughputModel
 ) -> ExperimentBin | None:
     heat_map = HeatMap.from_json(evaluation.heat_map)
     place = chosen_bin(request, heat_map.bins)
@@ -179,7 +179,7 @@ PAGE = 25
 
 
 @dataclass(frozen=True)
-class SchemeRow:
+class ResidualRow:
     """A scheme with its row id, None for one that the instruction set has lost since."""
 
     pk: int | None
@@ -206,7 +206,7 @@ def schemes_context(request: HttpRequest, isa: ISA, errors: Sequence[SchemeError
         return {**context, "schemes_error": str(error)}
     page = page_in_memory(found, whole_number(request, "page", 0) or 0, PAGE)
     ids = ids_of_schemes(isa.pk, (each.scheme for each in page.rows))
-    return {**context, "page": page, "schemes": [SchemeRow(ids.get(row.scheme), row) for row in page.rows]}
+    return {**context, "page": page, "schemes": [ResidualRow(ids.get(row.scheme), row) for row in page.rows]}
 
 
 def scheme_experiments(

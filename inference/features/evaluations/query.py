@@ -31,7 +31,7 @@ from inference.models import (
 from inference.models.scheme_search import texts_found
 from inference.storage.errors import UnknownNameError
 from inference.storage.evaluating import compare, compare_chunks, judge, score_tools
-from inference.storage.listing import LISTED, Listing, listing_of, schemes_from
+from inference.storage.listing import LISTED, WorstPredictions, listing_of, schemes_from
 from inference.storage.recorded import held_out_rows
 from inference.storage.resource_mappings import load_predictor
 from inference.storage.rows import StoredMeasurement, measurements_of
@@ -54,7 +54,7 @@ def evaluations_on(experiment_set: ExperimentSet) -> QuerySet[Evaluation]:
     return rows.order_by("unit", "mape")
 
 
-def listing_in(evaluation: Evaluation) -> Listing:
+def listing_in(evaluation: Evaluation) -> WorstPredictions:
     """What is listed beside an evaluation's heat map.
 
     It is stored with the evaluation, but for those on what a run held out, for those that an inference run
@@ -63,12 +63,12 @@ def listing_in(evaluation: Evaluation) -> Listing:
     """
     stored = evaluation.heat_map.get("listing")
     if stored is not None and "schemes" in stored:
-        return Listing.from_json(stored)
+        return WorstPredictions.from_json(stored)
     return _found_again(evaluation.pk, evaluation.computed)
 
 
 @lru_cache(maxsize=16)
-def _found_again(pk: int, _computed: datetime) -> Listing:
+def _found_again(pk: int, _computed: datetime) -> WorstPredictions:
     evaluation = Evaluation.objects.select_related(
         "mapping", "resource_mapping", "experiment_set", "held_out_by"
     ).get(pk=pk)

@@ -12,7 +12,12 @@ from django.db.models import Exists, OuterRef
 
 from inference.core.experiment import Experiment
 from inference.core.schedule import INSTRUCTIONS, PORTS, SLOTS
-from inference.features.experiments.query import Prediction, measured_row, predictions_for, settled_cycles
+from inference.features.experiments.query import (
+    MappingPrediction,
+    measured_row,
+    predictions_for,
+    settled_cycles,
+)
 from inference.features.resources.query import ResourcePrediction, resource_predictions
 from inference.figures.buckets import buckets
 from inference.formats.typed import read_experiment
@@ -21,7 +26,7 @@ from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 
-AnyPrediction = TypeVar("AnyPrediction", Prediction, ResourcePrediction)
+AnyPrediction = TypeVar("AnyPrediction", MappingPrediction, ResourcePrediction)
 Mappings = Sequence[PortMapping | ResourceMapping]
 
 LIMITS = {INSTRUCTIONS: "R_max", SLOTS: "slots"}
@@ -116,7 +121,7 @@ def _only(mappings: Mappings, found: Sequence[AnyPrediction]) -> list[AnyPredict
     return [by_mapping[mapping] for mapping in mappings]
 
 
-def _told(prediction: Prediction) -> list[str]:
+def _told(prediction: MappingPrediction) -> list[str]:
     plan = prediction.schedule
     busiest = [plan.ports[port] for port in plan.bottleneck]
     limit = f"{'port' if len(busiest) == 1 else 'ports'} {', '.join(busiest) or 'none'}"
@@ -137,7 +142,7 @@ def _told_of_resources(prediction: ResourcePrediction) -> list[str]:
     return [f"{_cycles(prediction)}, limited by {which}"]
 
 
-def _cycles(prediction: Prediction | ResourcePrediction) -> str:
+def _cycles(prediction: MappingPrediction | ResourcePrediction) -> str:
     error = "" if prediction.error is None else f" ({prediction.error:+.1f} % of the measurement)"
     return f"{prediction.mapping.name}: {prediction.cycles:.3f} cycles{error}"
 
@@ -146,7 +151,7 @@ def _as_json(
     experiment: Experiment,
     isa: ISA,
     measured: float | None,
-    by_ports: Sequence[Prediction],
+    by_ports: Sequence[MappingPrediction],
     by_resources: Sequence[ResourcePrediction],
 ) -> dict[str, Any]:
     return {

@@ -17,7 +17,7 @@ from inference.core.experiment import Experiment
 from inference.core.experiment import Experiment as ExperimentValue
 from inference.features.experiments.picture import Picture, picture
 from inference.features.experiments.query import (
-    Prediction,
+    MappingPrediction,
     exegesis_snippet,
     measured_row,
     predictions_for,
@@ -25,7 +25,7 @@ from inference.features.experiments.query import (
 )
 from inference.features.resources.query import resource_predictions
 from inference.formats.typed import Typed, read_experiment
-from inference.isa.bodies import ASSEMBLED, X86, Body, unrolled
+from inference.isa.bodies import ASSEMBLED, X86, LoopBody, unrolled
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.assembling import LoopCode, unroll
 from inference.isa.x86.breaking import COSTS
@@ -41,7 +41,7 @@ from inference.web.requests import file_answer, whole_number
 class Pinned:
     """The prediction whose bucket picture is shown."""
 
-    prediction: Prediction
+    prediction: MappingPrediction
     picture: Picture
     uops: Sequence[tuple[str, str, int, Any]]
     """(letter, scheme text, multiplicity, µops) of every scheme"""
@@ -153,7 +153,7 @@ def _wanted(request: HttpRequest) -> PortMapping | None:
     return PortMapping.objects.filter(pk=whole_number(request, "mapping")).first()
 
 
-def _pin(prediction: Prediction, value: ExperimentValue) -> Pinned:
+def _pin(prediction: MappingPrediction, value: ExperimentValue) -> Pinned:
     drawn = picture(prediction.schedule, value.terms)
     uops = [(letter, text, count, prediction.usage[text]) for letter, text, count in drawn.schemes]
     return Pinned(prediction, drawn, uops)
@@ -188,7 +188,7 @@ def code_of(experiment: Experiment, isa: ISA) -> dict[str, Any]:
     return {"code": code}
 
 
-def _loop(experiment: Experiment, isa: str) -> Body:
+def _loop(experiment: Experiment, isa: str) -> LoopBody:
     """As it is measured usually, with breakers only where that is impossible."""
     try:
         return unrolled(isa, experiment.terms)

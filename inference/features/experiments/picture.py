@@ -29,7 +29,7 @@ _SHORT = {"instructions": "instr.", "slots": "slots"}
 
 
 @dataclass(frozen=True)
-class Block:
+class BucketBlock:
     """One scheme's µops of one kind on one port, or its share of a limit outside the ports."""
 
     x: float
@@ -74,7 +74,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Bucket:
+class PortBucket:
     """One port: its walls, the blocks in it, its load in cycles, and the range of that unless it is fixed.
 
     `label` is the load as it stands below, `told` in words; `full`: the port limits the experiment. Limits
@@ -87,7 +87,7 @@ class Bucket:
     label: str
     told: str
     full: bool
-    blocks: tuple[Block, ...]
+    blocks: tuple[BucketBlock, ...]
     range: Range | None
 
     @property
@@ -112,7 +112,7 @@ class Picture:
     cycles: float
     port_cycles: float
     limited_by: str
-    buckets: tuple[Bucket, ...]
+    buckets: tuple[PortBucket, ...]
     schemes: tuple[tuple[str, str, int], ...]
     ticks: tuple[tuple[float, str], ...]
     caption: str
@@ -174,7 +174,9 @@ def picture(schedule: Schedule, terms: Sequence[tuple[str, int]]) -> Picture:
     )
 
 
-def _bucket(index: int, data: dict[str, Any], letters: dict[str, str], floor: float, scale: float) -> Bucket:
+def _bucket(
+    index: int, data: dict[str, Any], letters: dict[str, str], floor: float, scale: float
+) -> PortBucket:
     port = data["ports"][index]
     x = LEFT + index * (BUCKET + GAP)
     blocks = []
@@ -182,7 +184,7 @@ def _bucket(index: int, data: dict[str, Any], letters: dict[str, str], floor: fl
         text = data["schemes"][block["scheme"]]
         height = block["height"] * scale
         blocks.append(
-            Block(
+            BucketBlock(
                 x=x,
                 y=floor - block["bottom"] * scale - height,
                 width=BUCKET,
@@ -193,7 +195,7 @@ def _bucket(index: int, data: dict[str, Any], letters: dict[str, str], floor: fl
                 f"on port {port['name']}",
             )
         )
-    return Bucket(
+    return PortBucket(
         name=port["name"],
         x=x,
         load=port["load"],
@@ -205,13 +207,15 @@ def _bucket(index: int, data: dict[str, Any], letters: dict[str, str], floor: fl
     )
 
 
-def _outside(index: int, data: dict[str, Any], letters: dict[str, str], floor: float, scale: float) -> Bucket:
+def _outside(
+    index: int, data: dict[str, Any], letters: dict[str, str], floor: float, scale: float
+) -> PortBucket:
     """A limit outside the ports, filled by what each scheme takes of it."""
     limit = data["limits"][index]
     what = LIMITS[limit["name"]]
     x = LEFT + (len(data["ports"]) + index) * (BUCKET + GAP)
     blocks = tuple(
-        Block(
+        BucketBlock(
             x=x,
             y=floor - (block["bottom"] + block["height"]) * scale,
             width=BUCKET,
@@ -222,7 +226,7 @@ def _outside(index: int, data: dict[str, Any], letters: dict[str, str], floor: f
         )
         for block in limit["blocks"]
     )
-    return Bucket(
+    return PortBucket(
         name=_SHORT[limit["name"]],
         x=x,
         load=limit["cycles"],

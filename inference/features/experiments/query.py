@@ -22,7 +22,7 @@ from inference.storage.rows import experiment_key, ids_of_schemes, load_parts
 
 
 @dataclass(frozen=True)
-class Prediction:
+class MappingPrediction:
     """What one mapping says; `usage` are the µops of the experiment's schemes in it, `measured` cycles."""
 
     mapping: PortMapping
@@ -41,11 +41,11 @@ class Prediction:
         return None if self.measured is None else 100 * (self.cycles - self.measured) / self.measured
 
 
-def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) -> list[Prediction]:
+def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) -> list[MappingPrediction]:
     """Of every mapping of the instruction set that describes all schemes of the experiment, newest first."""
     wanted = {row: text for text, row in ids_of_schemes(isa.pk, experiment.schemes).items()}
     return [
-        Prediction(row, value.usage, schedule(value, experiment), measured)
+        MappingPrediction(row, value.usage, schedule(value, experiment), measured)
         for row, value in load_parts(isa, wanted)
         if len(value.usage) == len(wanted)
     ]

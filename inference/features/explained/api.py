@@ -16,7 +16,7 @@ from inference.features.explained.proofs import Proof, ProofStep, again_of, proo
 from inference.features.explained.query import (
     VERDICT_COLUMNS,
     Remeasured,
-    Wanted,
+    VerdictQuery,
     remeasured,
     unfinished,
     usages_in,
@@ -27,7 +27,7 @@ from inference.features.measure.listed import listed_config
 from inference.features.runs.api import RunOut
 from inference.features.runs.runs_of_kind import started
 from inference.models import Characterisation, FrontPoint, InstructionScheme, Machine, PortMapping, Witness
-from inference.storage.characterisations import Explained
+from inference.storage.characterisations import ExplainedMapping
 from inference.storage.fronts import pick
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.storage.resource_mappings import convert
@@ -139,7 +139,7 @@ def get_proof(request: HttpRequest, mapping_id: Id, scheme_id: Id) -> Any:
     value = proof.value
     witnesses = [step.witness for step in proof.steps]
     known = remeasured(row.isa, witnesses)
-    explained = Explained.of(row.report)
+    explained = ExplainedMapping.of(row.report)
     told = () if value is None else value.runs
     return {
         "mapping": ref(row),
@@ -327,7 +327,7 @@ def list_verdicts(
 ) -> Any:
     """What explainable inference concluded of each scheme, with witnesses; nothing for other mappings."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
-    rows = verdicts(row, Wanted(outcome=outcome, stage=stage, q=q, doubtful=doubtful))
+    rows = verdicts(row, VerdictQuery(outcome=outcome, stage=stage, q=q, doubtful=doubtful))
     return listed(rows, VERDICT_COLUMNS, sort, paging, lambda found: _verdicts(row, found))
 
 

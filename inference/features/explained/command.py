@@ -9,14 +9,14 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.core.explain import REASONS, STAGES, NotCharacterised, Outcome
+from inference.core.explain import REASONS, STAGES, NotCharacterised, SchemeFate
 from inference.core.explain.regularity import PATTERNS, Pattern
 from inference.core.mapping import described
 from inference.features.explained.proofs import proof_json, proof_lines, proof_of
-from inference.features.explained.query import Wanted, is_explained, regularity_of, usages_in, verdicts
+from inference.features.explained.query import VerdictQuery, is_explained, regularity_of, usages_in, verdicts
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, PortMapping
-from inference.storage.characterisations import Explained
+from inference.storage.characterisations import ExplainedMapping
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import vocabulary
 from inference.storage.names import by_name
@@ -35,7 +35,7 @@ class Command(DataCommand):
         parser.add_argument("mapping", metavar="MAPPING")
         parser.add_argument("--scheme", metavar="TEXT", help="print the proof of this scheme")
         parser.add_argument(
-            "--outcome", choices=[each.value for each in Outcome], default="", help="only these verdicts"
+            "--outcome", choices=[each.value for each in SchemeFate], default="", help="only these verdicts"
         )
         parser.add_argument("--stage", choices=list(STAGES), default="", help="decided in this stage")
         parser.add_argument(
@@ -79,13 +79,13 @@ def _proof(row: PortMapping, text: str, as_json: bool) -> Iterator[str]:
     if as_json:
         yield json.dumps(proof_json(proof), ensure_ascii=False)
     else:
-        yield from proof_lines(proof, Explained.of(row.report))
+        yield from proof_lines(proof, ExplainedMapping.of(row.report))
 
 
 def _verdicts(row: PortMapping, options: dict[str, Any]) -> Iterator[str]:
     if not is_explained(row):
         raise CommandError(f"{row.name!r} was not found by explainable inference: it has no verdicts")
-    wanted = Wanted(
+    wanted = VerdictQuery(
         outcome=options["outcome"],
         stage=options["stage"],
         reason=options["reason"],

@@ -13,7 +13,15 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from inference.core.experiment import Experiment
-from inference.core.explain import REASONS, STAGES, BlockingClass, Fact, NotCharacterised, Outcome, Seen
+from inference.core.explain import (
+    REASONS,
+    STAGES,
+    BlockingClass,
+    NotCharacterised,
+    SchemeFate,
+    Seen,
+    VerdictFact,
+)
 from inference.core.explain.flooding import NEAR_R_MAX
 from inference.core.explain.regularity import PATTERNS, Pattern, Regularity, RegularityCheck
 from inference.core.mapping import PortMapping as Value
@@ -31,7 +39,7 @@ from inference.features.explained.query import (
     VERDICT_COLUMNS,
     Counts,
     Remeasured,
-    Wanted,
+    VerdictQuery,
     counts_of,
     regularity_of,
     remeasured,
@@ -49,7 +57,7 @@ from inference.formats.importing import MEASURED_IN
 from inference.isa.search import SearchError
 from inference.models import Characterisation, ExperimentSet, InstructionScheme, Machine, PortMapping, Run
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.storage.characterisations import Explained
+from inference.storage.characterisations import ExplainedMapping
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, Page, page_of
 from inference.web.requests import one_of, row_number, start_or_tell
@@ -97,7 +105,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Breaker:
+class PatternBreaker:
     """A scheme that breaks a pattern, and the row of its page."""
 
     check: RegularityCheck
@@ -108,7 +116,7 @@ class Breaker:
 
 def explained_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str, Any]:
     """Summary, blocking instructions, regularity, and a page of the verdicts."""
-    explained = Explained.of(row.report)
+    explained = ExplainedMapping.of(row.report)
     counts = counts_of(row)
     context = {
         "explained": explained,
@@ -124,12 +132,12 @@ def explained_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[
 
 
 def _listed(
-    request: HttpRequest, row: PortMapping, explained: Explained | None, counts: Counts
+    request: HttpRequest, row: PortMapping, explained: ExplainedMapping | None, counts: Counts
 ) -> dict[str, Any]:
     """What the address asks for: `outcome`, `stage`, `reason`, `class`, `doubts`, `q`, `sort` and `page`."""
     blocker = request.GET.get("class", "")
-    wanted = Wanted(
-        outcome=one_of(request, "outcome", tuple(Outcome)),
+    wanted = VerdictQuery(
+        outcome=one_of(request, "outcome", tuple(SchemeFate)),
         stage=one_of(request, "stage", tuple(STAGES)),
         reason=one_of(request, "reason", tuple(NotCharacterised)),
         q=request.GET.get("q", "").strip(),
@@ -142,7 +150,7 @@ def _listed(
         "q": wanted.q,
         "of_class": blocker if wanted.among else "",
         "sort": "" if order.column == "row" else str(order),
-        "outcomes": _choices(((each.value, each.value) for each in Outcome), counts.outcomes),
+        "outcomes": _choices(((each.value, each.value) for each in SchemeFate), counts.outcomes),
         "stages": _choices(STAGES.items(), counts.stages),
         "reasons": _choices(((each.value, each.value) for each in REASONS), counts.reasons),
         "page": Page((), 0),
@@ -156,7 +164,7 @@ def _listed(
     return {**context, "page": page, "verdicts": told}
 
 
-def _members(explained: Explained | None, blocker: str) -> tuple[str, ...]:
+def _members(explained: ExplainedMapping | None, blocker: str) -> tuple[str, ...]:
     for each in explained.classes if explained else ():
         if each.blocker == blocker:
             return each.members
@@ -172,7 +180,7 @@ def _choices(entries: Iterable[tuple[str, str]], counts: Mapping[str, int]) -> l
     return [VerdictFilter(value, label, counts[value]) for value, label in entries if counts.get(value)]
 
 
-def _blocking(row: PortMapping, explained: Explained | None) -> list[BlockingLine]:
+def _blocking(row: PortMapping, explained: ExplainedMapping | None) -> list[BlockingLine]:
     if explained is None:
         return []
     ids = ids_of_schemes(row.isa_id, (each.blocker for each in explained.classes))
@@ -213,7 +221,8 @@ def _regular(row: PortMapping, found: Regularity) -> dict[str, Any]:
         "regular_share": 100 * found.regular / found.judged if found.judged else None,
         "shares": shares,
         "breakers": [
-            Breaker(check, ids[check.scheme], ids[check.other], PATTERNS[check.pattern]) for check in shown
+            PatternBreaker(check, ids[check.scheme], ids[check.other], PATTERNS[check.pattern])
+            for check in shown
         ],
         "more_breakers": len(breakers) - len(shown),
         "loads": [(bits, uops) for bits, uops in found.loads.items()],
@@ -258,7 +267,7 @@ def scheme_proof(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
         "mapping": row,
         "proof": proof,
         "value": value,
-        "explained": Explained.of(row.report),
+        "explained": ExplainedMapping.of(row.report),
         "stage": "" if value is None else STAGES.get(value.stage, value.stage),
         "runs": [_shown_run(row, proof, number, steps, known) for number, steps in proof.runs],
         "verdicts": () if value is None else list(enumerate(value.runs, start=1)),
@@ -290,7 +299,7 @@ def _shown_run(
 ) -> ShownRun:
     told = () if proof.value is None else proof.value.runs
     verdict = told[number - 1] if number <= len(told) else ""
-    explained = Explained.of(row.report)
+    explained = ExplainedMapping.of(row.report)
     usage = proof.usage_in(number)
     shown = []
     for step in steps:
@@ -312,7 +321,7 @@ def _shown_run(
     return ShownRun(number, verdict, shown, untested(explained, steps))
 
 
-def _fact(row: PortMapping, fact: Fact) -> tuple[Fact, str]:
+def _fact(row: PortMapping, fact: VerdictFact) -> tuple[VerdictFact, str]:
     return fact, experiment_url(fact.experiment, row.isa, row)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
-from inference.core.explain import REASONS, Characterisation, Outcome, Seen, Witness
+from inference.core.explain import REASONS, Characterisation, SchemeFate, Seen, Witness
 from inference.core.explain.regularity import RegularityCheck
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops, described, ports_in, uops_of
@@ -14,7 +14,7 @@ from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
 from inference.features.explained.query import regularity_of, usages_in
 from inference.models import InstructionScheme, PortMapping
-from inference.storage.characterisations import Explained, load_characterisation
+from inference.storage.characterisations import ExplainedMapping, load_characterisation
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -120,7 +120,7 @@ class Proof:
     @property
     def headline(self) -> str:
         """`2×[0,3]`, or why there are none."""
-        if self.value is None or self.value.outcome is Outcome.CHARACTERISED:
+        if self.value is None or self.value.outcome is SchemeFate.CHARACTERISED:
             return described(self.usage, self.ports)
         return f"{self.value.outcome.value}: {self.reason}"
 
@@ -136,7 +136,7 @@ class Proof:
 
     def usage_in(self, run: int) -> Uops:
         """The µops that a run found, which need not be what a majority of runs found."""
-        if self.value is not None and self.value.outcome is Outcome.CHARACTERISED:
+        if self.value is not None and self.value.outcome is SchemeFate.CHARACTERISED:
             return self.usage
         found = [step.witness for number, steps in self.runs for step in steps if number == run]
         return uops_of((each.mask, each.uops) for each in found if each.seen is Seen.USES)
@@ -218,14 +218,14 @@ def _neighbours(row: PortMapping, pk: int) -> tuple[tuple[int, str] | None, tupl
     )
 
 
-def blocker_uops(explained: Explained | None, step: ProofStep) -> Uops:
+def blocker_uops(explained: ExplainedMapping | None, step: ProofStep) -> Uops:
     """The µops of a step's blocking instruction: the one that blocks, and others where it is improper."""
     known = None if explained is None else explained.blocks(step.witness.mask)
     beside = known.beside if known is not None and known.blocker == step.witness.blocker else ()
     return uops_of([(step.witness.mask, 1), *beside])
 
 
-def untested(explained: Explained | None, steps: Sequence[ProofStep]) -> list[Untested]:
+def untested(explained: ExplainedMapping | None, steps: Sequence[ProofStep]) -> list[Untested]:
     """The port sets that no step of a run blocks, though others could; by the step that covers them."""
     tested = {step.witness.mask for step in steps}
     masks = {each.mask for each in explained.classes} - tested - {0} if explained else set()
@@ -255,7 +255,7 @@ def _number(cycles: float) -> str:
 # A proof as text for the shell, and as plain JSON.
 
 
-def proof_lines(proof: Proof, explained: Explained | None) -> Iterator[str]:
+def proof_lines(proof: Proof, explained: ExplainedMapping | None) -> Iterator[str]:
     """What the page of the proof says, a line each; `explained` is what concerns all schemes."""
     value = proof.value
     yield f"{proof.scheme.text}: {proof.headline}"

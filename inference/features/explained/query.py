@@ -39,7 +39,7 @@ VERDICT_COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class VerdictQuery:
     """Which verdicts to list; empty fields ask for nothing.
 
     `q` is a search over schemes, `doubtful`: only those with doubts or alternatives, `among`: scheme texts.
@@ -58,12 +58,12 @@ def is_explained(row: PortMapping) -> bool:
     return KEY in row.report or row.characterisations.exists()
 
 
-def verdicts(row: PortMapping, wanted: Wanted | None = None) -> QuerySet[Characterisation]:
+def verdicts(row: PortMapping, wanted: VerdictQuery | None = None) -> QuerySet[Characterisation]:
     """The verdicts of a mapping with their schemes; raises `SearchError` for a search it cannot read.
 
     Each has `cycles_or_less` and `counted_or_less`, `UNKNOWN` where there is no number.
     """
-    wanted = wanted or Wanted()
+    wanted = wanted or VerdictQuery()
     rows = row.characterisations.select_related("scheme").annotate(
         cycles_or_less=Coalesce("cycles", Value(UNKNOWN)), counted_or_less=Coalesce("counted", Value(UNKNOWN))
     )
@@ -136,7 +136,7 @@ def _regularity(pk: int, created: datetime) -> Regularity:
 
 
 @dataclass(frozen=True)
-class Contradiction:
+class ReferenceContradiction:
     """`copies` of a blocker beside the scheme: `shown` µops cannot evade its ports, `said` by the reference.
 
     `mask` are ports of the explained mapping.
@@ -151,7 +151,7 @@ class Contradiction:
 
 def contradictions(
     row: PortMapping, comparison: MappingComparison, schemes: Collection[str] | None = None
-) -> dict[str, Contradiction]:
+) -> dict[str, ReferenceContradiction]:
     """{scheme: the witness that contradicts the other mapping most}, for those that differ; none for others.
 
     `comparison`: of the explained mapping with the reference, whose µops it has under this mapping's port
@@ -166,7 +166,7 @@ def contradictions(
     }
     if not differing:
         return {}
-    found: dict[str, Contradiction] = {}
+    found: dict[str, ReferenceContradiction] = {}
     names = sorted(differing)
     for start in range(0, len(names), BATCH):
         witnesses = WitnessRow.objects.filter(
@@ -176,7 +176,7 @@ def contradictions(
         ).order_by("id")
         fields = ("characterisation__scheme__text", "blocker__text", "copies", "mask", "below", "uops")
         for scheme, blocker, copies, mask, below, uops in witnesses.values_list(*fields):
-            new = Contradiction(blocker, copies, mask, below + uops, _bound(differing[scheme], mask))
+            new = ReferenceContradiction(blocker, copies, mask, below + uops, _bound(differing[scheme], mask))
             known = found.get(scheme)
             if new.shown != new.said and (known is None or _off(new) > _off(known)):
                 found[scheme] = new
@@ -188,7 +188,7 @@ def _bound(uops: Uops | None, mask: int) -> int:
     return sum(count for ports, count in uops or () if ports & ~mask == 0)
 
 
-def _off(found: Contradiction) -> int:
+def _off(found: ReferenceContradiction) -> int:
     return abs(found.shown - found.said)
 
 

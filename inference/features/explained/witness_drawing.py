@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.core.mapping import described
-from inference.figures.witness import Column, Part, Role, WitnessPicture
+from inference.figures.witness import PortColumn, UopRole, UopSpan, WitnessPicture
 
 BUCKET = 34
 GAP = 9
@@ -22,17 +22,17 @@ LABEL_HEIGHT = 12
 """Two labels need so much between them; a lower block has no room for a text."""
 
 WORDS = {
-    Role.FLOOD: "flood of the blocking instruction",
-    Role.BESIDE: "the blocking instruction's other µop",
-    Role.CONFINED: "µops of the scheme that cannot evade",
-    Role.EVADING: "µops of the scheme on other ports",
-    Role.UNEXPLAINED: "time that no whole number of µops explains",
+    UopRole.FLOOD: "flood of the blocking instruction",
+    UopRole.BESIDE: "the blocking instruction's other µop",
+    UopRole.CONFINED: "µops of the scheme that cannot evade",
+    UopRole.EVADING: "µops of the scheme on other ports",
+    UopRole.UNEXPLAINED: "time that no whole number of µops explains",
 }
 """What a legend says."""
 
 
 @dataclass(frozen=True)
-class Block:
+class WitnessBlock:
     """One kind of µops on one port."""
 
     role: str
@@ -44,13 +44,13 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Bucket:
+class WitnessBucket:
     """One port, flooded or not, with its blocks from the bottom up."""
 
     name: str
     x: float
     blocked: bool
-    blocks: tuple[Block, ...]
+    blocks: tuple[WitnessBlock, ...]
 
     @property
     def centre(self) -> float:
@@ -64,7 +64,7 @@ class Bucket:
 
 
 @dataclass(frozen=True)
-class Level:
+class WitnessLine:
     """A line at a time: `kind` is "base", "tested" or "measured"; its label may stand a bit off the line."""
 
     kind: str
@@ -80,8 +80,8 @@ class Drawing:
     width: float
     height: float
     floor: float
-    buckets: tuple[Bucket, ...]
-    levels: tuple[Level, ...]
+    buckets: tuple[WitnessBucket, ...]
+    levels: tuple[WitnessLine, ...]
     legend: tuple[tuple[str, str], ...]
     summary: str
 
@@ -120,10 +120,12 @@ def drawn(picture: WitnessPicture, ports: Sequence[str]) -> Drawing:
     )
 
 
-def _bucket(index: int, column: Column, ports: Sequence[str], floor: float, scale: float) -> Bucket:
+def _bucket(
+    index: int, column: PortColumn, ports: Sequence[str], floor: float, scale: float
+) -> WitnessBucket:
     x = LEFT + index * (BUCKET + GAP)
     blocks = tuple(
-        Block(
+        WitnessBlock(
             role=part.role.value,
             x=x,
             y=floor - (part.bottom + part.height) * scale,
@@ -133,33 +135,33 @@ def _bucket(index: int, column: Column, ports: Sequence[str], floor: float, scal
         )
         for part in column.parts
     )
-    return Bucket(column.name, x, column.blocked, blocks)
+    return WitnessBucket(column.name, x, column.blocked, blocks)
 
 
-def _told(part: Part, ports: Sequence[str]) -> str:
+def _told(part: UopSpan, ports: Sequence[str]) -> str:
     kind = described(((part.mask, 1),), ports).removeprefix("1×")
     return f"{part.height:.3g} cycles of {WORDS[part.role]}, {kind}"
 
 
-def _levels(picture: WitnessPicture, floor: float, scale: float) -> tuple[Level, ...]:
+def _levels(picture: WitnessPicture, floor: float, scale: float) -> tuple[WitnessLine, ...]:
     """Lines with labels that do not cover each other: the lower ones step down."""
     wanted = [("base", picture.base, "t\N{SUBSCRIPT ONE}")]
     if abs(picture.tested - picture.base) > 1e-9:
         wanted.append(("tested", picture.tested, "t\N{SUBSCRIPT TWO}"))
     if picture.tested_measured is not None:
         wanted.append(("measured", picture.tested_measured, "measured"))
-    levels: list[Level] = []
+    levels: list[WitnessLine] = []
     for kind, cycles, label in sorted(wanted, key=lambda each: -each[1]):
         y = floor - cycles * scale
         label_y = max([y, *(level.label_y + LABEL_HEIGHT for level in levels)])
-        levels.append(Level(kind, y, label_y, label))
+        levels.append(WitnessLine(kind, y, label_y, label))
     return tuple(levels)
 
 
 def _summary(picture: WitnessPicture) -> str:
     flooded = [column.name for column in picture.columns if column.blocked]
-    confined = _ports_with(picture, Role.CONFINED)
-    evading = _ports_with(picture, Role.EVADING)
+    confined = _ports_with(picture, UopRole.CONFINED)
+    evading = _ports_with(picture, UopRole.EVADING)
     parts = [
         f"Ports {', '.join(flooded)} are flooded; expected {picture.base:.4g} cycles alone, "
         f"{picture.tested:.4g} with the scheme"
@@ -171,5 +173,5 @@ def _summary(picture: WitnessPicture) -> str:
     return "; ".join(parts)
 
 
-def _ports_with(picture: WitnessPicture, role: Role) -> list[str]:
+def _ports_with(picture: WitnessPicture, role: UopRole) -> list[str]:
     return [column.name for column in picture.columns if any(part.role is role for part in column.parts)]

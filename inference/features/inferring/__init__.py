@@ -1,9 +1,9 @@
 """Inference of a port mapping by any algorithm: form, run, what it tells while it works and afterwards."""
 
-from inference.runs.kinds import Kind
+from inference.runs.kinds import RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "infer",
         job="inference.features.inferring.job.InferJob",
         summary="Inference of a port mapping",

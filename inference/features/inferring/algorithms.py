@@ -12,7 +12,7 @@ from inference.core.bottleneck import Bottleneck
 from inference.core.cegar import CegarProblem, CegarSettings
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Measured
-from inference.core.explain import STAGES, ExplainProblem, ExplainResult, ExplainSettings, Outcome
+from inference.core.explain import STAGES, ExplainProblem, ExplainResult, ExplainSettings, SchemeFate
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.pmevo import FrontPoint, PMEvoProblem, PMEvoSettings
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
@@ -263,7 +263,7 @@ class Explain:
             domains=domains_of(question.schemes),
         )
         found = explain.infer(problem, measurer, reporter, question.seed, resume, solve_by_cegar)
-        told: Json = {outcome.value: found.outcomes[outcome] for outcome in Outcome}
+        told: Json = {outcome.value: found.outcomes[outcome] for outcome in SchemeFate}
         told |= {
             "asked": len(problem.schemes),
             "per_scheme": found.per_scheme,

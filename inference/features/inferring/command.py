@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.core.explain import Outcome
+from inference.core.explain import SchemeFate
 from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.features.inferring.algorithms import ALGORITHMS
@@ -37,7 +37,7 @@ from inference.web.run_command import (
 TOLD_BY_ALL = ("kinds", "limits", "assumptions", "excess")
 TOLD_BY_CEGAR = ("verdict", "counter_examples", "alternatives", "ambiguous", "dropped")
 TOLD_BY_PMEVO = ("classes", "exhaustive", "front")
-TOLD_BY_EXPLAIN = ("asked", *(outcome.value for outcome in Outcome), "per_scheme", "warnings")
+TOLD_BY_EXPLAIN = ("asked", *(outcome.value for outcome in SchemeFate), "per_scheme", "warnings")
 
 
 class Command(RunCommand):

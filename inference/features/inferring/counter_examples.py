@@ -17,7 +17,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
-from inference.features.comparing.reference import Beside, beside, references, usual_reference
+from inference.features.comparing.reference import ReferenceBeside, beside, references, usual_reference
 from inference.features.inferring.query import (
     SCHEME,
     CounterExample,
@@ -116,7 +116,7 @@ def found_mapping(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
     }
 
 
-def _differing(compared: Beside, row: PortMapping) -> list[tuple[str, Any, str]]:
+def _differing(compared: ReferenceBeside, row: PortMapping) -> list[tuple[str, Any, str]]:
     """(scheme, what contradicts the reference or None, the address of that experiment)."""
     return [
         (scheme, objection, "" if objection is None else experiment_url(objection.experiment, row.isa, row))

@@ -138,7 +138,7 @@ def lengths_drawn(heat_map: Json) -> Json:
     return length_figure(lengths_from(heat_map.get("lengths", ())))
 
 
-def front_on_page(record: RunRecord, row: PortMapping | None) -> Front | None:
+def front_on_page(record: RunRecord, row: PortMapping | None) -> FrontView | None:
     """The stored front of a run that is done, what was told of it of one that is not."""
     if not record.evolution.front:
         return None
@@ -233,7 +233,7 @@ class FrontLine:
 
 
 @dataclass(frozen=True)
-class Front:
+class FrontView:
     """What the template needs: the rows, the figure's data, and where the mapping that is looked at stands.
 
     `owner` is None while the run still looks for points.
@@ -254,7 +254,7 @@ class Front:
         return any(line.drawn.mape is not None for line in self.lines)
 
 
-def front_shown(found: StoredFront) -> Front:
+def front_shown(found: StoredFront) -> FrontView:
     """A stored front for the page."""
     lines = [
         FrontLine(
@@ -264,12 +264,12 @@ def front_shown(found: StoredFront) -> Front:
         )
         for point in found.points
     ]
-    return Front(lines, found.owner, None if found.here is None else found.here.place)
+    return FrontView(lines, found.owner, None if found.here is None else found.here.place)
 
 
-def front_told(points: Sequence[Json]) -> Front:
+def front_told(points: Sequence[Json]) -> FrontView:
     """A front while it is being found, from the payload of its event."""
-    return Front(
+    return FrontView(
         [
             FrontLine(DrawnPoint(point["kinds"], point["volume"], round(100 * point["error"], 4), None))
             for point in points

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.core.explain import REASONS, STAGES, NotCharacterised, Outcome
+from inference.core.explain import REASONS, STAGES, NotCharacterised, SchemeFate
 from inference.core.explain.flooding import NEAR_R_MAX
 from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT
 from inference.core.mapping import Uops, ports_in
@@ -23,7 +23,7 @@ from inference.features.runs.record import RunRecord
 from inference.isa.search import SearchError
 from inference.models import ISA, PortMapping, Run
 from inference.models.scheme_search import texts_found
-from inference.storage.characterisations import Explained
+from inference.storage.characterisations import ExplainedMapping
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import page_in_memory
 from inference.web.requests import one_of, whole_number
@@ -58,7 +58,7 @@ class ReasonGroup:
 
 
 @dataclass(frozen=True)
-class Listing:
+class LeftOutList:
     """What is listed: the parameters of its address, a title, and the reasons that occur."""
 
     asked: Mapping[str, str]
@@ -73,7 +73,7 @@ class Listing:
 
 def is_left_out(told: SchemeOutcome) -> bool:
     """Whether the mapping will be without the scheme."""
-    return told.outcome in (Outcome.EXCLUDED, Outcome.AMBIGUOUS)
+    return told.outcome in (SchemeFate.EXCLUDED, SchemeFate.AMBIGUOUS)
 
 
 def left_out(
@@ -90,7 +90,7 @@ def left_out(
     if blocker:
         of_class = _of_class(told, classes, blocker)
         return _listed(
-            request, Listing({"class": blocker}, f"Schemes like {blocker}", ()), of_class, isa, row
+            request, LeftOutList({"class": blocker}, f"Schemes like {blocker}", ()), of_class, isa, row
         )
     if not stage and not reason:
         return {"listing": None}
@@ -100,7 +100,7 @@ def left_out(
     where = f" in “{STAGES[stage]}”" if stage else ""
     title = f"Left out{where}" + (f": {reason}" if reason else "")
     shown = [each for each in lost if reason in ("", each.reason)]
-    return _listed(request, Listing(asked, title, groups), shown, isa, row)
+    return _listed(request, LeftOutList(asked, title, groups), shown, isa, row)
 
 
 def _of_class(told: Sequence[SchemeOutcome], classes: Sequence[Json], blocker: str) -> list[SchemeOutcome]:
@@ -123,7 +123,7 @@ def _groups(lost: Sequence[SchemeOutcome], stage: str, chosen: str) -> list[Reas
 
 def _listed(
     request: HttpRequest,
-    listing: Listing,
+    listing: LeftOutList,
     told: Sequence[SchemeOutcome],
     isa: ISA | None,
     row: PortMapping | None,
@@ -201,7 +201,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Bar:
+class FunnelStage:
     """A stage of the funnel: schemes that came through, are still in it, and were left out in it.
 
     `state` is that of the run's stage, "" for one that is still to come; then `left` is None. The widths of
@@ -261,7 +261,7 @@ def characterising(request: HttpRequest, run: Run, record: RunRecord) -> dict[st
     told = told_of(run, record.explain, row)
     asked = record.explain.asked or _asked_so_far(record)
     states = {phase.name: phase.state for phase in record.phases}
-    explained = None if row is None else Explained.of(row.report)
+    explained = None if row is None else ExplainedMapping.of(row.report)
     r_max = _r_max(run, record.explain)
     lines = blocking_lines(run, record.explain, row, isa, r_max)
     return {
@@ -307,15 +307,19 @@ def _r_max(run: Run, record: ExplainRecord) -> float | None:
 def tally_of(asked: int | None, told: Iterable[SchemeOutcome]) -> Tally:
     """The numbers that add up to all schemes."""
     count = Counter(each.outcome for each in told)
-    return Tally(asked, count[Outcome.CHARACTERISED], count[Outcome.EXCLUDED], count[Outcome.AMBIGUOUS])
+    return Tally(
+        asked, count[SchemeFate.CHARACTERISED], count[SchemeFate.EXCLUDED], count[SchemeFate.AMBIGUOUS]
+    )
 
 
-def bars(asked: int | None, told: Sequence[SchemeOutcome], states: Mapping[str, str]) -> list[Bar]:
+def bars(asked: int | None, told: Sequence[SchemeOutcome], states: Mapping[str, str]) -> list[FunnelStage]:
     """The funnel: all schemes, then what is left after each stage. `states` are those of the run's stages."""
     lost = Counter(each.stage for each in told if is_left_out(each))
-    settled = sum(each.outcome == Outcome.CHARACTERISED for each in told)
+    settled = sum(each.outcome == SchemeFate.CHARACTERISED for each in told)
     left = asked or 0
-    drawn = [Bar("", "Asked for", "" if asked is None else "done", asked, 0, _widths(asked, left, 0, 0))]
+    drawn = [
+        FunnelStage("", "Asked for", "" if asked is None else "done", asked, 0, _widths(asked, left, 0, 0))
+    ]
     for stage, label in STAGES.items():
         left -= lost[stage]
         state = states.get(stage, "")
@@ -324,7 +328,7 @@ def bars(asked: int | None, told: Sequence[SchemeOutcome], states: Mapping[str, 
             within = left - settled if stage == LAST else left
         widths = _widths(asked, left - within, within, lost[stage])
         shown = None if asked is None or not state else left - within if stage == LAST else left
-        drawn.append(Bar(stage, label, state, shown, lost[stage], widths))
+        drawn.append(FunnelStage(stage, label, state, shown, lost[stage], widths))
     return drawn
 
 

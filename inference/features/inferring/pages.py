@@ -34,7 +34,7 @@ EXAMPLES = 3  # schemes that the count shows by name
 
 
 @dataclass(frozen=True)
-class Plan:
+class InferencePlan:
     """What the form asks for: the run's description, its schemes, and the effort.
 
     `recorded`: the experiments come from sets and are not measured. `held_out`: experiments to judge by.
@@ -57,7 +57,7 @@ class Plan:
         return self.schemes > len(self.examples)
 
 
-def plan(form: InferForm) -> Plan:
+def plan(form: InferForm) -> InferencePlan:
     """Of a valid form. Raises `SearchError` for a search that cannot be read."""
     data = form.cleaned_data
     selection = data["filter"] if data["selection"] == "filter" else data["selection"]
@@ -73,7 +73,7 @@ def plan(form: InferForm) -> Plan:
     pace = 0.0 if machine is None else seconds_for(1, machine)
     experiments, seconds = effort(schemes, settings, recorded, processors, pace) if schemes else (0, 0.0)
     judging = 0.0 if data.get("evaluate") else pace * held_out
-    return Plan(
+    return InferencePlan(
         config=_config(data, settings, form.known(), isa, chosen),
         schemes=schemes,
         examples=tuple(chosen.order_by("id").values_list("text", flat=True)[:EXAMPLES]),
@@ -223,7 +223,7 @@ def infer(request: HttpRequest) -> HttpResponse:
     return _page(request, form, forked, wanted, status=status)
 
 
-def _plan(form: InferForm) -> Plan | None:
+def _plan(form: InferForm) -> InferencePlan | None:
     """What a valid form asks for; a search that is wrong, or finds nothing, becomes an error of its field."""
     if not form.is_valid():
         return None
@@ -347,7 +347,7 @@ def _page(
     request: HttpRequest,
     form: InferForm,
     forked: Run | None,
-    wanted: Plan | None = None,
+    wanted: InferencePlan | None = None,
     status: int = 200,
 ) -> HttpResponse:
     picked = {str(pk) for pk in form["datasets"].value() or []}

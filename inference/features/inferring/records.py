@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from inference.core.explain import REASONS, NotCharacterised, Outcome
+from inference.core.explain import REASONS, NotCharacterised, SchemeFate
 from inference.core.protocols import Json
 
 # What an evolution and its re-fit have told so far, folded from a run's journal; live or years later.
@@ -111,7 +111,7 @@ class ExplainRecord:
         elif kind == "excluded":
             for scheme, reason, text in payload["schemes"]:
                 self.excluded[scheme] = SchemeOutcome(
-                    scheme, payload["stage"], Outcome.EXCLUDED, reason, text
+                    scheme, payload["stage"], SchemeFate.EXCLUDED, reason, text
                 )
         elif kind == "bottleneck":
             self.bottleneck = payload
@@ -119,8 +119,8 @@ class ExplainRecord:
             self.classes, self.ports = payload["classes"], tuple(payload["ports"])
         elif kind == "verdicts":
             for scheme, said, text in payload["schemes"]:
-                done = said == Outcome.CHARACTERISED
-                outcome, reason = (said, "") if done else (Outcome.EXCLUDED, said)
+                done = said == SchemeFate.CHARACTERISED
+                outcome, reason = (said, "") if done else (SchemeFate.EXCLUDED, said)
                 told = SchemeOutcome(scheme, LAST, outcome, reason, text)
                 self.verdicts.setdefault(scheme, {})[payload["run"]] = told
         elif kind == "log" and payload["level"] == "warning":
@@ -152,11 +152,11 @@ def agreed(verdicts: Mapping[int, SchemeOutcome], runs: int, *, over: bool) -> S
     scheme, text = said[0].scheme, REASONS[NotCharacterised.DISAGREEMENT]
     if len(said) < runs and not over:
         return SchemeOutcome(scheme, LAST, OPEN, NotCharacterised.DISAGREEMENT, text)
-    usages = {told.text for told in said if told.outcome == Outcome.CHARACTERISED}
-    outcome = Outcome.AMBIGUOUS if len(usages) > 1 else Outcome.EXCLUDED
+    usages = {told.text for told in said if told.outcome == SchemeFate.CHARACTERISED}
+    outcome = SchemeFate.AMBIGUOUS if len(usages) > 1 else SchemeFate.EXCLUDED
     return SchemeOutcome(scheme, LAST, outcome, NotCharacterised.DISAGREEMENT, text)
 
 
 def _key(told: SchemeOutcome) -> str:
     """What has to be equal for two runs to agree: the µops, or that there are none to tell of."""
-    return told.text if told.outcome == Outcome.CHARACTERISED else ""
+    return told.text if told.outcome == SchemeFate.CHARACTERISED else ""

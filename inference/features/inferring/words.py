@@ -8,7 +8,7 @@ from inference.core.protocols import Json
 from inference.features.inferring.algorithm_texts import OFFERS, as_text
 from inference.features.inferring.request import InferConfig
 from inference.features.inferring.subject import own_stages
-from inference.features.runs.asked import Item, in_words, links, schemes_in_words
+from inference.features.runs.asked import DescriptionItem, in_words, links, schemes_in_words
 from inference.features.runs.query import inferred_by
 from inference.measuring.simulated import NOTHING, UOPS
 from inference.models import ExperimentSet, Machine, PortMapping, Run
@@ -19,32 +19,34 @@ FACTS_SHOWN = 8
 """Of those known of schemes beforehand: a table of µop counts has thousands."""
 
 
-def infer_words(run: Run) -> Iterator[Item]:
+def infer_words(run: Run) -> Iterator[DescriptionItem]:
     """What was to be inferred, from what, how."""
     config = run.config
     offer = OFFERS[config["algorithm"]]
-    yield Item("Algorithm", offer.label)
+    yield DescriptionItem("Algorithm", offer.label)
     yield from _source(config["source"])
-    yield Item("Instruction set", config["isa"])
-    yield Item("Schemes", schemes_in_words(config))
+    yield DescriptionItem("Instruction set", config["isa"])
+    yield DescriptionItem("Schemes", schemes_in_words(config))
     if config["evaluate"]:
-        yield Item("Judged on", links=links(ExperimentSet, "set", [config["evaluate"]]))
+        yield DescriptionItem("Judged on", links=links(ExperimentSet, "set", [config["evaluate"]]))
     elif "datasets" in config["source"]:
-        yield Item("Held out", f"{100 * config['held_out']:g} %")
+        yield DescriptionItem("Held out", f"{100 * config['held_out']:g} %")
     if "machine" in config["source"] and not config.get("bottleneck", True):
-        yield Item("Bottleneck rate", "not measured", changed=True)
-    yield Item("Ports", "searched for" if config["ports"] is None else str(config["ports"]))
+        yield DescriptionItem("Bottleneck rate", "not measured", changed=True)
+    yield DescriptionItem("Ports", "searched for" if config["ports"] is None else str(config["ports"]))
     yield from _known(config.get("known", {}))
-    yield Item("Seed", str(config["seed"]))
+    yield DescriptionItem("Seed", str(config["seed"]))
     for setting in offer.tunables():
         if setting.name in config["settings"]:
             value = config["settings"][setting.name]
             text = as_text(value) or (_bottleneck(run) if setting.name == "r_max" else "none")
             changed = value != setting.default
-            yield Item(setting.label, text, changed=changed, usual=not changed and setting.name != "r_max")
+            yield DescriptionItem(
+                setting.label, text, changed=changed, usual=not changed and setting.name != "r_max"
+            )
 
 
-def _known(known: Json) -> Iterator[Item]:
+def _known(known: Json) -> Iterator[DescriptionItem]:
     """What was known of schemes beforehand."""
     labels = {
         "uops": "µops known",
@@ -59,7 +61,7 @@ def _known(known: Json) -> Iterator[Item]:
         ]
         if len(told) > FACTS_SHOWN:
             told[FACTS_SHOWN:] = [f"and {len(told) - FACTS_SHOWN:,} more"]
-        yield Item(label, "; ".join(told), changed=True)
+        yield DescriptionItem(label, "; ".join(told), changed=True)
 
 
 def _bottleneck(run: Run) -> str:
@@ -74,17 +76,19 @@ def _bottleneck(run: Run) -> str:
     return "as the data show it" if run.config["settings"].get("ceiling") == "data" else "none"
 
 
-def _source(source: Json) -> Iterator[Item]:
+def _source(source: Json) -> Iterator[DescriptionItem]:
     if "datasets" in source:
-        yield Item("Learns from", links=links(ExperimentSet, "set", source["datasets"]))
+        yield DescriptionItem("Learns from", links=links(ExperimentSet, "set", source["datasets"]))
     elif "simulate" in source:
-        yield Item("Simulated processor", links=links(PortMapping, "mapping", [source["simulate"]]))
-        yield Item("Noise", f"{100 * source['noise']:g} %")
+        yield DescriptionItem(
+            "Simulated processor", links=links(PortMapping, "mapping", [source["simulate"]])
+        )
+        yield DescriptionItem("Noise", f"{100 * source['noise']:g} %")
         if source.get("noise_cpi"):
-            yield Item("Noise per instruction", f"{source['noise_cpi']:g} cycles")
+            yield DescriptionItem("Noise per instruction", f"{source['noise_cpi']:g} cycles")
         if source.get("odd_share"):
-            yield Item("Misbehaving schemes", f"{100 * source['odd_share']:g} %")
+            yield DescriptionItem("Misbehaving schemes", f"{100 * source['odd_share']:g} %")
         if source.get("counters", NOTHING) != NOTHING:
-            yield Item("Counters", "µops" if source["counters"] == UOPS else "µops of every port")
+            yield DescriptionItem("Counters", "µops" if source["counters"] == UOPS else "µops of every port")
     else:
-        yield Item("Machine", links=links(Machine, "machine", [source["machine"]]))
+        yield DescriptionItem("Machine", links=links(Machine, "machine", [source["machine"]]))

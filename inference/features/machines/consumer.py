@@ -29,7 +29,7 @@ from inference.runs import wakeups
 from inference.runs.errors import SessionLostError
 from inference.runs.machines import board, sessions, tokens
 from inference.runs.machines.checking import Hello, OtherProtocolError, read_beat, read_hello, read_number
-from inference.runs.machines.sessions import Refusal, Session
+from inference.runs.machines.sessions import AgentRefusal, Session
 from inference.web.database_thread import DatabaseThread
 
 BAD_MESSAGES = 4400
@@ -170,7 +170,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         answer = await database.run(
             sessions.open_session, self._machine, hello.instance, hello.facts, hello.holds
         )
-        if isinstance(answer, Refusal):
+        if isinstance(answer, AgentRefusal):
             await self._end(REPLACED, answer.reason, retry=answer.retry)
             return
         self._session = answer

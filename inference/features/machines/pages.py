@@ -77,7 +77,7 @@ class AddMachineForm(forms.Form):
 
 
 @dataclass(frozen=True)
-class Connection:
+class SiteAddress:
     """How an agent finds this site, as seen from the browser that asks."""
 
     site: str
@@ -102,14 +102,14 @@ class Connection:
             return False
 
 
-def connection_for(request: HttpRequest, token: str) -> Connection:
+def connection_for(request: HttpRequest, token: str) -> SiteAddress:
     """With the address that the browser used: it is one by which the site is reached."""
     scheme = request.scheme or "http"
     answered = request.get_host()
     host, colon, port = answered.rpartition(":")
     if not colon or answered.endswith("]"):  # [::1] has colons, but no port
         host, port = answered, DEFAULT_PORTS.get(scheme, "")
-    return Connection(f"{scheme}://{answered}", host, port, token)
+    return SiteAddress(f"{scheme}://{answered}", host, port, token)
 
 
 @never_cache

@@ -143,7 +143,7 @@ def recent_noise(readings: Sequence[NoiseReading], now: datetime | None = None) 
 
 
 @dataclass(frozen=True)
-class Queue:
+class MachineQueue:
     """Experiments of one run that a machine still has to measure; `measuring`: some of them right now."""
 
     run_id: int
@@ -153,7 +153,7 @@ class Queue:
     measuring: bool
 
 
-def queues_at(machine: Machine) -> list[Queue]:
+def queues_at(machine: Machine) -> list[MachineQueue]:
     """What waits for a machine, the run that came first at the top (one query)."""
     open_states = (Batch.State.WAITING, Batch.State.LEASED)
     rows = (
@@ -163,7 +163,10 @@ def queues_at(machine: Machine) -> list[Queue]:
         .annotate(n=Count("pk"), total=Sum("size"), leased=Count("pk", filter=Q(state=Batch.State.LEASED)))
         .order_by("run_id")
     )
-    return [Queue(row["run_id"], row["run__name"], row["n"], row["total"], row["leased"] > 0) for row in rows]
+    return [
+        MachineQueue(row["run_id"], row["run__name"], row["n"], row["total"], row["leased"] > 0)
+        for row in rows
+    ]
 
 
 def unfinished_inferences_on(machine: Machine) -> QuerySet[Run]:

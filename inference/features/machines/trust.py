@@ -126,7 +126,7 @@ class DriftRound:
 
 
 @dataclass(frozen=True)
-class Shares:
+class SetShares:
     """A set that was measured on the machine, and how many of its rows are in each state."""
 
     made: ExperimentSet
@@ -168,7 +168,7 @@ def _round(at: datetime, run: int, name: str, payload: Mapping[str, Any]) -> Dri
     return DriftRound(at, run, name, counts, payload.get("unanswered", 0), worst, notable)
 
 
-def shares_by_set(machine: Machine) -> list[Shares]:
+def shares_by_set(machine: Machine) -> list[SetShares]:
     """How settled the newest sets of a machine are; very large ones are passed over until summarised."""
     found = []
     for made in ExperimentSet.objects.filter(machine=machine, run__isnull=False).order_by("-id")[:_SETS]:
@@ -176,12 +176,12 @@ def shares_by_set(machine: Machine) -> list[Shares]:
         if summary is None and made.measurements.count() <= _LARGE:
             summary = summarise(made)
         if summary is not None and summary.measurements:
-            found.append(Shares(made, summary.measurements, summary.states))
+            found.append(SetShares(made, summary.measurements, summary.states))
     return found
 
 
 def findings(
-    readings: Sequence[NoiseReading], rounds: Iterable[DriftRound], shares: Sequence[Shares]
+    readings: Sequence[NoiseReading], rounds: Iterable[DriftRound], shares: Sequence[SetShares]
 ) -> list[Finding]:
     """What speaks for and against the machine in the time shown, the worst first."""
     found = [*_of_noise(readings), *_of_disturbance(readings), *_of_drift(rounds), *_of_settling(shares)]
@@ -223,7 +223,7 @@ def _of_drift(rounds: Iterable[DriftRound]) -> list[Finding]:
     return [Finding(verdict, "Drift", told, why)]
 
 
-def _of_settling(shares: Sequence[Shares]) -> list[Finding]:
+def _of_settling(shares: Sequence[SetShares]) -> list[Finding]:
     total = sum(each.total - each.states.get("failed", 0) for each in shares)
     if not total:
         return []

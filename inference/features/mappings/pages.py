@@ -209,7 +209,7 @@ Context = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Tab:
+class MappingTab:
     """A view of a mapping: its label, its template and what that needs, and the scripts it runs."""
 
     label: str
@@ -234,20 +234,20 @@ with classes alone."""
 LOOP = "loop"
 """Where loops of the instruction set can be read."""
 
-TABS: dict[str, Tab] = {
-    "graph": Tab("Graph", "inference/mappings/graph.html", graph_tab, ("js/graph.js",)),
-    "accuracy": Tab(
+TABS: dict[str, MappingTab] = {
+    "graph": MappingTab("Graph", "inference/mappings/graph.html", graph_tab, ("js/graph.js",)),
+    "accuracy": MappingTab(
         "Accuracy", "inference/evaluations/accuracy.html", _accuracy, ("js/heatmap.js", "js/figures.js")
     ),
-    "schemes": Tab("Schemes", "inference/mappings/schemes.html", schemes_tab),
-    LOOP: Tab("Try a loop", "inference/mappings/loop.html", loop_tab, ("js/buckets.js",)),
-    "compare": Tab("Compare", "inference/comparing/compare.html", compare_tab),
-    "doubts": Tab("Doubts", "inference/doubts/tab.html", doubts_tab),
-    "excess": Tab("Excess", "inference/excess/tab.html", excess_tab),
-    FRONT: Tab("Front", "inference/inferring/front.html", front_tab, ("js/front.js",)),
-    CLASSES: Tab("Classes", "inference/inferring/classes.html", classes_tab),
-    EVIDENCE: Tab("Evidence", "inference/inferring/evidence.html", _evidence),
-    EXPLAINED: Tab("Explained", "inference/explained/tab.html", explained_tab),
+    "schemes": MappingTab("Schemes", "inference/mappings/schemes.html", schemes_tab),
+    LOOP: MappingTab("Try a loop", "inference/mappings/loop.html", loop_tab, ("js/buckets.js",)),
+    "compare": MappingTab("Compare", "inference/comparing/compare.html", compare_tab),
+    "doubts": MappingTab("Doubts", "inference/doubts/tab.html", doubts_tab),
+    "excess": MappingTab("Excess", "inference/excess/tab.html", excess_tab),
+    FRONT: MappingTab("Front", "inference/inferring/front.html", front_tab, ("js/front.js",)),
+    CLASSES: MappingTab("Classes", "inference/inferring/classes.html", classes_tab),
+    EVIDENCE: MappingTab("Evidence", "inference/inferring/evidence.html", _evidence),
+    EXPLAINED: MappingTab("Explained", "inference/explained/tab.html", explained_tab),
 }
 
 

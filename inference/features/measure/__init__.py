@@ -1,9 +1,9 @@
 """Measuring experiments on a machine for their own sake."""
 
-from inference.runs.kinds import Kind, Lane
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "measure",
         job="inference.features.measure.job.MeasureJob",
         summary="Measuring on a machine",

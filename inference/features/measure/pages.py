@@ -139,7 +139,7 @@ class MeasuringForm(forms.Form):
 
 
 @dataclass(frozen=True)
-class Plan:
+class MeasuringPlan:
     """What a form asks for: the run's description, its schemes, and the effort."""
 
     config: Json
@@ -251,7 +251,7 @@ def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
     return _page(request, machine, form, wanted, refused=starts)
 
 
-def _plan(machine: Machine, form: MeasureForm) -> Plan | None:
+def _plan(machine: Machine, form: MeasureForm) -> MeasuringPlan | None:
     """What a valid form asks for; a search that is wrong, or finds nothing, becomes an error of its field."""
     if not form.is_valid():
         return None
@@ -271,11 +271,16 @@ def _plan(machine: Machine, form: MeasureForm) -> Plan | None:
         "breaking": data["breaking"],
         "values": data["values"] or DEFAULTS.values,
     }
-    return Plan.of(machine, config, texts, effort(machine, len(texts), data["plan"], mixes))
+    return MeasuringPlan.of(machine, config, texts, effort(machine, len(texts), data["plan"], mixes))
 
 
 def _page(
-    request: HttpRequest, machine: Machine, form: MeasureForm, wanted: Plan | None, *, refused: bool = False
+    request: HttpRequest,
+    machine: Machine,
+    form: MeasureForm,
+    wanted: MeasuringPlan | None,
+    *,
+    refused: bool = False,
 ) -> HttpResponse:
     context = {
         "machine": machine,

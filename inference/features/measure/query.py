@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from inference.core.protocols import Json
 from inference.features.inferring.request import read_schemes
 from inference.features.measure.job import PLANS, MeasureConfig
-from inference.features.runs.asked import Item, links, schemes_in_words
+from inference.features.runs.asked import DescriptionItem, links, schemes_in_words
 from inference.formats.run_archive.parts import read_strictly
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError
@@ -21,18 +21,18 @@ _PLANS_IN_WORDS = {
 }
 
 
-def measure_words(run: Run) -> Iterator[Item]:
+def measure_words(run: Run) -> Iterator[DescriptionItem]:
     """Where was measured, and what."""
     config = run.config
-    yield Item("Machine", links=links(Machine, "machine", [config["machine"]]))
-    yield Item("Instruction set", config["isa"])
-    yield Item("Schemes", schemes_in_words(config))
-    yield Item("Experiments", _PLANS_IN_WORDS[config["plan"]])
+    yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
+    yield DescriptionItem("Instruction set", config["isa"])
+    yield DescriptionItem("Schemes", schemes_in_words(config))
+    yield DescriptionItem("Experiments", _PLANS_IN_WORDS[config["plan"]])
     if config["plan"] == "listed":
-        yield Item("Listed", f"{len(config['experiments']):,}, each {config['repeats']:,} times")
+        yield DescriptionItem("Listed", f"{len(config['experiments']):,}, each {config['repeats']:,} times")
     if config["plan"] == "mixes":
-        yield Item("Mixes", f"{config['mixes']:,} of {config['length']} instructions")
-        yield Item("Seed", str(config["seed"]))
+        yield DescriptionItem("Mixes", f"{config['mixes']:,} of {config['length']} instructions")
+        yield DescriptionItem("Seed", str(config["seed"]))
 
 
 def archived(config: Json) -> Json:

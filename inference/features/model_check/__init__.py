@@ -1,9 +1,9 @@
 """How well the port mapping model describes a machine (thesis §3.2.2)."""
 
-from inference.runs.kinds import Kind, Lane
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "check-model",
         job="inference.features.model_check.job.CheckModelJob",
         summary="How well the port mapping model describes a machine",

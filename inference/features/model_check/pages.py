@@ -20,10 +20,16 @@ from inference.features.comparing.reference import documented_for
 from inference.features.explained.query import usages_in
 from inference.features.inferring.request import MOST_MIXES
 from inference.features.machines.query import machines, shown
-from inference.features.measure.pages import SELECTIONS, MeasuringForm, Plan, chosen_schemes, schemes_config
+from inference.features.measure.pages import (
+    SELECTIONS,
+    MeasuringForm,
+    MeasuringPlan,
+    chosen_schemes,
+    schemes_config,
+)
 from inference.features.model_check.query import TABLES, ModelCheck, model_check_of, reference_of
 from inference.features.model_check.request import MOST_PERMUTATIONS, CheckConfig, check_effort
-from inference.features.runs.asked import Item, links, schemes_in_words
+from inference.features.runs.asked import DescriptionItem, links, schemes_in_words
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
@@ -131,7 +137,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     return {"machine": found[0], "reference": documented_for(found[0])}
 
 
-def _plan(form: CheckForm) -> Plan | None:
+def _plan(form: CheckForm) -> MeasuringPlan | None:
     """What a valid form asks for."""
     if not form.is_valid():
         return None
@@ -148,14 +154,14 @@ def _plan(form: CheckForm) -> Plan | None:
         **numbers,
         "seed": data["seed"],
     }
-    return Plan.of(machine, config, texts, check_effort(machine, len(texts), **numbers))
+    return MeasuringPlan.of(machine, config, texts, check_effort(machine, len(texts), **numbers))
 
 
 def _page(
     request: HttpRequest,
     form: CheckForm,
     machine: Machine | None,
-    wanted: Plan | None,
+    wanted: MeasuringPlan | None,
     *,
     refused: bool = False,
 ) -> HttpResponse:
@@ -327,20 +333,20 @@ def run_csv(request: HttpRequest, pk: int, table: str) -> HttpResponse:
     return table_answer(TABLES[table](model_check_of(run)), f"{run.name} {table}", check=run.name)
 
 
-def check_words(run: Run) -> Iterator[Item]:
+def check_words(run: Run) -> Iterator[DescriptionItem]:
     """The description of such a run in words."""
     config = run.config
-    yield Item("Machine", links=links(Machine, "machine", [config["machine"]]))
+    yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
     if config["reference"] is None:
-        yield Item("Reference", "none: 1/n cycles of a single µop")
+        yield DescriptionItem("Reference", "none: 1/n cycles of a single µop")
     else:
-        yield Item("Reference", links=links(PortMapping, "mapping", [config["reference"]]))
-    yield Item("Instruction set", config["isa"])
-    yield Item("Schemes", schemes_in_words(config))
-    yield Item("Mixes", f"{config['mixes']:,} of each length" if config["mixes"] else "none")
+        yield DescriptionItem("Reference", links=links(PortMapping, "mapping", [config["reference"]]))
+    yield DescriptionItem("Instruction set", config["isa"])
+    yield DescriptionItem("Schemes", schemes_in_words(config))
+    yield DescriptionItem("Mixes", f"{config['mixes']:,} of each length" if config["mixes"] else "none")
     orders = f"{config['sequences']:,} mixes of each length in up to {config['permutations']} orders"
-    yield Item("Orders", orders if config["sequences"] else "none")
-    yield Item("Seed", str(config["seed"]))
+    yield DescriptionItem("Orders", orders if config["sequences"] else "none")
+    yield DescriptionItem("Seed", str(config["seed"]))
 
 
 urlpatterns = [

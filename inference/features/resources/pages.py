@@ -142,7 +142,7 @@ Context = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Tab:
+class ResourceTab:
     """A view of a resource mapping: its label, its template, what that needs, and the scripts it runs."""
 
     label: str
@@ -151,9 +151,9 @@ class Tab:
     scripts: tuple[str, ...] = ()
 
 
-TABS: dict[str, Tab] = {
-    "loads": Tab("Loads", "inference/resources/loads.html", loads_tab),
-    "accuracy": Tab(
+TABS: dict[str, ResourceTab] = {
+    "loads": ResourceTab("Loads", "inference/resources/loads.html", loads_tab),
+    "accuracy": ResourceTab(
         "Accuracy", "inference/evaluations/accuracy.html", accuracy_tab, ("js/heatmap.js", "js/figures.js")
     ),
 }

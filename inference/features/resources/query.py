@@ -71,7 +71,7 @@ def classes_of(
 
 
 @dataclass(frozen=True)
-class LoadsIn:
+class SchemeLoads:
     """The loads of a scheme in one resource mapping: (resource, cycles), the largest first."""
 
     mapping: ResourceMapping
@@ -83,7 +83,7 @@ class LoadsIn:
         return max((load for _, load in self.loads), default=0.0)
 
 
-def loads_of(scheme: InstructionScheme) -> list[LoadsIn]:
+def loads_of(scheme: InstructionScheme) -> list[SchemeLoads]:
     """What every resource mapping that describes the scheme says of it, newest mapping first (one query)."""
     by_mapping: dict[ResourceMapping, list[tuple[str, float]]] = {}
     rows = scheme.resource_loads.select_related("mapping").defer("mapping__report")
@@ -91,7 +91,7 @@ def loads_of(scheme: InstructionScheme) -> list[LoadsIn]:
         loads = by_mapping.setdefault(row.mapping, [])
         if row.load:
             loads.append((row.mapping.resources[row.resource], row.load))
-    return [LoadsIn(mapping, tuple(loads)) for mapping, loads in by_mapping.items()]
+    return [SchemeLoads(mapping, tuple(loads)) for mapping, loads in by_mapping.items()]
 
 
 @dataclass(frozen=True)

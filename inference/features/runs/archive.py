@@ -21,7 +21,7 @@ from inference.core.protocols import Json
 from inference.formats.importing import taken_in
 from inference.formats.run_archive.documents import EventTold
 from inference.formats.run_archive.parts import read_strictly
-from inference.formats.run_archive.reading import Archive, is_archive, read_archive
+from inference.formats.run_archive.reading import RunArchive, is_archive, read_archive
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
 from inference.formats.run_archive.storing import Storing
 from inference.formats.run_archive.writing import write_archive
@@ -36,7 +36,7 @@ from inference.storage.rows import BATCH
 
 @transaction.atomic
 def store_archive(
-    archive: Archive, file_name: str, *, name: str = "", note: str = "", user: Any = None
+    archive: RunArchive, file_name: str, *, name: str = "", note: str = "", user: Any = None
 ) -> Run:
     """The run as a row of its own with everything in its zip, all of it or nothing.
 
@@ -67,7 +67,7 @@ def store_archive(
     return run
 
 
-def _origin(archive: Archive, file_name: str) -> str:
+def _origin(archive: RunArchive, file_name: str) -> str:
     manifest = archive.manifest
     did = ", ".join(f"{name} {version}" for name, version in manifest.versions.items())
     return f"Imported from {file_name}, written by {manifest.made_by}. Done with {did or 'unknown versions'}."

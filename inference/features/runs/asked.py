@@ -25,7 +25,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Item:
+class DescriptionItem:
     """One line: a label with a text or links.
 
     `changed` marks a setting that is not the default, `usual` one that is, which few want to see.
@@ -38,11 +38,11 @@ class Item:
     usual: bool = False
 
 
-Words = Callable[[Run], Iterator[Item]]
+Words = Callable[[Run], Iterator[DescriptionItem]]
 """The description of a run of one kind."""
 
 
-def asked_of(run: Run) -> list[Item]:
+def asked_of(run: Run) -> list[DescriptionItem]:
     """What was asked of a run, whatever its kind."""
     kind = kinds().get(run.kind)
     words: Words = import_string(kind.words) if kind is not None and kind.words else _plain
@@ -70,17 +70,19 @@ def _selection(config: Json) -> str:
     }[chosen]
 
 
-def _plain(run: Run) -> Iterator[Item]:
+def _plain(run: Run) -> Iterator[DescriptionItem]:
     for key, value in run.config.items():
         label = key.replace("_", " ").capitalize()
         if key == "mapping":
-            yield Item("Port mapping", links=links(PortMapping, "mapping", [value]))
+            yield DescriptionItem("Port mapping", links=links(PortMapping, "mapping", [value]))
         elif key == "resource_mapping":
-            yield Item("Resource mapping", links=links(ResourceMapping, "resource-mapping", [value]))
+            yield DescriptionItem(
+                "Resource mapping", links=links(ResourceMapping, "resource-mapping", [value])
+            )
         elif key == "experiment_set":
-            yield Item("Measurements", links=links(ExperimentSet, "set", [value]))
+            yield DescriptionItem("Measurements", links=links(ExperimentSet, "set", [value]))
         else:
-            yield Item(label, in_words(value))
+            yield DescriptionItem(label, in_words(value))
 
 
 def in_words(value: Any) -> str:

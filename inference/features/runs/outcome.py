@@ -15,7 +15,7 @@ from inference.runs.kinds import kinds
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """A run's result with the address of its page; `note` sums it up where its name does not."""
 
     name: str
@@ -23,11 +23,11 @@ class Outcome:
     note: str = ""
 
 
-Finder = Callable[[Sequence[Run]], dict[int, Outcome]]
+Finder = Callable[[Sequence[Run]], dict[int, RunOutcome]]
 """{run id: outcome} of runs of one kind, in a bounded number of queries."""
 
 
-def outcomes_of(runs: Iterable[Run]) -> dict[int, Outcome]:
+def outcomes_of(runs: Iterable[Run]) -> dict[int, RunOutcome]:
     """{run id: outcome} of those runs that have one (a bounded number of queries, however many runs)."""
     finders: dict[str, list[Run]] = {}
     for run in runs:
@@ -40,7 +40,7 @@ def outcomes_of(runs: Iterable[Run]) -> dict[int, Outcome]:
     return found
 
 
-def _own(runs: Iterable[Run]) -> dict[int, Outcome]:
+def _own(runs: Iterable[Run]) -> dict[int, RunOutcome]:
     """Of this app's kinds (four queries at most)."""
     shown = [run for run in runs if run.result]
     mappings = _names(PortMapping, {run.result.get("mapping") for run in shown})
@@ -57,19 +57,19 @@ def _outcome(
     resources: dict[int, str],
     sets: dict[int, str],
     imported: dict[int, str],
-) -> Outcome | None:
+) -> RunOutcome | None:
     made = run.result
     if made.get("imported_run") in imported:
-        return Outcome(imported[made["imported_run"]], reverse("run", args=[made["imported_run"]]))
+        return RunOutcome(imported[made["imported_run"]], reverse("run", args=[made["imported_run"]]))
     if made.get("mapping") in mappings:
         url = reverse("mapping", args=[made["mapping"]])
-        return Outcome(mappings[made["mapping"]], url + _place(run), _note(made))
+        return RunOutcome(mappings[made["mapping"]], url + _place(run), _note(made))
     if made.get("resource_mapping") in resources:
         url = reverse("resource-mapping", args=[made["resource_mapping"]])
-        return Outcome(resources[made["resource_mapping"]], url + _place(run))
+        return RunOutcome(resources[made["resource_mapping"]], url + _place(run))
     if made.get("experiment_set") in sets:
         url = reverse("set", args=[made["experiment_set"]])
-        return Outcome(sets[made["experiment_set"]], url, _note(made))
+        return RunOutcome(sets[made["experiment_set"]], url, _note(made))
     return None
 
 

@@ -43,7 +43,7 @@ NEWEST = 6  # rows of each list
 
 
 @dataclass(frozen=True)
-class Overview:
+class SiteOverview:
     """The newest of everything, and which first steps have been taken.
 
     `machines` are those with an agent, `unfinished_here` {algorithm: unfinished inference on this very
@@ -71,11 +71,11 @@ class Overview:
         return next((machine for machine in self.machines if machine.local), None)
 
 
-def overview() -> Overview:
+def overview() -> SiteOverview:
     """Everything on the start page, in nine queries at most."""
     with_agents = list(machines().filter(kind=Machine.Kind.AGENT))
     local = next((machine for machine in with_agents if machine.local), None)
-    return Overview(
+    return SiteOverview(
         runs=_current_runs(),
         mappings=list(port_mappings().order_by("-id")[:NEWEST]),
         sets=list(experiment_sets().order_by("-id")[:NEWEST]),

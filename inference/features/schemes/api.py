@@ -11,7 +11,7 @@ from ninja.files import UploadedFile
 from pydantic import Field
 
 from inference.features.resources.query import loads_of
-from inference.features.schemes.query import SCHEME_COLUMNS, Said, instruction_sets, said_of
+from inference.features.schemes.query import SCHEME_COLUMNS, MappingSaid, instruction_sets, said_of
 from inference.models import ISA, InstructionScheme, Measurement
 from inference.models.scheme_search import by_fit, searched_schemes
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
@@ -174,7 +174,7 @@ def list_measurements_of_scheme(request: HttpRequest, scheme_id: Id, paging: Que
     return listed(rows, SHORTEST_FIRST, "length", paging, _measured)
 
 
-def _said(each: Said) -> dict[str, Any]:
+def _said(each: MappingSaid) -> dict[str, Any]:
     residual = each.residual
     error = None if residual is None else residual.error
     return {

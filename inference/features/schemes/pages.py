@@ -15,7 +15,7 @@ from inference.features.resources.query import loads_of
 from inference.features.schemes.query import (
     EXPERIMENT_COLUMNS,
     SCHEME_COLUMNS,
-    Said,
+    MappingSaid,
     instruction_sets,
     measured_alone,
     page_of_experiments,
@@ -124,7 +124,7 @@ def scheme(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-def _predicted_by(request: HttpRequest, said: list[Said]) -> PortMapping | None:
+def _predicted_by(request: HttpRequest, said: list[MappingSaid]) -> PortMapping | None:
     """The mapping that the address names, else the newest that describes the scheme."""
     describing = {each.mapping.pk: each.mapping for each in said if each.uops is not None}
     wanted = whole_number(request, "mapping")
@@ -133,7 +133,7 @@ def _predicted_by(request: HttpRequest, said: list[Said]) -> PortMapping | None:
     return describing.get(wanted) or get_object_or_404(PortMapping.objects.none(), pk=wanted)
 
 
-def _row(said: Said) -> dict[str, Any]:
+def _row(said: MappingSaid) -> dict[str, Any]:
     residual = said.residual
     if residual is None:
         return {"said": said}

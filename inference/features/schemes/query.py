@@ -62,14 +62,14 @@ def _count(model: type[Model], condition: Q | None = None) -> Coalesce:
 
 
 @dataclass(frozen=True)
-class UsageIn:
+class SchemeUsage:
     """The µops of a scheme in one mapping."""
 
     mapping: PortMapping
     uops: Uops
 
 
-def usages_of(scheme: InstructionScheme) -> list[UsageIn]:
+def usages_of(scheme: InstructionScheme) -> list[SchemeUsage]:
     """What every mapping that describes the scheme says of it, newest mapping first (one query)."""
     by_mapping: dict[PortMapping, list[tuple[int, int]]] = {}
     rows = scheme.usages.select_related("mapping").defer("mapping__report").order_by("-mapping_id", "mask")
@@ -77,7 +77,7 @@ def usages_of(scheme: InstructionScheme) -> list[UsageIn]:
         pairs = by_mapping.setdefault(usage.mapping, [])
         if usage.count:
             pairs.append((usage.mask, usage.count))
-    return [UsageIn(mapping, uops_of(pairs)) for mapping, pairs in by_mapping.items()]
+    return [SchemeUsage(mapping, uops_of(pairs)) for mapping, pairs in by_mapping.items()]
 
 
 # All that is known of an instruction scheme: in every mapping, alone, and in the experiments with it.
@@ -100,7 +100,7 @@ class Residual:
 
 
 @dataclass(frozen=True)
-class Said:
+class MappingSaid:
     """What a port mapping says of the scheme.
 
     `uops` and `cycles` alone are None where it has none for it; `verdict` is what explainable inference
@@ -120,7 +120,7 @@ class Said:
         return self.mapping.origin == PortMapping.Origin.IMPORT
 
 
-def said_of(scheme: InstructionScheme) -> list[Said]:
+def said_of(scheme: InstructionScheme) -> list[MappingSaid]:
     """What every mapping says that describes the scheme or judged it, newest mapping first (six queries)."""
     usages = {each.mapping.pk: each for each in usages_of(scheme)}
     judged = (
@@ -140,7 +140,7 @@ def said_of(scheme: InstructionScheme) -> list[Said]:
         verdict = verdicts.get(pk)
         number = 0 if verdict is None else verdict.number  # type: ignore[attr-defined]
         cycles = None if uops is None else alone[pk]
-        found.append(Said(row, uops, cycles, verdict, number, residuals.get(pk)))
+        found.append(MappingSaid(row, uops, cycles, verdict, number, residuals.get(pk)))
     return found
 
 

@@ -1,9 +1,9 @@
 """Experiment sets: shown, compared, merged."""
 
-from inference.runs.kinds import Kind, Lane
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "compare-sets",
         job="inference.features.sets.job.CompareSetsJob",
         summary="Two experiment sets side by side",
@@ -11,7 +11,7 @@ KINDS = (
         lane=Lane.SHORT,
         outcomes="inference.features.sets.comparison_pages.comparisons_of",
     ),
-    Kind(
+    RunKind(
         "merge-sets",
         job="inference.features.sets.job.MergeSetsJob",
         summary="Several experiment sets merged",

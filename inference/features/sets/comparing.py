@@ -20,7 +20,7 @@ from inference.formats.csv_cells import written
 from inference.formats.provenance import provenance_of
 from inference.models import ExperimentSet, Measurement, SetComparison
 from inference.storage.errors import ExchangeError
-from inference.storage.listing import Listing, listing_of
+from inference.storage.listing import WorstPredictions, listing_of
 from inference.storage.set_summary import rows_of
 from inference.storage.streaming import CHUNK, set_chunks
 
@@ -60,7 +60,7 @@ class SetReport:
     within: tuple[int, ...]
     lengths: tuple[LengthAgreement, ...]
     heat_map: HeatMap
-    listing: Listing
+    listing: WorstPredictions
 
     @property
     def schemes(self) -> Sequence[SchemeError]:
@@ -97,7 +97,7 @@ class SetReport:
                 LengthAgreement(each[0], each[1], each[2], tuple(each[3])) for each in data["lengths"]
             ),
             heat_map=HeatMap.from_json(data["heat_map"]),
-            listing=Listing.from_json(data["listing"]),
+            listing=WorstPredictions.from_json(data["listing"]),
         )
 
 

@@ -24,7 +24,7 @@ from inference.features.sets.comparing import (
     write_schemes_csv,
 )
 from inference.features.sets.query import (
-    Pair,
+    RepeatedExperiment,
     comparable_sets,
     comparing_run,
     pairs_of,
@@ -56,7 +56,7 @@ _WRITERS = {"schemes": write_schemes_csv, "lengths": write_lengths_csv}
 class ComparisonBin:
     """The experiments in one bin of the heat map, the worst first, and its bounds in words."""
 
-    pairs: list[Pair]
+    pairs: list[RepeatedExperiment]
     total: int
     first: str
     second: str
@@ -202,7 +202,7 @@ def sets_compare_csv(request: HttpRequest) -> HttpResponse:
     return file_answer(text, "text/csv", f"{first.name} and {second.name} by {by}", "csv")
 
 
-def comparisons_of(runs: Iterable[Run]) -> dict[int, outcome.Outcome]:
+def comparisons_of(runs: Iterable[Run]) -> dict[int, outcome.RunOutcome]:
     """Of runs that compared two sets, as long as both are there."""
     shown = [run for run in runs if run.result]
     wanted = {run.result.get(field) for run in shown for field in ("first", "second")} - {None}
@@ -214,7 +214,7 @@ def comparisons_of(runs: Iterable[Run]) -> dict[int, outcome.Outcome]:
             name = " and ".join(names[pk] for pk in ids.values())
             share = run.result.get("within_5")
             note = "" if share is None else f"{share:.1f} % within 5 % of each other"
-            found[run.pk] = outcome.Outcome(name, f"{reverse('sets-compare')}?{urlencode(ids)}", note)
+            found[run.pk] = outcome.RunOutcome(name, f"{reverse('sets-compare')}?{urlencode(ids)}", note)
     return found
 
 

@@ -88,7 +88,7 @@ def measurements_in(
 
 
 @dataclass(frozen=True)
-class Pair:
+class RepeatedExperiment:
     """An experiment with the median cycles of both sets."""
 
     experiment_id: int
@@ -133,14 +133,16 @@ def comparing_run(first: ExperimentSet, second: ExperimentSet) -> Run | None:
     return Run.objects.filter(kind="compare-sets", config=asked).exclude(state__in=Run.FINAL).first()
 
 
-def pairs_of(first: ExperimentSet, second: ExperimentSet, experiments: Iterable[int]) -> list[Pair]:
+def pairs_of(
+    first: ExperimentSet, second: ExperimentSet, experiments: Iterable[int]
+) -> list[RepeatedExperiment]:
     """The experiments with these row ids, in their order; without those that a set has no more."""
     wanted = list(experiments)
     keys = dict(ExperimentRow.objects.filter(pk__in=wanted).values_list("id", "key"))
     texts = texts_in(keys.values())
     here, there = (_medians(each, wanted) for each in (first, second))
     return [
-        Pair(pk, experiment_of(keys[pk], texts), here[pk], there[pk])
+        RepeatedExperiment(pk, experiment_of(keys[pk], texts), here[pk], there[pk])
         for pk in wanted
         if pk in keys and pk in here and pk in there
     ]

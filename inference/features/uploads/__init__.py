@@ -1,9 +1,9 @@
 """Files from outside: kept, looked at, imported."""
 
-from inference.runs.kinds import Kind, Lane
+from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
-    Kind(
+    RunKind(
         "import",
         job="inference.features.uploads.job.ImportJob",
         summary="Import of an uploaded file",

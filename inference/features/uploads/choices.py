@@ -30,7 +30,7 @@ _MOST_TAKEN = 200
 
 
 @dataclass(frozen=True)
-class Beside:
+class SideFiles:
     """Other uploads to read a file with, and which of its microarchitectures."""
 
     names: Upload | None = None
@@ -77,7 +77,7 @@ class Choices:
         )
 
 
-def seen_as_chosen(request: HttpRequest, found: Upload, beside: Beside, choices: Choices) -> Preview:
+def seen_as_chosen(request: HttpRequest, found: Upload, beside: SideFiles, choices: Choices) -> Preview:
     """Parse a file the way the address asks; of it, `isa` is an id or "new"."""
     ids = tuple(str(pk) for pk in ISA.objects.values_list("pk", flat=True))
     wanted = one_of(request, "isa", (*ids, NEW))

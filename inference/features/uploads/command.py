@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from inference.core.explain import Outcome
-from inference.formats.explaining import Explanation
+from inference.core.explain import SchemeFate
+from inference.formats.explaining import ImportedExplanation
 from inference.formats.file_units import FileUnit
 from inference.formats.importing import Imported, Preview, commit, name_list_of, preview, rejects_of, taken_in
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
@@ -146,7 +146,7 @@ class Command(DataCommand):
         options["isa"] = made.isa.name  # what the first one has founded, the others go to
         return made, seen
 
-    def _tell(self, made: Imported, parsed: Parsed, explanation: Explanation | None) -> None:
+    def _tell(self, made: Imported, parsed: Parsed, explanation: ImportedExplanation | None) -> None:
         kind = kind_of(type(made.row))
         unit = "measurements" if isinstance(made.row, ExperimentSet) else "schemes"
         if made.isa_made:
@@ -154,7 +154,7 @@ class Command(DataCommand):
         self.stdout.write(f"{kind} {made.row.name!r}: {made.rows} {unit}, instruction set {made.isa.name}")
         if explanation is not None:
             counted = explanation.outcomes
-            told = ", ".join(f"{counted[outcome]} {outcome}" for outcome in Outcome if counted[outcome])
+            told = ", ".join(f"{counted[outcome]} {outcome}" for outcome in SchemeFate if counted[outcome])
             witnesses = sum(len(each.witnesses) for each in explanation.characterisations)
             self.stdout.write(f"{told}; {witnesses} witnesses")
         for scheme, names in parsed.merged.items():

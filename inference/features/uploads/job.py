@@ -13,7 +13,7 @@ from inference.features.runs.archive import store_archive
 from inference.features.uploads.query import claim_upload, discard_upload, free_upload
 from inference.formats.file_units import FileUnit
 from inference.formats.importing import Preview, commit, name_list_of, preview, rejects_of
-from inference.formats.run_archive.reading import Archive, is_archive, read_archive
+from inference.formats.run_archive.reading import RunArchive, is_archive, read_archive
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
@@ -228,7 +228,7 @@ def import_archive(task: Task, upload: Upload, discard: Callable[[Upload], None]
 
 
 def _store_archive(
-    task: Task, archive: Archive, upload: Upload, discard: Callable[[Upload], None]
+    task: Task, archive: RunArchive, upload: Upload, discard: Callable[[Upload], None]
 ) -> tuple[Json, Sequence[Entry]]:
     discard(upload)
     config, user = task.run.config, task.run.created_by

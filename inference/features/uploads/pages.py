@@ -24,8 +24,8 @@ from inference.features.uploads.choices import (
     NEW,
     NO_NAMES,
     NO_REJECTS,
-    Beside,
     Choices,
+    SideFiles,
     offers_of,
     seen_as_chosen,
 )
@@ -158,7 +158,7 @@ def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect(other.preview, found.pk)
     lists = waiting_name_lists() if _takes_names(found) else []
     rejects = waiting_rejects() if _takes_rejects(found) else []
-    beside = Beside(
+    beside = SideFiles(
         _chosen_names(request, lists),
         _chosen_rejects(request, rejects),
         request.GET.get("microarchitecture", "").strip()[:40],
@@ -247,7 +247,7 @@ def _start(
     found: Upload,
     seen: Preview,
     answers: dict[str, Any],
-    beside: Beside,
+    beside: SideFiles,
 ) -> Run:
     config = {
         "upload": found.pk,
@@ -295,7 +295,7 @@ def upload_import_all(request: HttpRequest) -> HttpResponse:
         key = (form.model.__name__, seen.name)
         if seen.acceptable and key not in taken and form.is_valid():
             taken.add(key)
-            started.append(_start(request, found, seen, form.cleaned_data, Beside()))
+            started.append(_start(request, found, seen, form.cleaned_data, SideFiles()))
         else:
             refused.append(found.file_name)
     if started:
@@ -326,7 +326,7 @@ UNIT_COLUMN = "unit"
 
 
 @dataclass(frozen=True)
-class Fact:
+class FileFact:
     """A label with its value; `figure` values are set as numbers."""
 
     label: str
@@ -334,7 +334,7 @@ class Fact:
     figure: bool = False
 
 
-def facts_of(seen: Preview) -> list[Fact]:
+def facts_of(seen: Preview) -> list[FileFact]:
     """The counts, ranges, units and columns that were found in a file."""
     parsed = seen.parsed
     if parsed.resources is not None:
@@ -342,18 +342,18 @@ def facts_of(seen: Preview) -> list[Fact]:
     else:
         found = _mapping_facts(seen) if parsed.mapping is not None else _experiment_facts(parsed)
     if parsed.schemes:
-        found.insert(1 if found else 0, Fact("Schemes", f"{len(parsed.schemes):,}", figure=True))
+        found.insert(1 if found else 0, FileFact("Schemes", f"{len(parsed.schemes):,}", figure=True))
     if columns := parsed.facts.get("columns"):
         written = parsed.facts.get("titles", columns)
         found.append(
-            Fact("Columns", ", ".join(_column(*each) for each in zip(written, columns, strict=True)))
+            FileFact("Columns", ", ".join(_column(*each) for each in zip(written, columns, strict=True)))
         )
     if tools := parsed.facts.get("tools"):
-        found.append(Fact("Other tools' answers", ", ".join(tools)))
+        found.append(FileFact("Other tools' answers", ", ".join(tools)))
     if architecture := parsed.facts.get("arch") or parsed.facts.get("isa"):
-        found.append(Fact("Named in the file", str(architecture)))
+        found.append(FileFact("Named in the file", str(architecture)))
     if parsed.merged:
-        found.append(Fact("Names that mean the same scheme", f"{len(parsed.merged):,}", figure=True))
+        found.append(FileFact("Names that mean the same scheme", f"{len(parsed.merged):,}", figure=True))
     return found
 
 
@@ -362,41 +362,43 @@ def _column(title: str, name: str) -> str:
     return name if title.lower() == name.lower() else f"{title} ({name})"
 
 
-def _experiment_facts(parsed: Parsed) -> list[Fact]:
+def _experiment_facts(parsed: Parsed) -> list[FileFact]:
     measured = parsed.measured
     if not isinstance(measured, ReadExperiments) or not len(measured):
         return []
     lengths, cycles = measured.lengths, measured.cycles
     units = [FileUnit(unit).label for unit in parsed.facts.get("units", ())]
     return [
-        Fact("Experiments", f"{len(lengths):,}", figure=True),
-        Fact("Instructions per experiment", _range(lengths, ""), figure=True),
-        Fact("Cycles", _range(cycles, ".2f"), figure=True),
-        Fact("Unit in the file", ", ".join(units)),
+        FileFact("Experiments", f"{len(lengths):,}", figure=True),
+        FileFact("Instructions per experiment", _range(lengths, ""), figure=True),
+        FileFact("Cycles", _range(cycles, ".2f"), figure=True),
+        FileFact("Unit in the file", ", ".join(units)),
     ]
 
 
-def _mapping_facts(seen: Preview) -> list[Fact]:
+def _mapping_facts(seen: Preview) -> list[FileFact]:
     mapping = seen.parsed.mapping
     assert mapping is not None
     limits = " and ".join(f"{rate:g} {what}" for what, rate in mapping.limits.items())
     outcomes = [] if seen.explanation is None else seen.explanation.outcomes.most_common()
     return [
-        Fact("Ports", ", ".join(mapping.ports), figure=True),
-        *(Fact(outcome.value.capitalize(), f"{count:,}", figure=True) for outcome, count in outcomes),
-        Fact("Kinds of µops", f"{mapping.uop_kinds:,}", figure=True),
-        Fact("Outside the ports", f"{limits} per cycle" if limits else "not modelled"),
+        FileFact("Ports", ", ".join(mapping.ports), figure=True),
+        *(FileFact(outcome.value.capitalize(), f"{count:,}", figure=True) for outcome, count in outcomes),
+        FileFact("Kinds of µops", f"{mapping.uop_kinds:,}", figure=True),
+        FileFact("Outside the ports", f"{limits} per cycle" if limits else "not modelled"),
     ]
 
 
-def _resource_facts(parsed: Parsed, resources: Resources) -> list[Fact]:
+def _resource_facts(parsed: Parsed, resources: Resources) -> list[FileFact]:
     found = [
-        Fact("Resources", f"{len(resources.resources):,}", figure=True),
-        Fact("Classes of equal loads", f"{resources.classes:,}", figure=True),
+        FileFact("Resources", f"{len(resources.resources):,}", figure=True),
+        FileFact("Classes of equal loads", f"{resources.classes:,}", figure=True),
     ]
     if total := parsed.facts.get("instructions"):
         found.append(
-            Fact("Instructions with a scheme", f"{total - len(parsed.left_out):,} of {total:,}", figure=True)
+            FileFact(
+                "Instructions with a scheme", f"{total - len(parsed.left_out):,} of {total:,}", figure=True
+            )
         )
     return found
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from inference.core.explain import NotCharacterised, Outcome, Seen
+from inference.core.explain import NotCharacterised, SchemeFate, Seen
 from inference.formats.run_archive.parts import Amount, ArchivedPart, DrawnTold, Uop
 from inference.formats.run_archive.reports import FactTold
 
@@ -99,7 +99,7 @@ class VerdictTold(_Document):
     """What explainable inference concluded of a scheme, as `inference.models.Characterisation` has it."""
 
     scheme: str
-    outcome: Outcome
+    outcome: SchemeFate
     stage: str = Field(max_length=16)
     reason: NotCharacterised = NotCharacterised.NONE
     text: str = ""
@@ -113,7 +113,7 @@ class VerdictTold(_Document):
 
     @model_validator(mode="after")
     def _gives_reasons(self) -> Self:
-        if self.outcome is not Outcome.CHARACTERISED and self.reason is NotCharacterised.NONE:
+        if self.outcome is not SchemeFate.CHARACTERISED and self.reason is NotCharacterised.NONE:
             raise ValueError(f"why {self.scheme[:80]!r} is {self.outcome} is not told")
         return self
 
@@ -197,7 +197,7 @@ class RunTold(_Document):
     busy_seconds: float = Field(0.0, ge=0)
 
 
-class Manifest(_Document):
+class RunManifest(_Document):
     """`run.json`.
 
     Numbers of rows are those of the site that wrote it; `schemes` tells which its numbers mean.

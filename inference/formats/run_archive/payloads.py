@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from inference.core.cegar import Hidden
-from inference.core.explain import NotCharacterised, Outcome
+from inference.core.explain import NotCharacterised, SchemeFate
 from inference.core.mapping import PortMapping
 from inference.core.model_check import AloneVerdict
 from inference.formats.run_archive.parts import (
@@ -182,7 +182,7 @@ class _Verdicts(ArchivedPart):
     run: Count
     schemes: list[
         Annotated[
-            tuple[str, Annotated[str, one_of([*Outcome, *filter(None, NotCharacterised)])], str],
+            tuple[str, Annotated[str, one_of([*SchemeFate, *filter(None, NotCharacterised)])], str],
             Field(strict=False),
         ]
     ]

@@ -25,9 +25,9 @@ from inference.formats.run_archive.documents import (
     RUN,
     ArchivedMeasurement,
     EventTold,
-    Manifest,
     MappingTold,
     ResultTold,
+    RunManifest,
     SetTold,
     mapping_file,
     resource_mapping_file,
@@ -69,10 +69,10 @@ class ReadSet:
 
 
 @dataclass(frozen=True)
-class Archive:
+class RunArchive:
     """What a zip holds: the manifest, and the values of its other files by the numbers of rows there."""
 
-    manifest: Manifest
+    manifest: RunManifest
     events: tuple[EventTold, ...]
     sets: tuple[ReadSet, ...]
     mappings: dict[int, PortMapping] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Archive:
 class Glimpse:
     """What is told of a zip before it is imported: the manifest, and how many lines its other files have."""
 
-    manifest: Manifest
+    manifest: RunManifest
     events: int
     sets: tuple[tuple[SetTold, int], ...]
 
@@ -126,7 +126,7 @@ def is_archive(content: bytes) -> bool:
         return False
 
 
-def read_archive(content: bytes) -> Archive:
+def read_archive(content: bytes) -> RunArchive:
     """Everything in it.
 
     Raises `ExchangeError` that tells the file, the place in it, and what would be right.
@@ -220,14 +220,14 @@ class _Files:
             )
 
 
-def _read(files: _Files) -> Archive:
+def _read(files: _Files) -> RunArchive:
     manifest = _manifest(files)
     events = tuple(_event(line, place) for place, line in files.lines(EVENTS, EVENT_LIMIT))
     numbers = [event.seq for event in events]
     if numbers != sorted(set(numbers)):
         raise ExchangeError(f"{EVENTS}: the numbers of events ascend, each occurs once")
     _check_replaced(events)
-    return Archive(
+    return RunArchive(
         manifest,
         events,
         tuple(_set(files, told) for told in manifest.sets),
@@ -236,8 +236,8 @@ def _read(files: _Files) -> Archive:
     )
 
 
-def _manifest(files: _Files) -> Manifest:
-    manifest = _document(Manifest, files.read(RUN, RUN_LIMIT), RUN)
+def _manifest(files: _Files) -> RunManifest:
+    manifest = _document(RunManifest, files.read(RUN, RUN_LIMIT), RUN)
     _checked(ResultTold, manifest.run.result, f"{RUN}, run.result")
     return manifest
 

@@ -10,7 +10,7 @@ from inference.core.protocols import Json
 from inference.formats.importing import MEASURED_IN
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.run_archive.documents import MappingTold, PointTold, Scored, VerdictTold
-from inference.formats.run_archive.reading import Archive, ReadSet
+from inference.formats.run_archive.reading import ReadSet, RunArchive
 from inference.formats.run_archive.references import Numbers
 from inference.models import (
     ISA,
@@ -39,7 +39,7 @@ class Storing:
     All within one transaction. Names that are taken get a number behind them. Raises `ExchangeError`.
     """
 
-    def __init__(self, archive: Archive, run: Run, source: str) -> None:
+    def __init__(self, archive: RunArchive, run: Run, source: str) -> None:
         self._archive = archive
         self._run = run
         self._source = source

@@ -22,9 +22,9 @@ from inference.formats.run_archive.documents import (
     ArchivedMeasurement,
     EvidenceTold,
     MachineTold,
-    Manifest,
     MappingTold,
     PointTold,
+    RunManifest,
     RunTold,
     Scored,
     SetTold,
@@ -73,7 +73,7 @@ def write_archive(run: Run, exported_with: dict[str, str] | None = None) -> byte
     )
     machines = {each.machine_id for each in (*sets, *mappings, *resources)} | named.machines.keys()
     told = {each.pk for each in sets}
-    manifest = Manifest(
+    manifest = RunManifest(
         format=FORMAT,
         version=VERSION,
         made_by=PRODUCT,

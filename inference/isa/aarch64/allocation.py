@@ -55,7 +55,7 @@ ADDRESSES = {
 """Offsets of the base registers from the middle of the memory region."""
 
 
-class AllocationError(ValueError):
+class AArch64AllocationError(ValueError):
     """There are not enough registers that fit."""
 
 
@@ -73,7 +73,7 @@ class AArch64Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
+class AArch64Demands:
     """All choices of a scheme in their order, and the memory that it accesses beside the bases.
 
     `near`: its displacement is short. `memory`: "" where it has none, or a base of its own.
@@ -84,11 +84,11 @@ class Demands:
     near: bool = False
 
 
-class Allocator:
+class AArch64Allocator:
     """Chooses operands for one scheme after another; see the module's description."""
 
-    def __init__(self, copy: Sequence[Demands]) -> None:
-        """`copy` is what will be asked for again and again. Raises `AllocationError`."""
+    def __init__(self, copy: Sequence[AArch64Demands]) -> None:
+        """`copy` is what will be asked for again and again. Raises `AArch64AllocationError`."""
         self._sets: dict[tuple[Bank, Role], tuple[int, ...]] = {
             **_parted("general", _GENERAL, copy),
             **_parted("vector", tuple(range(32)), copy),
@@ -108,11 +108,11 @@ class Allocator:
         """The registers for operands of this role, by number."""
         return self._sets.get((bank, role), ())
 
-    def registers(self, scheme: Demands) -> list[int]:
+    def registers(self, scheme: AArch64Demands) -> list[int]:
         """A register for every choice of the scheme, in their order: the first one of a list."""
         return [self._choose(choice) for choice in scheme.choices]
 
-    def slot(self, scheme: Demands) -> int:
+    def slot(self, scheme: AArch64Demands) -> int:
         """An offset for a memory operand, from the middle of the region."""
         if scheme.memory == "R":
             return READ_SLOT
@@ -141,12 +141,12 @@ class Allocator:
             if all(first + k in families and first + k < choice.below for k in range(choice.span))
         )
         if not firsts:
-            raise AllocationError("the registers do not suffice")
+            raise AArch64AllocationError("the registers do not suffice")
         return firsts
 
 
 def _parted(
-    bank: Bank, families: Sequence[int], copy: Iterable[Demands]
+    bank: Bank, families: Sequence[int], copy: Iterable[AArch64Demands]
 ) -> dict[tuple[Bank, Role], tuple[int, ...]]:
     """Which registers of a bank are only read, both, and only written."""
     chosen = [[choice for choice in scheme.choices if choice.bank == bank] for scheme in copy]

@@ -20,11 +20,11 @@ from inference.isa.aarch64.allocation import (
     COUNTER,
     MEMORY,
     VALUES,
+    AArch64AllocationError,
+    AArch64Allocator,
     AArch64Choice,
-    AllocationError,
-    Allocator,
+    AArch64Demands,
     Bank,
-    Demands,
 )
 from inference.isa.document import OperandForm
 from inference.isa.scheme import Operand, Scheme
@@ -52,7 +52,7 @@ class _Plan:
     """A scheme before operands are chosen."""
 
     scheme: Scheme
-    demands: Demands
+    demands: AArch64Demands
     parts: tuple[_Part, ...]
 
 
@@ -103,8 +103,8 @@ class Assembler:
             if text in refused:
                 raise CannotMeasureError(text, f"llvm-mc does not know it: {refused[text]}")
         try:
-            allocator = Allocator([plan.demands for plan in plans])
-        except AllocationError as error:
+            allocator = AArch64Allocator([plan.demands for plan in plans])
+        except AArch64AllocationError as error:
             raise CannotMeasureError("; ".join(dict.fromkeys(order)), str(error)) from None
         copies = max(2, -(-instructions // len(order)))
         lines = tuple(_line(plan, allocator) for _ in range(copies) for plan in plans)
@@ -163,7 +163,7 @@ def _refused() -> dict[str, str]:
     """Schemes that this llvm-mc, if it is an old one, does not know, with its words. One call for all."""
     texts = [scheme.text for scheme in instruction_set().schemes if not obstacle(scheme.text)]
     plans = [_plan(text) for text in texts]
-    lines = [_line(plan, Allocator([plan.demands])) for plan in plans]
+    lines = [_line(plan, AArch64Allocator([plan.demands])) for plan in plans]
     done = llvm_mc.assemble(lines, TRIPLE, CPU, FEATURES)
     return {texts[number]: reason for number, reason in done.refused.items()}
 
@@ -194,7 +194,7 @@ def _plan(text: str) -> _Plan:
             fields.append(("", len(choices)))
             choices.append(_register(operand, form))
         parts.append(_Part(form.assembly, tuple(fields)))
-    return _Plan(scheme, Demands(tuple(choices), memory, near), tuple(parts))
+    return _Plan(scheme, AArch64Demands(tuple(choices), memory, near), tuple(parts))
 
 
 def _register(operand: Operand, form: OperandForm) -> AArch64Choice:
@@ -209,7 +209,7 @@ def _part_of_address(name: str, scheme: Scheme, memory: Operand) -> AArch64Choic
     return AArch64Choice("load base" if memory.access == "R" else "store base", "RW" if moved else "R")
 
 
-def _line(plan: _Plan, allocator: Allocator) -> str:
+def _line(plan: _Plan, allocator: AArch64Allocator) -> str:
     """The next instance of a scheme."""
     registers = allocator.registers(plan.demands)
     offset = allocator.slot(plan.demands) if plan.demands.memory else 0

@@ -13,7 +13,7 @@ from inference.isa.x86.scheme_set import described
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenScheme:
     """How a scheme is written: `mnemonic`, the same with the letter for its width, and operands in order.
 
     `movzx` is `movzbl` and the like here; only where the assembler can do without it is a letter left out.
@@ -25,7 +25,7 @@ class Written:
 
 
 @cache
-def written(text: str) -> Written | None:
+def written(text: str) -> WrittenScheme | None:
     """The scheme in AT&T syntax; None for no scheme's text, and for one with a prefix."""
     found = described(text)
     if found is None or found[1].prefix:
@@ -36,7 +36,7 @@ def written(text: str) -> Written | None:
     explicit = [operand for operand in scheme.operands if not operand.implicit]
     places = [plain.get_instruction_operand(one, place) for place in range(plain.operand_count(one))]
     operands = tuple(explicit[place] for place in places if place is not None and place < len(explicit))
-    return Written(plain.format_mnemonic(one), suffixing.format_mnemonic(one), operands)
+    return WrittenScheme(plain.format_mnemonic(one), suffixing.format_mnemonic(one), operands)
 
 
 def encoded(text: str) -> bytes | None:

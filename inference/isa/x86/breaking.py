@@ -36,7 +36,7 @@ COSTS: dict[Kind, str] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Breaker:
+class DependencyBreaker:
     """An instruction before each copy; `target` is written by it, `source`, if there is one, only read."""
 
     kind: Kind
@@ -54,7 +54,7 @@ class Breaker:
 
 def breakers(
     scheme: Scheme, choices: Sequence[RegisterChoice], mask: RegisterChoice | None
-) -> Iterator[Breaker]:
+) -> Iterator[DependencyBreaker]:
     """What has to stand before each copy of a scheme; `choices` are those of its own operands.
 
     `mask`: the operand that a gather uses up.
@@ -65,20 +65,20 @@ def breakers(
     explicit = [operand for operand in scheme.operands if not operand.implicit]
     for choice in choices:
         if choice.hole == GPR8_HIGH.name and explicit[choice.position].access == "RW":
-            yield Breaker("copy", choice, _free("R", GPR64.name))
+            yield DependencyBreaker("copy", choice, _free("R", GPR64.name))
     if mask is not None:
-        yield Breaker("mask-ones" if mask.bank == "mask" else "vector-ones", mask)
+        yield DependencyBreaker("mask-ones" if mask.bank == "mask" else "vector-ones", mask)
 
 
-def _of_fixed(scheme: Scheme, operand: Operand) -> Breaker:
+def _of_fixed(scheme: Scheme, operand: Operand) -> DependencyBreaker:
     if operand.kind == "flags":
-        return Breaker("zero", _free("W", GPR32.name))
+        return DependencyBreaker("zero", _free("W", GPR32.name))
     fixed = Fixed.of(operand)
     if scheme.category == "divide" and fixed.family != RAX:
-        return Breaker("zero", fixed)
+        return DependencyBreaker("zero", fixed)
     if scheme.category == "divide" and operand.width == 2 * GPR8.width and _divides_bytes(scheme):
-        return Breaker("extend", fixed, _free("R", GPR8.name))
-    return Breaker("copy", fixed, _free("R", GPR64.name))
+        return DependencyBreaker("extend", fixed, _free("R", GPR8.name))
+    return DependencyBreaker("copy", fixed, _free("R", GPR64.name))
 
 
 def _divides_bytes(scheme: Scheme) -> bool:
@@ -89,7 +89,7 @@ def _free(role: Literal["R", "W"], hole: str) -> RegisterChoice:
     return RegisterChoice("general", role, "breaker", 0, aliases(hole, choosable=True), hole)
 
 
-def instruction(breaker: Breaker, families: dict[RegisterChoice, int]) -> Instruction:
+def instruction(breaker: DependencyBreaker, families: dict[RegisterChoice, int]) -> Instruction:
     """The breaker with the families that have been chosen."""
     target = breaker.target.family if isinstance(breaker.target, Fixed) else families[breaker.target]
     if breaker.kind == "copy":
@@ -110,7 +110,7 @@ def instruction(breaker: Breaker, families: dict[RegisterChoice, int]) -> Instru
     return _of(code, register, register, register)
 
 
-def _given(breaker: Breaker) -> RegisterChoice:
+def _given(breaker: DependencyBreaker) -> RegisterChoice:
     assert breaker.source is not None, f"a {breaker.kind} has a source"
     return breaker.source
 

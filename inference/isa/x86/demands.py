@@ -18,7 +18,7 @@ from typing import cast
 from iced_x86 import EncodingKind, OpCodeInfo, RegisterExt
 
 from inference.isa.scheme import Operand, Scheme
-from inference.isa.x86.breaking import Breaker, breakers
+from inference.isa.x86.breaking import DependencyBreaker, breakers
 from inference.isa.x86.choosing import (
     LEGACY_VECTORS,
     R13,
@@ -83,7 +83,7 @@ class Demands:
     memory: Role | None
     low_base: bool
     index: RegisterValue | None = None
-    breakers: tuple[Breaker, ...] = ()
+    breakers: tuple[DependencyBreaker, ...] = ()
 
 
 def obstacle(scheme: Scheme, form: Form, *, breaking: bool = False) -> str:

@@ -24,7 +24,7 @@ from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
 from inference.runs.journal import Lease, held
 from inference.runs.machines.checking import TEXT_LIMIT, read_results
-from inference.runs.machines.drift import Say, Teller, reason_of
+from inference.runs.machines.drift import Say, WaitTeller, reason_of
 
 # Batches are leased to an agent's connection, given back, done, or given up.
 #
@@ -175,7 +175,7 @@ class DatabaseBoard:
         self._lease = lease
         self._machine = machine
         self._pulse = pulse
-        self._teller = Teller(machine.name, say)
+        self._teller = WaitTeller(machine.name, say)
         self._outstanding: set[int] = set()
         self._bell = wakeups.bell_for_results(lease.run_id)
         cancel(self._earlier_batches())

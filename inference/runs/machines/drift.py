@@ -52,7 +52,7 @@ def reason_of(machine: Machine, run_id: int) -> WaitReason:
     return NONE
 
 
-class Teller:
+class WaitTeller:
     """Tells the user of a run why it waits, and when that is over."""
 
     def __init__(self, machine: str, say: Say, clock: Callable[[], float] = time.monotonic) -> None:

@@ -107,7 +107,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class AgentRefusal:
     """Why an agent may not speak for a machine. `retry`: it may later."""
 
     reason: str
@@ -116,7 +116,7 @@ class Refusal:
 
 def open_session(
     machine: Machine, instance: str, facts: Json, holds: tuple[int, int] | None = None
-) -> Session | Refusal:
+) -> Session | AgentRefusal:
     """Let an agent process speak for the machine, in place of any connection that it had before.
 
     `facts` have been checked. What the machine was measuring waits again, but for the (batch, fence) that
@@ -126,11 +126,11 @@ def open_session(
     with transaction.atomic():
         row = Machine.objects.select_for_update().filter(pk=machine.pk).first()
         if row is None:
-            return Refusal("this machine has been removed from the site", retry=False)
+            return AgentRefusal("this machine has been removed from the site", retry=False)
         if row.instance != instance and row.is_online(now):
-            return Refusal(f"another agent is connected as {row.name}", retry=True)
+            return AgentRefusal(f"another agent is connected as {row.name}", retry=True)
         if reason := _of_another_kind(row, facts) or _of_another_isa(row, facts):
-            return Refusal(reason, retry=False)
+            return AgentRefusal(reason, retry=False)
         _describe(row, facts)
         row.session += 1
         row.instance = instance

@@ -1,6 +1,6 @@
 """Who calls, and how much they may do. The site says so: this app knows neither its accounts nor its tokens.
 
-The setting `API_ACCESS` names an object of the site, by its dotted path, that keeps to `Access`.
+The setting `API_ACCESS` names an object of the site, by its dotted path, that keeps to `ApiAccess`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from inference.web.api.errors import ProblemError
 SAFE = ("GET", "HEAD", "OPTIONS")
 
 
-class Scope(StrEnum):
+class CallerScope(StrEnum):
     """What a caller may do, each including those before it."""
 
     READ = "read"
@@ -41,22 +41,22 @@ class Deed(StrEnum):
     TOKENS = "tokens"
 
 
-_RANK = {scope: rank for rank, scope in enumerate(Scope)}
+_RANK = {scope: rank for rank, scope in enumerate(CallerScope)}
 
 
 @dataclass(frozen=True)
-class Caller:
+class ApiCaller:
     """`user` is an account, or anonymous where reading is public; `by_cookie`: by a browser's session."""
 
     user: Any
-    scope: Scope
+    scope: CallerScope
     by_cookie: bool = False
 
 
-class Access(Protocol):
+class ApiAccess(Protocol):
     """What the site has to know."""
 
-    def caller_of(self, request: HttpRequest) -> Caller | None:
+    def caller_of(self, request: HttpRequest) -> ApiCaller | None:
         """Who it is, by token or session; None for nobody. A token that is wrong is nobody, too."""
         ...
 
@@ -64,7 +64,7 @@ class Access(Protocol):
         """Whether the session's user has shown lately who they are."""
         ...
 
-    def refused(self, request: HttpRequest, caller: Caller | None, why: str) -> None:
+    def refused(self, request: HttpRequest, caller: ApiCaller | None, why: str) -> None:
         """Remember that a caller was turned away; None for one whose token is wrong."""
         ...
 
@@ -81,8 +81,8 @@ class Access(Protocol):
 
 
 def needs(
-    scope: Scope | None = None, *, by_token: bool = True, recent: bool = False
-) -> Callable[[HttpRequest], Caller]:
+    scope: CallerScope | None = None, *, by_token: bool = True, recent: bool = False
+) -> Callable[[HttpRequest], ApiCaller]:
     """What ninja asks before an operation. Without a scope: reading for GET, operating for all else.
 
     `by_token`: False for what only a session may do. A token that leaks shall not help anybody to more than
@@ -92,7 +92,7 @@ def needs(
     session that changes something without the token against forged requests.
     """
 
-    def let_in(request: HttpRequest) -> Caller:
+    def let_in(request: HttpRequest) -> ApiCaller:
         caller = access().caller_of(request)
         if caller is None:
             if "Authorization" in request.headers:
@@ -104,7 +104,7 @@ def needs(
                 where="header Authorization",
                 headers={"WWW-Authenticate": 'Bearer realm="pmweb"'},
             )
-        needed = scope or (Scope.READ if request.method in SAFE else Scope.OPERATE)
+        needed = scope or (CallerScope.READ if request.method in SAFE else CallerScope.OPERATE)
         if _RANK[caller.scope] < _RANK[needed]:
             access().refused(request, caller, f"needs the scope {needed}")
             raise ProblemError(
@@ -151,17 +151,17 @@ def note(request: HttpRequest, deed: Deed, subject: Model) -> None:
     access().note(request, deed, subject)
 
 
-reading = needs(Scope.READ)
+reading = needs(CallerScope.READ)
 """For operations that change nothing, but have a body."""
-operating = needs(Scope.OPERATE)
+operating = needs(CallerScope.OPERATE)
 """For operations that change nothing, but take much work, and belong to others that do."""
-administering = needs(Scope.ADMINISTER)
-in_person = needs(Scope.ADMINISTER, by_token=False)
+administering = needs(CallerScope.ADMINISTER)
+in_person = needs(CallerScope.ADMINISTER, by_token=False)
 """For what lets somebody in or runs programs here: a person has to do it, by a session."""
-confirmed_in_person = needs(Scope.ADMINISTER, by_token=False, recent=True)
+confirmed_in_person = needs(CallerScope.ADMINISTER, by_token=False, recent=True)
 """The same for accounts, and what they may do."""
 READS, OPERATES, ADMINISTERS = (
-    {"x-scope": scope.value} for scope in (Scope.READ, Scope.OPERATE, Scope.ADMINISTER)
+    {"x-scope": scope.value} for scope in (CallerScope.READ, CallerScope.OPERATE, CallerScope.ADMINISTER)
 )
 """What the reference says of these three."""
 IN_PERSON = {**ADMINISTERS, "x-by-session": True}
@@ -169,6 +169,6 @@ IN_PERSON = {**ADMINISTERS, "x-by-session": True}
 
 
 @cache
-def access() -> Access:
+def access() -> ApiAccess:
     """The site's object."""
     return import_string(settings.API_ACCESS)

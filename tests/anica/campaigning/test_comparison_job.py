@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.core.comparing import Selection
+from anica_app.core.comparing import PointSelection
 from anica_app.features.comparisons.columns import joined
 from anica_app.features.comparisons.experiment_blocks import block_of, sampled
 from anica_app.features.comparisons.query import columns_of, comparison_rows, scores_of
@@ -107,7 +107,7 @@ def test_every_kind_of_column_answers_for_the_same_experiments(monkeypatch: pyte
     points = read_points(row)
     assert points.cycles.tolist() == small.CYCLES
     assert points.ids.tolist() == list(judge.measurements.order_by("pk").values_list("pk", flat=True))
-    common = scores_of(columns[0], Unit.CYCLES, Selection(common=True))
+    common = scores_of(columns[0], Unit.CYCLES, PointSelection(common=True))
     assert common == score(small.CYCLES[2:3] + small.CYCLES[4:5], [1.5, 2.0])
 
 
@@ -184,7 +184,7 @@ def test_published_mappings_and_tools_have_the_numbers_of_core(client: Client, a
         client.get(reverse("comparison", args=[run.pk])).content.decode().replace("\N{NO-BREAK SPACE}", " ")
     )
     for column in columns:
-        found, core = scores_of(column, Unit.CYCLES, Selection()), expected[column.name]
+        found, core = scores_of(column, Unit.CYCLES, PointSelection()), expected[column.name]
         assert (found.n, found.kendall) == (core.n, core.kendall)
         assert found.mape == pytest.approx(core.mape, rel=1e-12)
         assert found.pearson == pytest.approx(core.pearson, rel=1e-12)

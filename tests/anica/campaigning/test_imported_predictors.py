@@ -20,7 +20,7 @@ from anica_app.features.discoveries.tool_commands import commands_for
 from anica_app.features.predictors.query import chosen, kinds, listed, offers, opened, row_for
 from anica_app.features.questions.job import with_switch
 from anica_app.formats.campaign_zip import read_archive, write_campaign
-from anica_app.formats.file_trees import Archive
+from anica_app.formats.file_trees import ZipTree
 from anica_app.models import Campaign, Predictor, identity_key
 from inference.runs import lifecycle
 from pmweb.models import AuditEntry
@@ -81,7 +81,7 @@ def imported(options: Any, identity: dict[str, Any], kind: str = "command") -> C
                     {**document, "name": "harmless", "kind": kind, "options": options, "identity": identity}
                 ]
             new.writestr(name, json.dumps(data))
-    return read_archive(Archive(changed, "given.zip")).store()
+    return read_archive(ZipTree(changed, "given.zip")).store()
 
 
 def test_what_a_file_says_of_how_to_ask_is_not_stored(
@@ -100,7 +100,7 @@ def test_a_campaign_with_such_a_predictor_goes_round(
     write_campaign(first, out)
     first.delete()
     Predictor.objects.all().delete()
-    write_campaign(read_archive(Archive(out, "given.zip")).store(), again)
+    write_campaign(read_archive(ZipTree(out, "given.zip")).store(), again)
     assert again.getvalue() == out.getvalue()
 
 

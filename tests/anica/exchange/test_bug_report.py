@@ -14,7 +14,7 @@ import pytest
 
 from anica_app.core.domain.wording import Words
 from anica_app.core.protocols import Answer, Failure
-from anica_app.features.discoveries.bug_report import Report, markdown
+from anica_app.features.discoveries.bug_report import BugReport, markdown
 from anica_app.features.discoveries.reproducing import link, state
 from anica_app.features.discoveries.tool_commands import commands_for, core_of, osaca_name
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
@@ -112,7 +112,7 @@ def test_the_report_reads_as_it_should():
         CampaignPredictor.objects.create(campaign=campaign, position=position, predictor=one)
     discovery = Discovery.objects.create(campaign=campaign, number=3, length=2, code=BLOCK)
     crashed = Answer(failure=Failure.CRASH, detail="Stack dump: `0.`")
-    report = Report(
+    report = BugReport(
         discovery,
         BLOCK,
         [

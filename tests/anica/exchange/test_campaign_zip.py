@@ -15,7 +15,7 @@ from anica_app.core.protocols import Answer, Failure
 from anica_app.core.samples import Sample, pack, unpack
 from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.formats.campaign_zip import read_archive, write_campaign
-from anica_app.formats.file_trees import Archive, Directory
+from anica_app.formats.file_trees import Directory, ZipTree
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.models import (
     Campaign,
@@ -94,7 +94,7 @@ def archive_of(campaign: Campaign) -> bytes:
 
 
 def brought_back(content: bytes, name: str = "") -> Campaign:
-    return read_archive(Archive(io.BytesIO(content), "mine.zip")).store(name)
+    return read_archive(ZipTree(io.BytesIO(content), "mine.zip")).store(name)
 
 
 def test_what_goes_out_comes_back_to_the_byte(campaign: Campaign) -> None:

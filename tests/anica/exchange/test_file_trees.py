@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from anica_app.formats import file_trees
-from anica_app.formats.file_trees import Archive, Directory
+from anica_app.formats.file_trees import Directory, ZipTree
 from inference.storage.errors import ExchangeError
 
 
@@ -24,7 +24,7 @@ def zipped(files: dict[str, bytes], **options: int) -> io.BytesIO:
 
 
 def test_a_single_directory_around_all_files_does_not_show() -> None:
-    tree = Archive(zipped({"run/a.json": b"1", "run/sub/b.json": b"2"}), "x.zip")
+    tree = ZipTree(zipped({"run/a.json": b"1", "run/sub/b.json": b"2"}), "x.zip")
     assert (tree.name, tree.names()) == ("x", ["a.json", "sub/b.json"])
     assert tree.read("sub/b.json") == b"2"
     with tree.on_disk("a.json", 10) as path:
@@ -37,7 +37,7 @@ def test_a_single_directory_around_all_files_does_not_show() -> None:
 )
 def test_names_that_lead_elsewhere_are_refused(name: str) -> None:
     with pytest.raises(ExchangeError, match=r"file (named|with a name)"):
-        Archive(zipped({name: b"x", "other": b"y"}), "x.zip")
+        ZipTree(zipped({name: b"x", "other": b"y"}), "x.zip")
 
 
 def test_links_in_an_archive_are_refused() -> None:
@@ -47,7 +47,7 @@ def test_links_in_an_archive_are_refused() -> None:
         info.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(info, "/etc/passwd")
     with pytest.raises(ExchangeError, match="link"):
-        Archive(out, "x.zip")
+        ZipTree(out, "x.zip")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -57,7 +57,7 @@ def test_the_same_name_twice_is_refused() -> None:
         archive.writestr("a", "1")
         archive.writestr("a", "2")
     with pytest.raises(ExchangeError, match="twice"):
-        Archive(out, "x.zip")
+        ZipTree(out, "x.zip")
 
 
 def test_a_bomb_is_read_no_further_than_the_limit() -> None:
@@ -66,12 +66,12 @@ def test_a_bomb_is_read_no_further_than_the_limit() -> None:
         archive.writestr("zeros", bytes(50_000_000))
     assert len(out.getvalue()) < 100_000
     with pytest.raises(ExchangeError, match="larger than 1 MiB"):
-        Archive(out, "x.zip").read("zeros", 1 << 20)
+        ZipTree(out, "x.zip").read("zeros", 1 << 20)
 
 
 def test_what_all_files_unpack_to_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_trees, "MOST_BYTES", 1500)
-    tree = Archive(zipped({"a": bytes(1000), "b": bytes(1000)}), "x.zip")
+    tree = ZipTree(zipped({"a": bytes(1000), "b": bytes(1000)}), "x.zip")
     tree.read("a")
     with pytest.raises(ExchangeError, match="unpacks to more"):
         tree.read("b")
@@ -80,7 +80,7 @@ def test_what_all_files_unpack_to_is_limited(monkeypatch: pytest.MonkeyPatch) ->
 def test_too_many_files_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(file_trees, "MOST_FILES", 2)
     with pytest.raises(ExchangeError, match="3 files"):
-        Archive(zipped({"a": b"", "b": b"", "c": b""}), "x.zip")
+        ZipTree(zipped({"a": b"", "b": b"", "c": b""}), "x.zip")
     for name in "abc":
         (tmp_path / name).write_text(name)
     with pytest.raises(ExchangeError, match="more than 2 files"):
@@ -90,7 +90,7 @@ def test_too_many_files_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 nonsense", b"no archive"])
 def test_what_is_no_archive_is_refused(content: bytes) -> None:
     with pytest.raises(ExchangeError, match="no zip archive"):
-        Archive(io.BytesIO(content), "x.zip")
+        ZipTree(io.BytesIO(content), "x.zip")
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     at = data.index(b"hello")
     data[at] ^= 1
     with pytest.raises(ExchangeError, match="a in the archive x is broken"):
-        Archive(io.BytesIO(bytes(data)), "x.zip").read("a")
+        ZipTree(io.BytesIO(bytes(data)), "x.zip").read("a")
 
 
 def test_links_in_a_directory_are_passed_over(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anica_app.formats.listed_loops import find_listed_loops
-from anica_app.formats.program_loops import ProgramLoops, Wanted, find_loops
+from anica_app.formats.program_loops import LoopFilter, ProgramLoops, find_loops
 from inference.storage.errors import ExchangeError
 from tests.compiled import compiled, tool
 
@@ -37,8 +37,8 @@ ANNOTATED = """\
 LOOP = "3c200f94c04883c7010fb6c001c20fb60784c075eb"
 
 
-def listed(text: str, wanted: Wanted | None = None) -> ProgramLoops:
-    return find_listed_loops(text.encode(), "list.txt", wanted or Wanted(), lambda done, of: None)
+def listed(text: str, wanted: LoopFilter | None = None) -> ProgramLoops:
+    return find_listed_loops(text.encode(), "list.txt", wanted or LoopFilter(), lambda done, of: None)
 
 
 def test_the_loops_of_an_annotation_weigh_their_samples() -> None:
@@ -49,7 +49,7 @@ def test_the_loops_of_an_annotation_weigh_their_samples() -> None:
 
 
 def test_loops_below_the_wanted_share_are_left_out_and_counted() -> None:
-    found = listed(ANNOTATED, Wanted(least=95.0))
+    found = listed(ANNOTATED, LoopFilter(least=95.0))
     assert (found.loops, found.below) == ((), 1)
 
 
@@ -62,7 +62,7 @@ def test_what_cannot_be_read_is_told_with_its_line() -> None:
 def test_the_loops_of_a_listing_are_those_of_its_program(options: tuple[str, ...], tmp_path: Path) -> None:
     path = compiled(tmp_path)
     done = subprocess.run([tool("objdump"), *options, str(path)], capture_output=True, text=True, check=True)
-    of_program = find_loops(path.read_bytes(), "a.out", Wanted()).loops
+    of_program = find_loops(path.read_bytes(), "a.out", LoopFilter()).loops
     of_listing = listed(done.stdout).loops
     assert of_program
     assert sorted(one.code for one in of_program) == sorted(one.code for one in of_listing)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from anica_app.formats.incoming import Sort, sort_of_content
-from anica_app.formats.perf_texts import Placed, Samples, placed, read_samples
-from inference.isa.x86.binaries import Program, read_program
+from anica_app.formats.perf_texts import PerfSamples, Placed, placed, read_samples
+from inference.isa.x86.binaries import CompiledProgram, read_program
 from inference.isa.x86.blocks.surrounding import object_file
 from inference.storage.errors import ExchangeError
 from tests.compiled import compiled
@@ -50,11 +50,11 @@ ANNOTATED = """\
 """
 
 
-def read(text: str) -> Samples:
+def read(text: str) -> PerfSamples:
     return read_samples(text.encode(), "perf.txt")
 
 
-def found(samples: Samples) -> list[tuple[int | None, str, int | None, str, float]]:
+def found(samples: PerfSamples) -> list[tuple[int | None, str, int | None, str, float]]:
     (event,) = samples.events
     return [(one.address, one.symbol, one.offset, one.file, n) for one, n in samples.counts[event].items()]
 
@@ -148,15 +148,15 @@ def test_no_line_takes_longer_than_it_is_long(line: str) -> None:
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
+def program(tmp_path: Path) -> CompiledProgram:
     return read_program(compiled(tmp_path, "-pie", "-fPIE").read_bytes())
 
 
-def at(program: Program, text: str, wanted: str = "") -> Placed:
+def at(program: CompiledProgram, text: str, wanted: str = "") -> Placed:
     return placed(read(text), program, "a.out", wanted)
 
 
-def test_symbols_place_samples_wherever_the_program_was_loaded(program: Program) -> None:
+def test_symbols_place_samples_wherever_the_program_was_loaded(program: CompiledProgram) -> None:
     (count,) = program.addresses_of("count")
     where = at(program, ONE_LINE.replace("55cb66be51d0 [unknown]", "55cb66be5204 count+0x4"))
     assert where.counts == {count + 0x1C: 2, count + 4: 1}
@@ -165,14 +165,14 @@ def test_symbols_place_samples_wherever_the_program_was_loaded(program: Program)
     assert where.total == 4
 
 
-def test_samples_without_a_symbol_are_moved_like_the_others(program: Program) -> None:
+def test_samples_without_a_symbol_are_moved_like_the_others(program: CompiledProgram) -> None:
     (count,) = program.addresses_of("count")
     moved = 0x55CB66BE521C - 0x1C - count
     where = at(program, ONE_LINE.replace("55cb66be51d0", f"{moved + count + 4:x}"))
     assert where.counts == {count + 0x1C: 2, count + 4: 1}
 
 
-def test_what_was_mapped_places_bare_addresses(program: Program) -> None:
+def test_what_was_mapped_places_bare_addresses(program: CompiledProgram) -> None:
     (count,) = program.addresses_of("count")
     segment = next(one for one in program.headers.segments if one.executable)
     base = 0x55B349CDF000
@@ -190,7 +190,7 @@ def test_addresses_of_the_processor_are_file_addresses_where_nothing_moves(tmp_p
     assert at(program, f"{count + 4:17x}\n").counts == {count + 4: 1}
 
 
-def test_what_has_no_place_is_counted_with_the_reason(program: Program) -> None:
+def test_what_has_no_place_is_counted_with_the_reason(program: CompiledProgram) -> None:
     where = at(
         program, FIELDS.replace("/tmp/a (1).out", "/tmp/a.out") + "     55cb66be5220 gone+0x1 (/tmp/a.out)\n"
     )
@@ -199,7 +199,7 @@ def test_what_has_no_place_is_counted_with_the_reason(program: Program) -> None:
         at(program, "     7f86dbb239eb\n     7f86dbb239ec\n")
 
 
-def test_the_program_is_known_by_its_name_or_its_symbols(program: Program) -> None:
+def test_the_program_is_known_by_its_name_or_its_symbols(program: CompiledProgram) -> None:
     renamed = ONE_LINE.replace("/tmp/a.out", "/opt/tool")
     assert at(program, renamed).file == "tool"
     assert at(program, renamed, "tool").file == "tool"
@@ -209,7 +209,7 @@ def test_the_program_is_known_by_its_name_or_its_symbols(program: Program) -> No
         at(program, ONE_LINE.splitlines()[0] + "\n")
 
 
-def test_annotations_place_themselves(program: Program) -> None:
+def test_annotations_place_themselves(program: CompiledProgram) -> None:
     (count,) = program.addresses_of("count")
     text = ANNOTATED.replace("1212", f"{count + 4:x}").replace("1215", "ffff00")
     where = at(program, text)

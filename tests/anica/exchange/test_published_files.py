@@ -15,7 +15,7 @@ from anica_app.core.protocols import Failure
 from anica_app.core.samples import unpack
 from anica_app.formats.anica_abstract import abstract_document
 from anica_app.formats.anica_campaigns import read_campaign
-from anica_app.formats.file_trees import Archive, Directory
+from anica_app.formats.file_trees import Directory, ZipTree
 from anica_app.formats.incoming import Sort, read_rows, sort_of_content, sort_of_path
 from anica_app.models import Campaign, Predictor
 from inference.storage.errors import ExchangeError, NameTakenError
@@ -142,7 +142,7 @@ def test_an_archive_of_a_directory_brings_the_same(tmp_path: Path) -> None:
     assert sort_of_content(out.getvalue()) is Sort.PUBLISHED
     assert sort_of_path(tmp_path / "run") is Sort.PUBLISHED
     one = read_rows(Directory(tmp_path / "run")).store("one")
-    other = read_rows(Archive(out, "other.zip")).store("other")
+    other = read_rows(ZipTree(out, "other.zip")).store("other")
     fields = ("number", "kind", "expansion", "taken", "reason", "n", "interesting", "mean", "samples")
     rows = [
         list(each.generalisations.values_list(*(f"steps__{name}" for name in fields)))

@@ -8,8 +8,8 @@ import pytest
 
 from anica_app.core.protocols import Answer, Failure
 from anica_app.features.block_sets.query import (
+    BlockFilter,
     ColumnKind,
-    Looked,
     block_orders,
     blocks_of,
     column_order,
@@ -39,7 +39,9 @@ def block_set() -> BasicBlockSet:
     return store(io.BytesIO(TEXT.encode()), "b.csv", "set", BlockSetOptions())[0]
 
 
-def places(block_set: BasicBlockSet, looked: Looked, sort: str = "position", size: int = 100) -> list[int]:
+def places(
+    block_set: BasicBlockSet, looked: BlockFilter, sort: str = "position", size: int = 100
+) -> list[int]:
     """The places of all pages, one after the other."""
     columns = columns_of(block_set)
     order = Order.read(sort, block_orders(columns), "position")
@@ -69,37 +71,37 @@ def places(block_set: BasicBlockSet, looked: Looked, sort: str = "position", siz
     ],
 )
 def test_words_look_for_mnemonics(search: str, found: list[int], block_set: BasicBlockSet) -> None:
-    assert places(block_set, Looked(search)) == found
+    assert places(block_set, BlockFilter(search)) == found
 
 
 @pytest.mark.parametrize("search", ["%", "a'b", "add,imul", "*", "--add"])
 def test_what_is_no_mnemonic_is_refused(search: str, block_set: BasicBlockSet) -> None:
     with pytest.raises(ExchangeError, match="no mnemonic"):
-        places(block_set, Looked(search))
+        places(block_set, BlockFilter(search))
 
 
 def test_what_a_column_has_for_a_block_can_be_asked_for(block_set: BasicBlockSet) -> None:
     two = block_set.columns.get(name="two").pk
-    assert places(block_set, Looked(column=two, told=ColumnKind.NUMBER)) == [0, 3]
-    assert places(block_set, Looked(column=two, told=ColumnKind.FAILURE)) == [2]
-    assert places(block_set, Looked(column=two, told=ColumnKind.NOTHING)) == [1]
-    assert places(block_set, Looked("add", column=two, told=ColumnKind.NUMBER)) == [0]
+    assert places(block_set, BlockFilter(column=two, told=ColumnKind.NUMBER)) == [0, 3]
+    assert places(block_set, BlockFilter(column=two, told=ColumnKind.FAILURE)) == [2]
+    assert places(block_set, BlockFilter(column=two, told=ColumnKind.NOTHING)) == [1]
+    assert places(block_set, BlockFilter("add", column=two, told=ColumnKind.NUMBER)) == [0]
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_every_order_pages_through_all_blocks(size: int, block_set: BasicBlockSet) -> None:
     one, two = (column_order(block_set.columns.get(name=name).pk) for name in ("one", "two"))
-    assert places(block_set, Looked(), f"-{one}", size) == [1, 2, 3, 0]
-    assert places(block_set, Looked("add"), one, size) == [0, 1]
-    assert places(block_set, Looked(), two, size) == [3, 0]
-    assert places(block_set, Looked(), "-length", size) == [3, 1, 2, 0]
-    assert places(block_set, Looked(), "-weight", size) == [3, 2, 1, 0]
-    assert places(block_set, Looked(length=1), "position", size) == [0, 2]
+    assert places(block_set, BlockFilter(), f"-{one}", size) == [1, 2, 3, 0]
+    assert places(block_set, BlockFilter("add"), one, size) == [0, 1]
+    assert places(block_set, BlockFilter(), two, size) == [3, 0]
+    assert places(block_set, BlockFilter(), "-length", size) == [3, 1, 2, 0]
+    assert places(block_set, BlockFilter(), "-weight", size) == [3, 2, 1, 0]
+    assert places(block_set, BlockFilter(length=1), "position", size) == [0, 2]
 
 
 def test_each_block_comes_with_the_answers_in_the_order_of_the_columns(block_set: BasicBlockSet) -> None:
     columns = columns_of(block_set)
-    rows = blocks_of(block_set, columns, Looked(), Order("position")).rows
+    rows = blocks_of(block_set, columns, BlockFilter(), Order("position")).rows
     assert rows[0].answers == (Answer(cycles=0.25), Answer(cycles=1.0))
     assert rows[1].answers == (Answer(cycles=4.0), None)
     assert rows[2].answers == (Answer(cycles=3.0), Answer(failure=Failure.NO_NUMBER))

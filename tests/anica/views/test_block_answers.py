@@ -11,7 +11,7 @@ from anica_app.core.memory_variants import Memory, variants
 from anica_app.core.protocols import Answer, Failure
 from anica_app.features.questions import job
 from anica_app.features.questions.answers import reading
-from anica_app.features.questions.query import ANSWERS, KIND, PredictorAnswer, Said, said_document
+from anica_app.features.questions.query import ANSWERS, KIND, PredictorAnswer, PredictorSaid, said_document
 from anica_app.models import Campaign, Predictor
 from inference.models import PortMapping, Run
 from inference.runs.journal import write
@@ -54,8 +54,10 @@ def asked(tools: dict[str, Predictor], *codes: bytes, **about: object) -> Run:
         "about": about,
     }
     run = submit(KIND, config, f"a question {Run.objects.count()}")
-    said = [Said(tools[name].pk, name, dict.fromkeys(codes, answer)) for name, answer in SAID.items()]
-    said.append(Said(tools["absent"].pk, "absent", error="its program is gone"))
+    said = [
+        PredictorSaid(tools[name].pk, name, dict.fromkeys(codes, answer)) for name, answer in SAID.items()
+    ]
+    said.append(PredictorSaid(tools["absent"].pk, "absent", error="its program is gone"))
     write(Run.objects.all(), run.pk, [(ANSWERS, said_document(one)) for one in said])
     return run
 
@@ -203,7 +205,7 @@ def test_memory_dependencies_are_asked_with_the_switch_of_llvm_mca(visitor: Clie
     codes = list(variants(code).code.values())
     assert question.config["blocks"] == [one.hex() for one in codes]
     answers = {codes[0]: Answer(cycles=12.0), codes[1]: Answer(cycles=6.0), codes[2]: Answer(cycles=6.0)}
-    told = Said(tools["slow"].pk, "slow", answers)
+    told = PredictorSaid(tools["slow"].pk, "slow", answers)
     write(Run.objects.all(), question.pk, [(ANSWERS, said_document(told))])
     page = visitor.get(url(run))
     assert "waits where the address is the same" in page.text

@@ -22,7 +22,7 @@ from inference.core.cegar import (
     infer,
     solving,
 )
-from inference.core.cegar.readings import Answers
+from inference.core.cegar.readings import AnsweredOnce
 from inference.core.checkpoint import decode
 from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
 from inference.core.experiment import Experiment, Measured
@@ -152,7 +152,7 @@ def test_seconds_are_those_of_all_attempts() -> None:
 
 def test_where_another_solver_asks_anew_the_story_goes_on() -> None:
     first, second, third = (Measured(Experiment.of([scheme]), 1.0) for scheme in "abc")
-    answers = Answers(RecordedMeasurer([first, second, third]), [first, second], lambda: None)
+    answers = AnsweredOnce(RecordedMeasurer([first, second, third]), [first, second], lambda: None)
     answers.measure([first.experiment])
     assert answers.replaying
     answers.measure([third.experiment])
@@ -193,7 +193,7 @@ def test_a_stop_gets_through_while_the_solver_works() -> None:
 
     import z3
 
-    solver = solving.Solver("QF_FD", 0, 0, pulse)
+    solver = solving.Z3Solver("QF_FD", 0, 0, pulse)
     holes = [[z3.Bool(f"p{i}_{j}", solver.context) for j in range(11)] for i in range(12)]
     for row in holes:
         solver.z3.add(z3.Or(row))
@@ -213,13 +213,13 @@ def test_a_search_is_cancelled_in_the_middle_of_a_call_of_the_solver(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     since: list[float] = []
-    listen = solving.Solver._listen
+    listen = solving.Z3Solver._listen
 
-    def working(self: solving.Solver, call: Future[object]) -> None:
+    def working(self: solving.Z3Solver, call: Future[object]) -> None:
         since.append(time.monotonic())
         listen(self, call)
 
-    monkeypatch.setattr(solving.Solver, "_listen", working)
+    monkeypatch.setattr(solving.Z3Solver, "_listen", working)
     schemes = {f"s{k}": ((0b000111 << k % 4 | 1 << k % 3, 1),) for k in range(7)}
     slow = PortMapping(tuple("012345"), schemes)
     with pytest.raises(InterruptedRunError):
@@ -246,14 +246,14 @@ def test_a_result_is_not_called_unique_because_alternatives_were_not_listed() ->
 
 def test_a_solver_that_gives_up_leaves_the_result_unproven(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = itertools.count()
-    whole = solving.Solver.satisfiable
+    whole = solving.Z3Solver.satisfiable
 
-    def tired(self: solving.Solver, *assumptions: object) -> bool:
+    def tired(self: solving.Z3Solver, *assumptions: object) -> bool:
         if next(calls) == 5:
             self.z3.set("rlimit", 1)
         return whole(self, *assumptions)
 
-    monkeypatch.setattr(solving.Solver, "satisfiable", tired)
+    monkeypatch.setattr(solving.Z3Solver, "satisfiable", tired)
     result = search(TWO_LEVEL)
     assert result.verdict is Determinacy.UNPROVEN
     assert "resource units" in result.limit

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.errors import InsufficientDataError, InterruptedRunError
 from inference.core.experiment import Experiment, Measured
-from inference.core.explain import NotCharacterised, Outcome, Seen
+from inference.core.explain import NotCharacterised, SchemeFate, Seen
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Event
@@ -29,7 +29,7 @@ def agrees(found: PortMapping, truth: PortMapping) -> bool:
 def test_every_scheme_gets_its_uops_from_a_counter_and_times() -> None:
     result = explain(ZENLIKE)
     assert agrees(result.mapping, ZENLIKE)
-    assert result.outcomes == {Outcome.CHARACTERISED: len(ZENLIKE.usage)}
+    assert result.outcomes == {SchemeFate.CHARACTERISED: len(ZENLIKE.usage)}
     assert result.r_max == 6.0 or result.r_max is None
 
 
@@ -117,7 +117,7 @@ def test_no_structure_of_classes_ends_in_an_internal_error(core: PortMapping, co
     except InsufficientDataError:
         return
     assert sum(result.outcomes.values()) == len(core.usage)
-    assert result.outcomes[Outcome.CHARACTERISED] == len(result.mapping.usage) > 0
+    assert result.outcomes[SchemeFate.CHARACTERISED] == len(result.mapping.usage) > 0
 
 
 def test_what_was_found_is_kept_when_the_unknown_uops_cannot_be() -> None:
@@ -158,7 +158,7 @@ def test_nothing_is_dropped_silently_when_schemes_misbehave() -> None:
     assert sum(result.outcomes.values()) == len(usage)
     verdicts = {each.scheme: each for each in result.characterisations}
     for scheme in odd.quirks:
-        assert verdicts[scheme].outcome is not Outcome.CHARACTERISED, (scheme, odd.quirks[scheme])
+        assert verdicts[scheme].outcome is not SchemeFate.CHARACTERISED, (scheme, odd.quirks[scheme])
         assert verdicts[scheme].text
         assert (
             verdicts[scheme].facts

@@ -6,7 +6,7 @@ import pytest
 
 from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment, MeasurementState
-from inference.core.explain.sampling import LEAST_NOISE, NOT_RECORDED, Medians, Sampler
+from inference.core.explain.sampling import LEAST_NOISE, NOT_RECORDED, MeasurementSampler, Medians
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import Quirk, SimulatedProcessor
 from tests.core.explain.small import ZENLIKE
@@ -16,8 +16,8 @@ ADD = Experiment.of(["add"])
 MIX = Experiment.of(["add", "add", "load"])
 
 
-def sampler(processor: SimulatedProcessor | RecordedMeasurer, most: int = 1000) -> Sampler:
-    return Sampler(processor, PacedReporter(Listener()), most)
+def sampler(processor: SimulatedProcessor | RecordedMeasurer, most: int = 1000) -> MeasurementSampler:
+    return MeasurementSampler(processor, PacedReporter(Listener()), most)
 
 
 def test_the_noise_is_learnt_from_pairs_of_samples() -> None:

@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 from django.conf import settings
 
-from inference.agent.protocol import Batch, Frame, Item, Settings
+from inference.agent.protocol import Batch, BatchItem, Frame, Settings
 from inference.models import Batch as BatchRow
 from inference.models import Machine
 from inference.runs import leases
@@ -41,7 +41,9 @@ def machine(home: Site) -> Machine:
 def batch_of(*schemes: str, padding: int = 0) -> Batch:
     """One experiment per scheme, named after it."""
     code = b"\x90" * (100 + padding)
-    items = tuple(Item(scheme, code, 100, 50, 50, instructions=1, terms=((scheme, 1),)) for scheme in schemes)
+    items = tuple(
+        BatchItem(scheme, code, 100, 50, 50, instructions=1, terms=((scheme, 1),)) for scheme in schemes
+    )
     return Batch(Frame(), Settings(), items)
 
 

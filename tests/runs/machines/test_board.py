@@ -16,7 +16,7 @@ from inference.runs.errors import LeaseLostError
 from inference.runs.machines import board as batches
 from inference.runs.machines import drift, sessions
 from inference.runs.machines.board import DatabaseBoard
-from inference.runs.machines.drift import NONE, Teller, WaitReason
+from inference.runs.machines.drift import NONE, WaitReason, WaitTeller
 from tests.runs.machines.answering import answers
 from tests.runs.machines.fixtures import batch_of, claim, connected, deadline, posting, state_of
 
@@ -217,7 +217,7 @@ def _waits(board):
 
 def test_a_reason_is_told_when_it_lasts_and_once():
     now, said = [0.0], []
-    teller = Teller("lab", lambda text, waits: said.append(text), clock=lambda: now[0])
+    teller = WaitTeller("lab", lambda text, waits: said.append(text), clock=lambda: now[0])
     offline, disturbed = WaitReason("offline", "offline!"), WaitReason("disturbed", "disturbed!")
     for seconds, reason in (
         (1.0, offline),

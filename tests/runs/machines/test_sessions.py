@@ -15,7 +15,7 @@ from inference.runs.errors import SessionLostError
 from inference.runs.machines import board as batches
 from inference.runs.machines import sessions, tokens
 from inference.runs.machines import sessions as readings
-from inference.runs.machines.sessions import Refusal, open_session
+from inference.runs.machines.sessions import AgentRefusal, open_session
 from inference.storage.instruction_sets import AARCH64, X86, new_isa
 from tests.runs.machines.answering import FACTS, answers
 from tests.runs.machines.fixtures import batch_of, claim, connected, posting, state_of
@@ -54,7 +54,7 @@ def test_a_machine_that_cannot_measure_says_so_and_gets_nothing(machine, posted)
 def test_a_second_agent_with_the_token_waits_until_the_first_is_silent(machine):
     connected(machine, "one")
     answer = open_session(machine, "two", FACTS)
-    assert answer == Refusal("another agent is connected as lab", retry=True)
+    assert answer == AgentRefusal("another agent is connected as lab", retry=True)
     Machine.objects.update(last_seen=timezone.now() - timedelta(seconds=11))
     connected(machine, "two")
 
@@ -71,7 +71,7 @@ def test_an_agent_of_another_kind_of_core_is_another_machine(machine):
     sessions.close_session(session)
     slow = FACTS | {"core_type": "efficient", "core_cpus": "16-23", "other_cores": {"performance": "0-15"}}
     answer = open_session(machine, "two", slow)
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, AgentRefusal)
     assert not answer.retry
     assert answer.reason.startswith("lab is the performance cores of its processor, and this agent measures ")
     assert "--core N of 0-15" in answer.reason
@@ -304,7 +304,7 @@ def test_a_machine_that_was_removed_speaks_no_more(machine):
     Machine.objects.all().delete()
     with pytest.raises(SessionLostError):
         sessions.beat(session, Beat("idle"))
-    assert open_session(machine, "one", FACTS) == Refusal(
+    assert open_session(machine, "one", FACTS) == AgentRefusal(
         "this machine has been removed from the site", False
     )
 
@@ -318,7 +318,7 @@ def test_a_new_machine_takes_the_instruction_set_of_its_first_agent_and_keeps_it
     assert machine.isa == arm
     Machine.objects.update(last_seen=None)
     answer = open_session(machine, "two", FACTS | {"isa": X86})
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, AgentRefusal)
     assert "is a machine of AArch64" in answer.reason
     connected(machine, "one")  # an agent that does not say is let in as before
 

@@ -24,8 +24,14 @@ import numpy as np
 from inference.core.arrays import Int64s
 from inference.core.loss import bounded
 from inference.core.pmevo.refit.chain import lists_of, most_used, port_sets
-from inference.core.pmevo.refit.front import Objective, Point, Prices
-from inference.core.pmevo.refit.preferring import COST, Form, prefer_fewer, prefer_forms, prefer_own_ports
+from inference.core.pmevo.refit.front import Objective, Prices, RefitPoint
+from inference.core.pmevo.refit.preferring import (
+    COST,
+    MemoryForm,
+    prefer_fewer,
+    prefer_forms,
+    prefer_own_ports,
+)
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.pmevo.settings import PMEvoSettings
@@ -72,12 +78,12 @@ class BoundedSearch:
     def __init__(
         self,
         arrays: SearchArrays,
-        front: Sequence[Point],
+        front: Sequence[RefitPoint],
         settings: PMEvoSettings,
         random: Callable[[int], np.random.Generator],
         pulse: Callable[[], None],
         saved: BoundedState | None = None,
-        first: Callable[[], Point | None] = lambda: None,
+        first: Callable[[], RefitPoint | None] = lambda: None,
         dearer: float = 1.0,
     ) -> None:
         self.state = saved or BoundedState(settings.issue_width or settings.r_max)
@@ -134,11 +140,11 @@ class BoundedSearch:
         self.state = state
 
     @property
-    def point(self) -> Point:
+    def point(self) -> RefitPoint:
         """The best mapping so far; there is one after the first local search."""
         return self._desk.point(self._best, self.state.issue_width)
 
-    def preferring(self, forms: Sequence[Form], domains: Sequence[str | None]) -> Point:
+    def preferring(self, forms: Sequence[MemoryForm], domains: Sequence[str | None]) -> RefitPoint:
         """The best mapping with what the settings prefer where measurements hardly tell."""
         width = self.state.issue_width
         objective = self.objective(width)
@@ -239,7 +245,7 @@ def in_use(usage: Usage) -> Lists:
     return Lists(used, most_used(kinds), used)
 
 
-def _spread(front: Sequence[Point], most: int) -> list[Point]:
+def _spread(front: Sequence[RefitPoint], most: int) -> list[RefitPoint]:
     """At most so many points, evenly over the front, its ends included."""
     if len(front) <= most:
         return list(front)
@@ -267,7 +273,7 @@ def best_known_first(
     settings: PMEvoSettings,
     random: Callable[[int], np.random.Generator],
     pulse: Callable[[], None],
-) -> Point | None:
+) -> RefitPoint | None:
     """The mapping, with the issue width that was found on the way; None where there are too few schemes.
 
     `random(k)`: the stream of the k-th local search; `pulse` beats between steps.

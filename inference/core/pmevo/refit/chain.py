@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 
 from inference.core.arrays import Int64s
-from inference.core.pmevo.refit.front import Point, Prices, cheapest, with_point
+from inference.core.pmevo.refit.front import Prices, RefitPoint, cheapest, with_point
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
@@ -76,7 +76,7 @@ class Swept:
 
     sweep: int
     changed: int
-    point: Point
+    point: RefitPoint
 
 
 class Chain:
@@ -95,7 +95,7 @@ class Chain:
         self.usage = usage
         self.place = ChainPlace()
         self.losses: dict[int, float] = {}
-        self.front: tuple[Point, ...] = ()
+        self.front: tuple[RefitPoint, ...] = ()
         self._desk = arrays
         self._settings = settings
         self._random = random
@@ -273,7 +273,7 @@ def lists_of(usage: Usage, sets: Int64s, extra: Int64s) -> Lists:
     return Lists(every, np.union1d(most_used(kinds), extra), every)
 
 
-def _levels(front: tuple[Point, ...]) -> tuple[int, ...]:
+def _levels(front: tuple[RefitPoint, ...]) -> tuple[int, ...]:
     """Numbers of kinds on the front, from the most to the fewest, each well below the one before."""
     levels: list[int] = []
     for kinds in sorted({point.kinds for point in front}, reverse=True):

@@ -22,7 +22,7 @@ _NARROWER = (
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class RefitPoint:
     """A mapping that a re-fit came past; `usage` does not change any more.
 
     `error`: D_avg, a fraction. `volume`: µop volume of all schemes, not of the representatives alone.
@@ -50,20 +50,20 @@ class Point:
         return self.error * (1 + WORTH * self.kinds)
 
 
-def with_point(front: Sequence[Point], point: Point) -> tuple[Point, ...]:
+def with_point(front: Sequence[RefitPoint], point: RefitPoint) -> tuple[RefitPoint, ...]:
     """The front with one more point, unless it has one as good in everything; without what that beats."""
     if any(_no_worse(other, point) for other in front):
         return tuple(front)
     return (*(other for other in front if not _no_worse(point, other)), point)
 
 
-def _no_worse(first: Point, second: Point) -> bool:
+def _no_worse(first: RefitPoint, second: RefitPoint) -> bool:
     return all(a <= b for a, b in zip(first.objectives, second.objectives, strict=True))
 
 
-def thinned(points: Iterable[Point]) -> tuple[Point, ...]:
+def thinned(points: Iterable[RefitPoint]) -> tuple[RefitPoint, ...]:
     """The front of all points, most accurate first, without what hardly differs from its neighbour."""
-    front: tuple[Point, ...] = ()
+    front: tuple[RefitPoint, ...] = ()
     for point in sorted(points, key=lambda point: point.objectives):
         front = with_point(front, point)
     kept: dict[int, int] = {}
@@ -76,13 +76,13 @@ def thinned(points: Iterable[Point]) -> tuple[Point, ...]:
     return tuple(result)
 
 
-def with_true(front: Sequence[Point], true: Point) -> tuple[Point, ...]:
+def with_true(front: Sequence[RefitPoint], true: RefitPoint) -> tuple[RefitPoint, ...]:
     """The front with a point that stays on it whatever others have, without what that beats."""
     rest = (point for point in front if not _no_worse(true, point))
     return tuple(sorted((*rest, true), key=lambda point: point.objectives))
 
 
-def cheapest(front: Iterable[Point]) -> Point:
+def cheapest(front: Iterable[RefitPoint]) -> RefitPoint:
     """The point that a result is made of."""
     return min(front, key=lambda point: (point.cost, point.objectives))
 

@@ -32,7 +32,7 @@ _SLACK = 1.1  # a scheme may take this much longer than measured, in whole µops
 _SMALLER = 1e-12  # what rounding can make of equal objectives
 
 
-class Mixes(NamedTuple):
+class RefitMixes(NamedTuple):
     """All experiments: compressed rows of scheme numbers and repeats; `floor` and `measured` in cycles.
 
     `of_scheme[starts[s]:starts[s + 1]]` are the experiments that contain scheme s.
@@ -47,7 +47,7 @@ class Mixes(NamedTuple):
     of_scheme: Integers
 
 
-class Rows(NamedTuple):
+class RefitRows(NamedTuple):
     """A mapping: `masks` and `counts` [n_schemes, MOST_KINDS], of which the first `sizes[s]` are in use.
 
     `slots` [n_schemes]: issue slots.
@@ -67,7 +67,7 @@ class Used(NamedTuple):
     rarest: float
 
 
-class Surroundings(NamedTuple):
+class RefitSurroundings(NamedTuple):
     """What the experiments of one scheme hold beside it: unions of port sets with the µops inside each.
 
     `ends[i]`: where the unions of the i-th experiment end; the empty union comes first. `alone`: cycles
@@ -97,7 +97,7 @@ class Surroundings(NamedTuple):
 
 
 @compiled_in_place
-def gather(mixes: Mixes, rows: Rows, scheme: int, around: Surroundings) -> Number:
+def gather(mixes: RefitMixes, rows: RefitRows, scheme: int, around: RefitSurroundings) -> Number:
     """Lay out the surroundings of one scheme; the number of its experiments, or −1 for too little room.
 
     Long experiments of many kinds, with more unions than `MOST_UNIONS`, are not among them: they would take
@@ -133,7 +133,9 @@ def gather(mixes: Mixes, rows: Rows, scheme: int, around: Surroundings) -> Numbe
 
 
 @compiled_in_place
-def _others(mixes: Mixes, rows: Rows, scheme: int, e: int, i: int, around: Surroundings) -> Number:
+def _others(
+    mixes: RefitMixes, rows: RefitRows, scheme: int, e: int, i: int, around: RefitSurroundings
+) -> Number:
     """The kinds of µops of experiment e without one scheme, whose repeats are noted; returns how many."""
     n = 0
     around.beside[i] = 0
@@ -192,7 +194,7 @@ def losses(cycles: Floats, measured: Floats, loss: Loss) -> Number:
 
 @compiled_in_place
 def _errors(
-    around: Surroundings, n: int, n_kinds: int, slots: Number, objective: Objective, limit: Number
+    around: RefitSurroundings, n: int, n_kinds: int, slots: Number, objective: Objective, limit: Number
 ) -> Number:
     """Sum of the losses with the µops in `tried`; anything from `limit` on where it exceeds that."""
     joint, joint_counts = around.joint, around.joint_counts
@@ -222,7 +224,7 @@ def _errors(
 
 
 @compiled_in_place
-def _price(around: Surroundings, n_kinds: int, slots: Number, used: Used, prices: Prices) -> Number:
+def _price(around: RefitSurroundings, n_kinds: int, slots: Number, used: Used, prices: Prices) -> Number:
     """What the µops in `tried` and the slots cost; `used`: what other schemes use."""
     total = prices.slot * slots
     for k in range(n_kinds):
@@ -250,7 +252,7 @@ def _place_of(ascending: Integers, wanted: Number) -> Number:
 
 @compiled_in_place
 def _consider(
-    around: Surroundings,
+    around: RefitSurroundings,
     n: int,
     n_kinds: int,
     slots: Number,
@@ -275,9 +277,9 @@ def _consider(
 
 @compiled_in_place
 def refit(
-    around: Surroundings,
+    around: RefitSurroundings,
     n: int,
-    rows: Rows,
+    rows: RefitRows,
     scheme: int,
     time: float,
     alone: Integers,
@@ -334,7 +336,7 @@ def refit(
 
 @compiled_in_place
 def _one_kind(
-    around: Surroundings,
+    around: RefitSurroundings,
     n: int,
     slots: Number,
     time: float,
@@ -356,7 +358,7 @@ def _one_kind(
 
 @compiled_in_place
 def _two_kinds(
-    around: Surroundings,
+    around: RefitSurroundings,
     n: int,
     slots: Number,
     time: float,
@@ -397,7 +399,7 @@ def _paired(i: int, most: int) -> Number:
 
 @compiled_in_place
 def _other_slots(
-    around: Surroundings,
+    around: RefitSurroundings,
     n: int,
     time: float,
     used: Used,
@@ -421,7 +423,7 @@ def _other_slots(
 
 @compiled_in_place
 def _neighbours(  # noqa: PLR0912 one loop nest, which compiled code does not split
-    around: Surroundings,
+    around: RefitSurroundings,
     n: int,
     time: float,
     moves: Integers,

@@ -29,7 +29,7 @@ _TRIED = 3  # commonest accesses
 _SWEEPS = 2
 
 
-class Form(NamedTuple):
+class MemoryForm(NamedTuple):
     """Scheme `memory` is scheme `register` with memory in place of a register, accessed as `access` says."""
 
     memory: int
@@ -37,7 +37,9 @@ class Form(NamedTuple):
     access: str
 
 
-def prefer_forms(usage: Usage, forms: Sequence[Form], value: Callable[[Usage], float], most: float) -> Usage:
+def prefer_forms(
+    usage: Usage, forms: Sequence[MemoryForm], value: Callable[[Usage], float], most: float
+) -> Usage:
     """The mapping with regular memory forms; `most`: what one may cost.
 
     `value`: the objective of a mapping, smaller being better.
@@ -150,7 +152,7 @@ def _with(usage: Usage, scheme: int, uops: Uops, value: Callable[[Usage], float]
     return least, best
 
 
-def _commonest(usage: Usage, forms: Sequence[Form]) -> Mapping[str, list[Uops]]:
+def _commonest(usage: Usage, forms: Sequence[MemoryForm]) -> Mapping[str, list[Uops]]:
     """{access: what most memory forms have beside the µops of their register forms}.
 
     What reads and writes memory has the µops of a load too: those that contain them come first.

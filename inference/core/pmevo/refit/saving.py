@@ -13,7 +13,7 @@ import numpy.typing as npt
 from inference.core.pmevo.population import joined, packed, unpacked
 from inference.core.pmevo.refit.bounded import BoundedState
 from inference.core.pmevo.refit.chain import Chain, ChainPlace
-from inference.core.pmevo.refit.front import Point
+from inference.core.pmevo.refit.front import RefitPoint
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.protocols import Json
 
@@ -28,7 +28,7 @@ class ChainState:
     usage: Usage
     place: ChainPlace
     losses: Mapping[int, float]
-    front: tuple[Point, ...]
+    front: tuple[RefitPoint, ...]
 
     @classmethod
     def of(cls, chain: Chain) -> ChainState:
@@ -71,7 +71,7 @@ def unpacked_chains(
             usage=next(usages),
             place=_place(one["place"]),
             losses={int(mask): float(loss) for mask, loss in one["losses"]},
-            front=tuple(Point(error, volume, next(usages)) for error, volume in one["front"]),
+            front=tuple(RefitPoint(error, volume, next(usages)) for error, volume in one["front"]),
         )
         for one in facts
     )

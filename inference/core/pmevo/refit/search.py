@@ -12,10 +12,10 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.events import Progress
-from inference.core.pmevo.events import Front, Sweep
+from inference.core.pmevo.events import FrontTold, Sweep
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.refit.chain import Chain, Swept
-from inference.core.pmevo.refit.front import Point, cheapest, thinned
+from inference.core.pmevo.refit.front import RefitPoint, cheapest, thinned
 from inference.core.pmevo.refit.saving import ChainState
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
@@ -68,11 +68,11 @@ class Refit:
         return tuple(self._states)
 
     @property
-    def front(self) -> tuple[Point, ...]:
+    def front(self) -> tuple[RefitPoint, ...]:
         """What all chains have found, most accurate first."""
         return thinned(point for state in self.states() for point in state.front)
 
-    def run(self, listen: Callable[[Point | None], None]) -> tuple[Point, ...]:
+    def run(self, listen: Callable[[RefitPoint | None], None]) -> tuple[RefitPoint, ...]:
         """To the end of all chains; the front. `listen` hears the best mapping several times a second.
 
         What the reporter's pulse raises ends it, with the chains between two pieces of work.
@@ -102,7 +102,7 @@ class Refit:
             swept = chain.advance()
             self._news.put((index, ChainState.of(chain), swept))
 
-    def _hear(self, listen: Callable[[Point | None], None], *, now: bool = False) -> None:
+    def _hear(self, listen: Callable[[RefitPoint | None], None], *, now: bool = False) -> None:
         """Wait a moment, and pass on what the chains have done meanwhile."""
         wait = 0.0 if now else _BEAT
         while True:
@@ -116,7 +116,7 @@ class Refit:
                 self._tell(start, swept)
         front = self.front
         if front and (self._pace.due(PHASE) or now):
-            self._pace.emit(Front(tuple(point.objectives for point in front)))
+            self._pace.emit(FrontTold(tuple(point.objectives for point in front)))
             self._pace.emit(self._progress())
         listen(cheapest(front) if front else None)
 

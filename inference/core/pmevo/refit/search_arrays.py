@@ -10,11 +10,11 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.evaluator import Evaluator, slots_per_experiment
-from inference.core.pmevo.refit.front import MEAN, Objective, Point, Prices
+from inference.core.pmevo.refit.front import MEAN, Objective, Prices, RefitPoint
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage, natural_width
 
 if TYPE_CHECKING:
-    from inference.core.pmevo.refit.kernels import Mixes, Rows, Surroundings
+    from inference.core.pmevo.refit.kernels import RefitMixes, RefitRows, RefitSurroundings
 
 _LEAST_WIDTH = 5  # port sets at least so wide are tried, whatever the schemes' times suggest
 _FIRST_ROOM = 1 << 14  # unions; grows where that is too few
@@ -38,7 +38,7 @@ class SearchArrays:
     """
 
     def __init__(self, evaluator: Evaluator, measured: Floats, times: Floats, members: Int64s) -> None:
-        from inference.core.pmevo.refit.kernels import Mixes
+        from inference.core.pmevo.refit.kernels import RefitMixes
 
         table = evaluator.table
         self._evaluator = evaluator
@@ -48,7 +48,7 @@ class SearchArrays:
         containing = [table.containing(scheme) for scheme in range(table.n_schemes)]
         starts = np.zeros(table.n_schemes + 1, np.int64)
         np.cumsum([len(which) for which in containing], out=starts[1:])
-        self._mixes: Mixes = Mixes(
+        self._mixes: RefitMixes = RefitMixes(
             offsets=table.offsets,
             scheme=table.scheme.astype(np.int64),
             repeats=table.count.astype(np.int64),
@@ -80,7 +80,7 @@ class SearchArrays:
             self._members[schemes],
         )
 
-    def point(self, usage: Usage, issue_width: float | None = None) -> Point:
+    def point(self, usage: Usage, issue_width: float | None = None) -> RefitPoint:
         """The mapping as it is, with what it comes to; its slots count where there is an issue width."""
         if issue_width is None:
             population = usage.population(self._evaluator.n_ports)
@@ -88,7 +88,7 @@ class SearchArrays:
         else:
             cycles = self._cycles(usage, 1 / issue_width)
             error = float(np.mean(np.abs(cycles - self._measured) / self._measured))
-        return Point(error, usage.volume(self._members), usage.copy(), issue_width)
+        return RefitPoint(error, usage.volume(self._members), usage.copy(), issue_width)
 
     def value(
         self, usage: Usage, objective: Objective, prices: Prices, *, forgive_waste: bool = False
@@ -144,9 +144,9 @@ class SearchArrays:
 
         `keep`: it may stay as it is; otherwise it gets µops out of `lists`, whatever that costs.
         """
-        from inference.core.pmevo.refit.kernels import Rows, Used, gather, refit
+        from inference.core.pmevo.refit.kernels import RefitRows, Used, gather, refit
 
-        rows: Rows = Rows(usage.masks, usage.counts, usage.sizes, usage.slots)
+        rows: RefitRows = RefitRows(usage.masks, usage.counts, usage.sizes, usage.slots)
         n = gather(self._mixes, rows, scheme, self._around)
         while n < 0:
             self._around = self._surroundings(2 * len(self._around.unions))
@@ -167,13 +167,13 @@ class SearchArrays:
         )
         return float(after - before)
 
-    def _surroundings(self, room: int) -> Surroundings:
-        from inference.core.pmevo.refit.kernels import Surroundings
+    def _surroundings(self, room: int) -> RefitSurroundings:
+        from inference.core.pmevo.refit.kernels import RefitSurroundings
 
         terms = int(np.diff(self._mixes.offsets).max())
         widths = np.zeros(65)
         widths[1:] = 1 / np.arange(1, 65)
-        return Surroundings(
+        return RefitSurroundings(
             unions=np.empty(room, np.int64),
             masses=np.empty(room),
             ends=np.empty(self._most, np.int64),

@@ -10,18 +10,10 @@ from dataclasses import replace
 from iced_x86 import Decoder
 
 from inference.isa.x86.assembly.errors import BlockError
-from inference.isa.x86.assembly.layout import (
-    NEAR,
-    SHORT,
-    Content,
-    Statement,
-    content_of,
-    laid_out,
-    placed,
-)
+from inference.isa.x86.assembly.layout import NEAR, SHORT, LaidOut, Statement, content_of, laid_out, placed
 from inference.isa.x86.assembly.listings import ListedLine
 from inference.isa.x86.assembly.prefixes import is_prefix
-from inference.isa.x86.assembly.program import Program, ProgramInstruction, between_markers
+from inference.isa.x86.assembly.program import AssemblyProgram, ProgramInstruction, between_markers
 from inference.isa.x86.assembly.source import refuse_control_characters
 from inference.isa.x86.assembly.statements import evidence, read_statement
 from inference.isa.x86.assembly.text import MOST_DIFFERENT
@@ -34,11 +26,11 @@ _WORD = 16
 """Bits of the distance of a jump with a prefix of operand size."""
 
 
-def program_of_listing(lines: Sequence[ListedLine], skipped: int) -> Program:
+def program_of_listing(lines: Sequence[ListedLine], skipped: int) -> AssemblyProgram:
     """Read a listing. Raises `BlockError` with the line."""
     passed = Counter({"line": skipped}) if skipped else Counter[str]()
     if any(one.text and one.address is None for one in lines):
-        return Program(laid_out(_statements(lines), ()), passed)
+        return AssemblyProgram(laid_out(_statements(lines), ()), passed)
     reader = _Reader()
     found: list[ProgramInstruction] = []
     labels: list[str] = []
@@ -58,7 +50,7 @@ def program_of_listing(lines: Sequence[ListedLine], skipped: int) -> Program:
         else:
             found.append(instruction)
     instructions, regions = between_markers(found)
-    return Program(instructions, passed, 0, regions)
+    return AssemblyProgram(instructions, passed, 0, regions)
 
 
 def _with_prefixes_joined(lines: Sequence[ListedLine]) -> list[ListedLine]:
@@ -105,7 +97,7 @@ class _Reader:
     """Reads instructions of a listing; equal ones once."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int | None], Content] = {}
+        self._known: dict[tuple[str, int | None], LaidOut] = {}
 
     def instruction(
         self, one: ListedLine, length: int | None, labels: tuple[str, ...], *, is_entry: bool
@@ -130,7 +122,7 @@ class _Reader:
         code = _jump_at(statement, one.address, target, length)
         return placed(statement, code, one.address, target, is_entry=is_entry)
 
-    def _content(self, text: str, length: int | None) -> Content:
+    def _content(self, text: str, length: int | None) -> LaidOut:
         if (text, length) not in self._known:
             if len(self._known) >= MOST_DIFFERENT:
                 raise BlockError(
@@ -197,7 +189,7 @@ def _statements(lines: Sequence[ListedLine]) -> list[Statement]:
             labels.append(one.label)
         if not one.text:
             continue
-        content = Content(one.code)
+        content = LaidOut(one.code)
         if not one.code:
             try:
                 text = _without_comment(one.text)

@@ -17,7 +17,7 @@ from iced_x86 import Code
 from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.instructions import codes, jump_bytes
 from inference.isa.x86.assembly.matching import candidates, filled
-from inference.isa.x86.assembly.meanings import Meaning, meanings
+from inference.isa.x86.assembly.meanings import MnemonicMeaning, meanings
 from inference.isa.x86.assembly.mnemonics import att_readings, readings
 from inference.isa.x86.assembly.opcodes import Opcode, opcodes_of
 from inference.isa.x86.assembly.operands import (
@@ -25,7 +25,7 @@ from inference.isa.x86.assembly.operands import (
     MemoryOperand,
     Operand,
     RegisterOperand,
-    Written,
+    WrittenInstruction,
 )
 from inference.isa.x86.assembly.prefixes import as_padding, with_prefixes
 from inference.isa.x86.scheme_set import texts_of_forms
@@ -74,7 +74,7 @@ class Encoded(NamedTuple):
         return second, len(self.code), -order if opcode.mnemonic.startswith(_LAST_FIRST) else order
 
 
-def encode(written: Written, length: int | None = None) -> bytes:
+def encode(written: WrittenInstruction, length: int | None = None) -> bytes:
     """The machine code of an instruction that is no jump to a label. Raises `BlockError`.
 
     `length` in bytes, where a listing tells it: the first encoding of that length is taken if there is one.
@@ -90,7 +90,7 @@ def encode(written: Written, length: int | None = None) -> bytes:
     return best.code if length is None else _of_length(written, best, length)
 
 
-def _of_length(written: Written, best: Encoded, length: int) -> bytes:
+def _of_length(written: WrittenInstruction, best: Encoded, length: int) -> bytes:
     """The best encoding of the length that a listing tells; the best of all where there is none."""
     code = best.code
     if len(code) != length:
@@ -121,14 +121,14 @@ def _of_usual_width(found: list[Encoded]) -> list[Encoded]:
     return [one for one in found if one.width == usual] or found
 
 
-def _ambiguous(written: Written, widths: Sequence[int]) -> str:
+def _ambiguous(written: WrittenInstruction, widths: Sequence[int]) -> str:
     what = f"{written.mnemonic} with this memory can be of {', '.join(map(str, widths))} bits"
     if written.is_att:
         return f"{what}: put a letter for the size behind the mnemonic, as in {written.mnemonic}l"
     return f"{what}: write 'byte ptr', 'word ptr', 'dword ptr', 'qword ptr' … before the ["
 
 
-def _first_that_fit(written: Written) -> list[Encoded]:
+def _first_that_fit(written: WrittenInstruction) -> list[Encoded]:
     """The encodings of the first meaning of the text that has any, one for each opcode."""
     for meaning in meanings(written):
         if found := list(_encodings(written, meaning, everything=False)):
@@ -136,14 +136,16 @@ def _first_that_fit(written: Written) -> list[Encoded]:
     raise BlockError(_complaint(written))
 
 
-def _all_that_fit(written: Written) -> list[Encoded]:
+def _all_that_fit(written: WrittenInstruction) -> list[Encoded]:
     for meaning in meanings(written):
         if found := list(_encodings(written, meaning, everything=True)):
             return found
     return []
 
 
-def _encodings(written: Written, meaning: Meaning, *, everything: bool) -> Iterator[Encoded]:
+def _encodings(
+    written: WrittenInstruction, meaning: MnemonicMeaning, *, everything: bool
+) -> Iterator[Encoded]:
     """One for each opcode, or `everything`; names stand for small immediates where nothing else fits."""
     operands = meaning.operands
     opcodes = candidates(meaning, written)
@@ -161,7 +163,7 @@ def _encodings(written: Written, meaning: Meaning, *, everything: bool) -> Itera
             return
 
 
-def _open_width(opcode: Opcode, meaning: Meaning) -> int:
+def _open_width(opcode: Opcode, meaning: MnemonicMeaning) -> int:
     """The width of a memory operand that nothing written determines; 0 where something does."""
     memory = next((one for one in meaning.operands if isinstance(one, MemoryOperand)), None)
     if memory is None or memory.width is not None or meaning.reading.size or meaning.reading.source:
@@ -171,7 +173,7 @@ def _open_width(opcode: Opcode, meaning: Meaning) -> int:
     return opcode.element_width if memory.broadcast else opcode.memory_width
 
 
-def _complaint(written: Written) -> str:
+def _complaint(written: WrittenInstruction) -> str:
     """That no form fits, with those that come nearest."""
     names = dict.fromkeys(
         one.mnemonic for one in (att_readings if written.is_att else readings)(written.mnemonic)

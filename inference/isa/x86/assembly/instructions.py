@@ -13,7 +13,7 @@ from inference.isa.x86.assembly.operands import (
     MemoryOperand,
     Operand,
     RegisterOperand,
-    Written,
+    WrittenInstruction,
 )
 from inference.isa.x86.assembly.prefixes import REPEATING, repetition_of, with_prefixes
 from inference.isa.x86.iced_types import OpKindValue, RegisterValue
@@ -53,7 +53,7 @@ def codes(
     opcode: Opcode,
     positions: Sequence[int],
     operands: Sequence[Operand],
-    written: Written,
+    written: WrittenInstruction,
     *,
     everything: bool,
 ) -> Iterator[bytes]:
@@ -155,7 +155,7 @@ def _is_default(segment: RegisterValue, base: RegisterValue, place: OpcodeOperan
     return bool(segment == (Register.SS if base in _STACK else Register.DS))
 
 
-def _decorate(instruction: Instruction, written: Written, opcode: Opcode) -> bool:
+def _decorate(instruction: Instruction, written: WrittenInstruction, opcode: Opcode) -> bool:
     """Masks, roundings and repetitions; False where the opcode can have none of what is written."""
     if written.mask or written.zeroing or written.rounding:
         if not opcode.is_evex:

@@ -17,7 +17,7 @@ from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
     MemoryOperand,
     TargetOperand,
-    Written,
+    WrittenInstruction,
     number_of,
 )
 from inference.isa.x86.assembly.program import ProgramInstruction
@@ -47,7 +47,7 @@ class Statement:
     text: str
     labels: tuple[str, ...] = ()
     code: bytes = b""
-    jump: Written | None = None
+    jump: WrittenInstruction | None = None
     symbols: tuple[str, ...] = ()
     regions: frozenset[int] = frozenset()
     count: float | None = None
@@ -65,23 +65,23 @@ class Statement:
         return encode_jump(self.jump.mnemonic, distance, bits, self.jump.prefixes)
 
 
-class Content(NamedTuple):
+class LaidOut(NamedTuple):
     """What an instruction amounts to: its code, or the jump that it is, and the names that are taken as 0."""
 
     code: bytes = b""
-    jump: Written | None = None
+    jump: WrittenInstruction | None = None
     symbols: tuple[str, ...] = ()
 
 
-def content_of(written: Written, length: int | None = None) -> Content:
+def content_of(written: WrittenInstruction, length: int | None = None) -> LaidOut:
     """The content of an instruction, of `length` bytes where a listing tells it. Raises `BlockError`."""
     names = []
     for one in written.operands:
         if isinstance(one, TargetOperand):
-            return Content(jump=written)
+            return LaidOut(jump=written)
         if isinstance(one, (MemoryOperand, ImmediateOperand)) and one.symbol:
             names.append(one.symbol)
-    return Content(encode(written, length), None, tuple(names))
+    return LaidOut(encode(written, length), None, tuple(names))
 
 
 def laid_out(statements: Sequence[Statement], functions: Collection[str]) -> tuple[ProgramInstruction, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from inference.isa.x86.assembly.meanings import Meaning
+from inference.isa.x86.assembly.meanings import MnemonicMeaning
 from inference.isa.x86.assembly.mnemonics import MnemonicReading
 from inference.isa.x86.assembly.opcodes import REPRESENTATIVES, Opcode, OpcodeOperand, opcodes_of
 from inference.isa.x86.assembly.operands import (
@@ -13,7 +13,7 @@ from inference.isa.x86.assembly.operands import (
     MemoryOperand,
     Operand,
     RegisterOperand,
-    Written,
+    WrittenInstruction,
     is_vector,
 )
 from inference.isa.x86.iced_types import RegisterValue
@@ -35,7 +35,7 @@ Ways = tuple[tuple[int, ...], ...]
 Candidates = tuple[tuple[Opcode, Ways], ...]
 
 
-def candidates(meaning: Meaning, written: Written) -> Candidates:
+def candidates(meaning: MnemonicMeaning, written: WrittenInstruction) -> Candidates:
     """The opcodes that take operands of such kinds, in iced's order, and which operand goes where."""
     shape: list[int] = []
     width = None

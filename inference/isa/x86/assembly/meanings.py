@@ -19,7 +19,7 @@ from inference.isa.x86.assembly.operands import (
     MemoryOperand,
     Operand,
     RegisterOperand,
-    Written,
+    WrittenInstruction,
 )
 from inference.isa.x86.iced_types import RegisterValue
 
@@ -39,14 +39,14 @@ _ACCUMULATORS = tuple(RegisterOperand(one) for one in (Register.AX, Register.EAX
 _TOP, _BELOW = RegisterOperand(Register.ST0), RegisterOperand(Register.ST1)
 
 
-class Meaning(NamedTuple):
+class MnemonicMeaning(NamedTuple):
     """A mnemonic of iced's tables with what its name says, and operands in Intel's order."""
 
     reading: MnemonicReading
     operands: tuple[Operand, ...]
 
 
-def meanings(written: Written) -> Iterator[Meaning]:
+def meanings(written: WrittenInstruction) -> Iterator[MnemonicMeaning]:
     """What the text can mean, the plainest first."""
     names = (att_readings if written.is_att else readings)(written.mnemonic)
     if not names and not written.operands:  # listings have names of AT&T's in Intel's syntax here and there
@@ -56,27 +56,27 @@ def meanings(written: Written) -> Iterator[Meaning]:
             yield _completed(meaning, is_att=written.is_att)
 
 
-def _with_operands(reading: MnemonicReading, operands: tuple[Operand, ...]) -> Iterator[Meaning]:
+def _with_operands(reading: MnemonicReading, operands: tuple[Operand, ...]) -> Iterator[MnemonicMeaning]:
     """The text, and what it means with an operand written or left out that assemblers take for granted."""
     name = reading.mnemonic
     if name.startswith("f"):
         yield from _on_the_stack(reading, operands)
         return
     if name in ("xchg", "test") and len(operands) == 2:
-        yield Meaning(reading, _either_way(name, operands))
+        yield MnemonicMeaning(reading, _either_way(name, operands))
         return
     if name in _OF_SELECTORS and operands:
-        yield Meaning(reading, _with_wide_selector(operands))
+        yield MnemonicMeaning(reading, _with_wide_selector(operands))
         return
-    yield Meaning(reading, operands)
+    yield MnemonicMeaning(reading, operands)
     if name == "imul" and len(operands) == 2:
-        yield Meaning(reading, (operands[0], *operands))
+        yield MnemonicMeaning(reading, (operands[0], *operands))
     elif name in _WITH_XMM0 and len(operands) == 3 and operands[2] == RegisterOperand(Register.XMM0):
-        yield Meaning(reading, operands[:2])
+        yield MnemonicMeaning(reading, operands[:2])
     elif name in _WITH_REGISTERS:
-        yield Meaning(reading, ())
+        yield MnemonicMeaning(reading, ())
     elif name in _WITH_HALVES:
-        yield Meaning(reading, operands[:1])
+        yield MnemonicMeaning(reading, operands[:1])
 
 
 def _either_way(name: str, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
@@ -102,12 +102,12 @@ def _with_wide_selector(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
     return (*targets, RegisterOperand(cast(RegisterValue, first + number)))
 
 
-def _on_the_stack(reading: MnemonicReading, operands: tuple[Operand, ...]) -> Iterator[Meaning]:
+def _on_the_stack(reading: MnemonicReading, operands: tuple[Operand, ...]) -> Iterator[MnemonicMeaning]:
     """An x87 instruction: without operands, with one of its two registers, in AT&T's exchanged names."""
     if not operands and pops_without_operands(reading.mnemonic):
-        yield Meaning(reading._replace(mnemonic=f"{reading.mnemonic}p"), (_BELOW, _TOP))
+        yield MnemonicMeaning(reading._replace(mnemonic=f"{reading.mnemonic}p"), (_BELOW, _TOP))
         return
-    yield Meaning(reading, operands)
+    yield MnemonicMeaning(reading, operands)
     if not operands:
         ways: Sequence[tuple[Operand, ...]] = ((_BELOW,), (_BELOW, _TOP), (_TOP, _BELOW))
     elif len(operands) == 1 and isinstance(operands[0], RegisterOperand):
@@ -116,14 +116,14 @@ def _on_the_stack(reading: MnemonicReading, operands: tuple[Operand, ...]) -> It
         ways = ((operands[1] if operands[0] == _TOP else operands[0],),)
     else:
         ways = ()
-    yield from (Meaning(reading, way) for way in ways)
+    yield from (MnemonicMeaning(reading, way) for way in ways)
 
 
-def _completed(meaning: Meaning, *, is_att: bool) -> Meaning:
+def _completed(meaning: MnemonicMeaning, *, is_att: bool) -> MnemonicMeaning:
     """With the operand that the name implies; AT&T's names of x87 as Intel's."""
     reading = meaning.reading
     if reading.implied is not None:
-        return Meaning(reading, (*meaning.operands, ImmediateOperand(reading.implied)))
+        return MnemonicMeaning(reading, (*meaning.operands, ImmediateOperand(reading.implied)))
     if is_att and reading.mnemonic.startswith("f") and _is_into_stack(meaning.operands):
         return meaning._replace(reading=reading._replace(mnemonic=exchanged(reading.mnemonic)))
     return meaning

@@ -75,7 +75,7 @@ class TargetOperand(NamedTuple):
 Operand = RegisterOperand | ImmediateOperand | MemoryOperand | TargetOperand
 
 
-class Written(NamedTuple):
+class WrittenInstruction(NamedTuple):
     """One instruction as it is written, its operands in Intel's order.
 
     `prefixes` are in the order of the text. `mask`, `zeroing` and `rounding` are EVEX's decorations.

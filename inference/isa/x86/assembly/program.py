@@ -42,7 +42,7 @@ class ProgramInstruction:
 
 
 @dataclass(frozen=True)
-class Program:
+class AssemblyProgram:
     """The instructions in the order of the text, what was passed over (how often each), and named regions.
 
     `remarks`: how many pieces of text behind a `;` are no statements.

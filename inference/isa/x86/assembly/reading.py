@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from inference.isa.x86.assembly.disassembly import program_of_listing
 from inference.isa.x86.assembly.listings import listing_of
-from inference.isa.x86.assembly.program import Program
+from inference.isa.x86.assembly.program import AssemblyProgram
 from inference.isa.x86.assembly.source import lines_of, source_lines
 from inference.isa.x86.assembly.text import program_of_text
 
 
-def read_program(text: str) -> Program:
+def read_program(text: str) -> AssemblyProgram:
     """All instructions of assembly or of a listing, jumps included. Raises `BlockError`."""
     return program_of_lines(lines_of(text), 1)
 
 
-def program_of_lines(lines: list[str], first: int) -> Program:
+def program_of_lines(lines: list[str], first: int) -> AssemblyProgram:
     """The same of lines, the first of which has this number."""
     if listing := listing_of(list(enumerate(lines, start=first))):
         return program_of_listing(*listing)

@@ -71,7 +71,7 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"?')
 _CHARACTER = re.compile(r"'\\?[^\s\\]'")
 
 
-class Part(NamedTuple):
+class LinePart(NamedTuple):
     """A piece of a line between semicolons; `column` counts from 1, `first` is the one before any `;`."""
 
     text: str
@@ -84,7 +84,7 @@ class SourceLine(NamedTuple):
 
     number: int
     raw: str
-    parts: tuple[Part, ...]
+    parts: tuple[LinePart, ...]
     comment: str = ""
 
 
@@ -106,11 +106,11 @@ def source_lines(lines: list[str], first: int) -> Iterator[SourceLine]:
         raise BlockError("a comment that begins here with /* is not closed", inside)
 
 
-def _parted(raw: str, number: int, inside: int) -> tuple[list[Part], str, int]:
+def _parted(raw: str, number: int, inside: int) -> tuple[list[LinePart], str, int]:
     if not inside and not _MARK.search(raw):
         only = _part(raw, 1, first=True)
         return [only] if only.text else [], "", 0
-    parts: list[Part] = []
+    parts: list[LinePart] = []
     said: list[str] = []
     written, begin, at = "", 1, 0
     while at < len(raw):
@@ -152,9 +152,9 @@ def _parted(raw: str, number: int, inside: int) -> tuple[list[Part], str, int]:
     return [part for part in parts if part.text], " ".join(said), inside
 
 
-def _part(written: str, begin: int, *, first: bool) -> Part:
+def _part(written: str, begin: int, *, first: bool) -> LinePart:
     stripped = written.strip()
-    return Part(stripped, begin + len(written) - len(written.lstrip()), first)
+    return LinePart(stripped, begin + len(written) - len(written.lstrip()), first)
 
 
 def refuse_control_characters(text: str) -> None:

@@ -19,7 +19,7 @@ from inference.isa.x86.assembly.operands import (
     Operand,
     RegisterOperand,
     TargetOperand,
-    Written,
+    WrittenInstruction,
     is_mask,
     is_vector,
     registers,
@@ -76,7 +76,7 @@ def evidence(text: str) -> str:
     return "intel" if any(word in registers() for word in words) else ""
 
 
-def read_statement(text: str, syntax: str, constants: dict[str, int]) -> Written:
+def read_statement(text: str, syntax: str, constants: dict[str, int]) -> WrittenInstruction:
     """An instruction without label and comment; `syntax` is "intel" or "att". Raises `BlockError`.
 
     An empty mnemonic means that there are prefixes alone.
@@ -89,14 +89,14 @@ def read_statement(text: str, syntax: str, constants: dict[str, int]) -> Written
         prefixes.append(words[0].lower())
         words = words[1].split(None, 1) if len(words) > 1 else []
     if not words:
-        return Written("", prefixes=tuple(prefixes))
+        return WrittenInstruction("", prefixes=tuple(prefixes))
     name = _name(words[0].lower())
     written = words[1] if len(words) > 1 else ""
     if name.hint:
         prefixes.append(name.hint)
     is_att = syntax == "att"
     if name.is_branch and (target := _target(written, is_att=is_att)) is not None:
-        return Written(name.mnemonic, (target,), tuple(prefixes), is_att=is_att)
+        return WrittenInstruction(name.mnemonic, (target,), tuple(prefixes), is_att=is_att)
     decorated = _decorations(written)
     operands = _operands(written, name.mnemonic, constants, is_att=is_att)
     if decorated.broadcast:
@@ -105,7 +105,7 @@ def read_statement(text: str, syntax: str, constants: dict[str, int]) -> Written
             for one in operands
         ]
     operands, mask = _with_mask_apart(operands, decorated.mask)
-    return Written(
+    return WrittenInstruction(
         name.mnemonic,
         tuple(operands),
         tuple(prefixes),
@@ -196,7 +196,7 @@ def _operands(text: str, mnemonic: str, constants: dict[str, int], *, is_att: bo
 
 
 class _Decorations(NamedTuple):
-    """What stands in braces behind operands: see `Written`; `broadcast`: 8 of {1to8}."""
+    """What stands in braces behind operands: see `WrittenInstruction`; `broadcast`: 8 of {1to8}."""
 
     mask: RegisterValue = Register.NONE
     zeroing: bool = False

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from inference.isa.x86.assembly import directives
 from inference.isa.x86.assembly.directives import Sections
 from inference.isa.x86.assembly.errors import BlockError
-from inference.isa.x86.assembly.layout import Content, Statement, content_of, laid_out
-from inference.isa.x86.assembly.operands import TargetOperand, Written, number_of, sum_of
-from inference.isa.x86.assembly.program import Program, between_markers
-from inference.isa.x86.assembly.source import Part, Regions, SourceLine, refuse_control_characters
+from inference.isa.x86.assembly.layout import LaidOut, Statement, content_of, laid_out
+from inference.isa.x86.assembly.operands import TargetOperand, WrittenInstruction, number_of, sum_of
+from inference.isa.x86.assembly.program import AssemblyProgram, between_markers
+from inference.isa.x86.assembly.source import LinePart, Regions, SourceLine, refuse_control_characters
 from inference.isa.x86.assembly.statements import (
     LONGEST_INSTRUCTION,
     begins_instruction,
@@ -40,14 +40,14 @@ _LONGEST_STATEMENT = 2000
 _MOST_NUMBERS = 4096
 
 
-def program_of_text(lines: Sequence[SourceLine]) -> Program:
+def program_of_text(lines: Sequence[SourceLine]) -> AssemblyProgram:
     """Read assembly. Raises `BlockError` with line and column."""
     reader = _TextReader(_likely_syntax(lines))
     for line in lines:
         reader.line(line)
     reader.end()
     instructions, marked = between_markers(laid_out(reader.statements, reader.functions))
-    return Program(instructions, dict(reader.skipped), reader.remarks, reader.regions.names or marked)
+    return AssemblyProgram(instructions, dict(reader.skipped), reader.remarks, reader.regions.names or marked)
 
 
 def _likely_syntax(lines: Sequence[SourceLine]) -> str:
@@ -65,8 +65,8 @@ def _likely_syntax(lines: Sequence[SourceLine]) -> str:
 class _Known(NamedTuple):
     """An instruction that has been read, and whether the next one can be reached from it."""
 
-    written: Written
-    content: Content
+    written: WrittenInstruction
+    content: LaidOut
     falls_through: bool = True
 
 
@@ -79,7 +79,7 @@ def _read_once(text: str, syntax: str) -> _Known:
 def _read(text: str, syntax: str, constants: dict[str, int]) -> _Known:
     written = read_statement(text, syntax, constants)
     if not written.mnemonic:
-        return _Known(written, Content())
+        return _Known(written, LaidOut())
     return _Known(written, content_of(written), written.mnemonic not in _ENDING)
 
 
@@ -119,7 +119,7 @@ class _TextReader:
             raise BlockError(f"no instruction follows {' '.join(self._prefixes)}", *self._prefixed_at)
         self.regions.end()
 
-    def _statement(self, part: Part, number: int) -> None:
+    def _statement(self, part: LinePart, number: int) -> None:
         text = part.text
         if text in self._known and not self._prefixes and self._sections.in_code:
             self._append(number, part.column, text, self._known[text])
@@ -185,7 +185,7 @@ class _TextReader:
 
     # ------------------------------------------------------------------- directives
 
-    def _directive(self, name: str, rest: str, part: Part, number: int) -> None:
+    def _directive(self, name: str, rest: str, part: LinePart, number: int) -> None:
         kind = directives.kind_of(name)
         if kind == "refused":
             raise BlockError(
@@ -225,7 +225,7 @@ class _TextReader:
             self._known.clear()
         self.skipped["="] += 1
 
-    def _data(self, name: str, rest: str, part: Part, number: int) -> None:
+    def _data(self, name: str, rest: str, part: LinePart, number: int) -> None:
         code = _bytes_of(rest) if name == "byte" else b""
         begins_code = bool(code) and not self.statements and self._sections.in_code
         if not begins_code and self._sections.data_is_unreachable(bool(self._labels)):
@@ -258,20 +258,20 @@ class _TextReader:
 
     # ------------------------------------------------------------------- code
 
-    def _numbers(self, code: bytes, text: str, part: Part, number: int) -> None:
+    def _numbers(self, code: bytes, text: str, part: LinePart, number: int) -> None:
         """Bytes in place of instructions: joined with those before, whose last instruction may go on."""
         last = self.statements[-1] if self.statements else None
         if last is not None and last.is_numbers and not self._labels:
             last.code += code
             last.text += f", {text.removeprefix('.byte').strip()}"
         else:
-            self._append(number, part.column, text, _Known(Written(""), Content(code)))
+            self._append(number, part.column, text, _Known(WrittenInstruction(""), LaidOut(code)))
             last = self.statements[-1]
             last.is_numbers = True
         if len(last.code) > _MOST_NUMBERS:
             raise BlockError(f".byte has more than {_MOST_NUMBERS:,} numbers in a row")
 
-    def _instruction(self, text: str, part: Part, number: int) -> None:
+    def _instruction(self, text: str, part: LinePart, number: int) -> None:
         if not self._sections.in_code:
             raise BlockError("an instruction in a section of data: a .text before it is missing")
         self._different += 1

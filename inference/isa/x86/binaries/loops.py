@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from iced_x86 import Decoder, Instruction
 
 from inference.isa.x86.binaries.headers import BinaryFileError
-from inference.isa.x86.binaries.program import Function, Program
+from inference.isa.x86.binaries.program import CompiledProgram, Function
 from inference.isa.x86.blocks.block import MOST_BYTES, MOST_INSTRUCTIONS
 from inference.isa.x86.blocks.pieces import closed
 from inference.isa.x86.control_flow import CodeStep, Cut, cut, step_of
@@ -24,7 +24,7 @@ LONGEST = 2 * PIECE
 _FIELD = 4  # bytes that a linker fills in, at the end of a jump
 
 
-def steps_in(program: Program, function: Function) -> Iterator[list[CodeStep]]:
+def steps_in(program: CompiledProgram, function: Function) -> Iterator[list[CodeStep]]:
     """The instructions of a function, a list for each piece of a long one.
 
     What is no instruction ends a path, as data among code does; the next byte is tried then.
@@ -94,7 +94,7 @@ class Search:
 
 
 def loops_in(
-    program: Program,
+    program: CompiledProgram,
     functions: Iterable[Function],
     search: Search,
     told: Told = lambda done, of: None,

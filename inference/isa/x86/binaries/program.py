@@ -39,7 +39,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Region:
+class CodeRegion:
     """Executable bytes of a file: a section, or a segment where there are no sections."""
 
     index: int
@@ -54,12 +54,12 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Program:
+class CompiledProgram:
     """A file. Addresses are those of the file, as disassemblers print them."""
 
     content: bytes = field(repr=False)
     headers: Headers
-    regions: tuple[Region, ...]
+    regions: tuple[CodeRegion, ...]
     symbols: Symbols
 
     @property
@@ -108,7 +108,7 @@ class Program:
         return self._relocations[region]
 
     @cached_property
-    def _by_index(self) -> dict[int, Region]:
+    def _by_index(self) -> dict[int, CodeRegion]:
         return {region.index: region for region in self.regions}
 
     @cached_property
@@ -135,7 +135,7 @@ class Program:
     def _index_starts(self) -> Sequence[int]:
         return starts_in_index(self.content, self.headers)
 
-    def _functions_of(self, region: Region) -> Iterator[Function]:
+    def _functions_of(self, region: CodeRegion) -> Iterator[Function]:
         end = region.address + region.size
         symbols = self.symbols.functions_in(region.index, region.address, region.size)
         symbols = _with_index(symbols, self._index_starts, region)
@@ -153,26 +153,26 @@ class Program:
             yield _gap(region, behind, end)
 
 
-def read_program(content: bytes) -> Program:
+def read_program(content: bytes) -> CompiledProgram:
     """Raises `BinaryFileError` for what is no program of x86-64, is damaged, or has no code."""
     headers = read_headers(content)
     regions = tuple(_apart(list(_regions(headers)), headers.kind))
     if not regions:
         raise BinaryFileError(_without_code(headers.sections))
-    return Program(content, headers, regions, symbols_of(content, headers))
+    return CompiledProgram(content, headers, regions, symbols_of(content, headers))
 
 
-def _regions(headers: Headers) -> Iterator[Region]:
+def _regions(headers: Headers) -> Iterator[CodeRegion]:
     for one in headers.sections:
         if one.executable and one.size and not one.compressed and not one.name.startswith(_LINKAGE):
-            yield Region(one.index, one.name, one.address, one.offset, one.size)
+            yield CodeRegion(one.index, one.name, one.address, one.offset, one.size)
     if not headers.sections:
         for number, segment in enumerate(headers.segments):
             if segment.executable:
-                yield Region(number, f"segment {number}", segment.address, segment.offset, segment.size)
+                yield CodeRegion(number, f"segment {number}", segment.address, segment.offset, segment.size)
 
 
-def _apart(regions: list[Region], kind: str) -> Iterator[Region]:
+def _apart(regions: list[CodeRegion], kind: str) -> Iterator[CodeRegion]:
     """Those that do not lie over one before them, which only a damaged file has."""
     if kind == OBJECT:
         yield from regions
@@ -192,12 +192,12 @@ def _without_code(sections: Sequence[Section]) -> str:
     return "the file has no executable section: there is no code in it"
 
 
-def _gap(region: Region, begin: int, end: int) -> Function:
+def _gap(region: CodeRegion, begin: int, end: int) -> Function:
     name = region.name if (begin, end) == (region.address, region.address + region.size) else f"sub_{begin:x}"
     return Function(name, region.index, begin, end - begin)
 
 
-def _with_index(symbols: list[Symbol], starts: Sequence[int], region: Region) -> list[Symbol]:
+def _with_index(symbols: list[Symbol], starts: Sequence[int], region: CodeRegion) -> list[Symbol]:
     """Symbols and, where none covers them, starts of functions that have no name, in order."""
     known = [symbol.address for symbol in symbols]
     added = []

@@ -9,7 +9,7 @@ from iced_x86 import Decoder
 
 from inference.isa.x86.assembly.encoding import encode_jump
 from inference.isa.x86.assembly.errors import BlockError
-from inference.isa.x86.assembly.program import Program, ProgramInstruction
+from inference.isa.x86.assembly.program import AssemblyProgram, ProgramInstruction
 from inference.isa.x86.blocks.block import Block, block_of_bytes
 from inference.isa.x86.control_flow import LOOP, Cut, cut
 from inference.isa.x86.forms import MNEMONICS
@@ -20,7 +20,7 @@ from inference.isa.x86.forms import MNEMONICS
 _SHOWN = 6
 
 
-def notes_on(program: Program) -> Iterator[str]:
+def notes_on(program: AssemblyProgram) -> Iterator[str]:
     """Sentences without a full stop about the whole of a text."""
     total = sum(program.skipped.values())
     if total:
@@ -64,7 +64,7 @@ class Piece:
     count: float | None = None
 
 
-def pieces_of(program: Program) -> list[Piece]:
+def pieces_of(program: AssemblyProgram) -> list[Piece]:
     """The loops and straight pieces of a program, of its regions alone where it has some.
 
     Raises `BlockError` for an empty region and for pieces that are too long.

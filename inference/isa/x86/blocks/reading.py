@@ -10,7 +10,7 @@ from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
 from inference.isa.x86.assembly.disassembly import program_of_listing
 from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.listings import listing_of
-from inference.isa.x86.assembly.program import Program, ProgramInstruction
+from inference.isa.x86.assembly.program import AssemblyProgram, ProgramInstruction
 from inference.isa.x86.assembly.reading import program_of_lines
 from inference.isa.x86.assembly.source import lines_of
 from inference.isa.x86.blocks.block import Block, block_of_hex
@@ -101,7 +101,7 @@ def _not_too_many(count: int, most: int, pieces: Sequence[Piece] = ()) -> None:
         raise BlockError(f"at most {most:,} {blocks} at a time, not {count:,}{which}")
 
 
-def _programs(lines: list[str], most: int) -> Iterator[Program | Piece]:
+def _programs(lines: list[str], most: int) -> Iterator[AssemblyProgram | Piece]:
     """What the paragraphs are: blocks of digits, or programs of one paragraph or several."""
     paragraphs = list(_paragraphs(lines))
     if not any(_is_hex(part) for _, part in paragraphs):
@@ -182,7 +182,7 @@ def _rows(lines: list[str]) -> list[tuple[int, str]]:
     return found if is_file and len(found) == len(matched) else []
 
 
-def _of_digits(line: int, digits: str) -> Program | Piece:
+def _of_digits(line: int, digits: str) -> AssemblyProgram | Piece:
     """A block; with jumps, calls or the like among its instructions, a program like any other code."""
     block = _block(line, digits)
     instructions = [
@@ -191,7 +191,7 @@ def _of_digits(line: int, digits: str) -> Program | Piece:
     ]
     if all(one.step.flow == "next" for one in instructions):
         return Piece("", block, line)
-    return Program(tuple(instructions))
+    return AssemblyProgram(tuple(instructions))
 
 
 def _block(line: int, digits: str) -> Block:

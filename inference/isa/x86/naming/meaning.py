@@ -22,7 +22,7 @@ _MNEMONIC = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class SearchMeaning:
     """All schemes of some mnemonics, and the texts of particular schemes; false for what is no name."""
 
     mnemonics: frozenset[str] = frozenset()
@@ -32,19 +32,19 @@ class Meaning:
         return bool(self.mnemonics or self.texts)
 
 
-NOTHING = Meaning()
+NOTHING = SearchMeaning()
 
 
 @lru_cache(maxsize=4096)
-def meaning_of(word: str) -> Meaning:
+def meaning_of(word: str) -> SearchMeaning:
     """What a word means as a name of x86-64, in whatever case; of a mnemonic of our own, that one."""
     name = word.strip().lower()
     if not name or len(name) > _LONGEST:
         return NOTHING
     if name in _ours() and name not in _RENAMED:
-        return Meaning(frozenset({name}))
+        return SearchMeaning(frozenset({name}))
     if not _MNEMONIC.fullmatch(name):
-        return Meaning(texts=frozenset(uops_info.schemes_named(name)))
+        return SearchMeaning(texts=frozenset(uops_info.schemes_named(name)))
     mnemonics: set[str] = set()
     texts: set[str] = set()
     for one in _assemblers(name):
@@ -54,7 +54,7 @@ def meaning_of(word: str) -> Meaning:
             mnemonics.add(one.mnemonic)
     if not mnemonics and not texts:
         texts = {*uops_info.schemes_named(name), *llvm.schemes_named(name)}
-    return Meaning(frozenset(mnemonics), frozenset(texts))
+    return SearchMeaning(frozenset(mnemonics), frozenset(texts))
 
 
 @cache

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anica_app.core.comparing import (
     GRADES,
     ComparedPoints,
-    Selection,
+    PointSelection,
     answered_by_all,
     biases,
     compared,
@@ -33,15 +33,15 @@ cycles = st.floats(0.25, 100)
 @pytest.mark.parametrize(
     ("selection", "chosen"),
     [
-        (Selection(), [True, True, True, True]),
-        (Selection(shortest=3), [False, True, True, True]),
-        (Selection(shortest=2, longest=3), [False, True, True, False]),
-        (Selection(schemes=frozenset({1})), [False, True, False, True]),
-        (Selection(schemes=frozenset({0, 1}), only=True), [True, True, False, False]),
-        (Selection(schemes=frozenset()), [False] * 4),
+        (PointSelection(), [True, True, True, True]),
+        (PointSelection(shortest=3), [False, True, True, True]),
+        (PointSelection(shortest=2, longest=3), [False, True, True, False]),
+        (PointSelection(schemes=frozenset({1})), [False, True, False, True]),
+        (PointSelection(schemes=frozenset({0, 1}), only=True), [True, True, False, False]),
+        (PointSelection(schemes=frozenset()), [False] * 4),
     ],
 )
-def test_experiments_are_chosen_by_length_and_schemes(selection: Selection, chosen: list[bool]) -> None:
+def test_experiments_are_chosen_by_length_and_schemes(selection: PointSelection, chosen: list[bool]) -> None:
     assert selection.among(TABLE.lengths, TABLE).tolist() == chosen
 
 

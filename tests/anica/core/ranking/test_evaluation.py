@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anica_app.core.ranking import explained, fresh_blocks, judged_blocks
-from anica_app.core.search.findings import Discovery
+from anica_app.core.search.findings import FoundDiscovery
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Driver, Panel
 from tests.anica.core.search.toy import Scripted, ToyDomain, abstract_of, plain
@@ -17,7 +17,7 @@ def any_a1_or_b2(block):
 
 
 def found(number, abstract, *, concrete=False):
-    return Discovery(number, abstract, "difference", b"", b"", 1, 1.0, 1, concrete)
+    return FoundDiscovery(number, abstract, "difference", b"", b"", 1, 1.0, 1, concrete)
 
 
 def test_the_share_of_interesting_fresh_blocks_that_discoveries_subsume():

@@ -19,13 +19,13 @@ from anica_app.core.ranking import (
     covered_blocks,
     share_covered,
 )
-from anica_app.core.search.findings import Discovery
+from anica_app.core.search.findings import FoundDiscovery
 from inference.core.errors import InvalidInputError
 from tests.anica.core.search.toy import ToyDomain, abstract_of
 
 
 def discovery(number, interestingness=1.0, generality=1, length=1):
-    return Discovery(number, number, "difference", b"", b"", length, interestingness, generality)
+    return FoundDiscovery(number, number, "difference", b"", b"", length, interestingness, generality)
 
 
 def test_failures_rank_above_every_difference():

@@ -240,10 +240,10 @@ def test_removing_an_instruction_leaves_the_others_as_they_are(position: int) ->
 
 def test_the_domain_is_what_the_search_wants() -> None:
     from anica_app.core.domain.abstract import Expansion
-    from anica_app.core.search.protocols import Domain
+    from anica_app.core.search.protocols import AbstractDomain
 
-    domain: Domain[SampledBlock, AbstractBlock, Expansion] = small_domain()
-    wanted = [name for name in vars(Domain) if not name.startswith("_")]
+    domain: AbstractDomain[SampledBlock, AbstractBlock, Expansion] = small_domain()
+    wanted = [name for name in vars(AbstractDomain) if not name.startswith("_")]
     assert all(callable(getattr(domain, name)) for name in wanted)
     assert domain.generality(domain.unconstrained(2)) == len(TEXTS)
 

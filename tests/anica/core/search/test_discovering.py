@@ -9,7 +9,7 @@ import time
 import pytest
 
 from anica_app.core.protocols import Failure, PredictorError
-from anica_app.core.search.discovering import Campaign
+from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.findings import Became
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Panel, World
@@ -70,7 +70,7 @@ class Search:
         self.kept, self.reporter = Kept(), Quiet(pulse)
         self.world = World(DOMAIN, SearchSettings(**{**QUICK, **settings}), seed)
         self.panel = Panel(self.tools, self.reporter.pulse)
-        self.campaign = Campaign(
+        self.campaign = CampaignSearch(
             self.world,
             self.panel,
             Disagreement(InterestSettings()),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from anica_app.core.search.discovery_set import DiscoverySet
-from anica_app.core.search.findings import Became, Discovery
-from anica_app.core.search.generalising import Candidate
-from anica_app.core.search.judging import Interest, Judged
+from anica_app.core.search.findings import Became, FoundDiscovery
+from anica_app.core.search.generalising import RoundCandidate
+from anica_app.core.search.judging import BlockInterest, JudgedAnswers
 from anica_app.core.search.panel import World
 from anica_app.core.search.settings import SearchSettings
 from tests.anica.core.search.test_generalising import generalised
@@ -22,7 +22,7 @@ def slow_together(block):
 
 
 def book_with(*, concrete):
-    a1 = Discovery(0, abstract_of(DOMAIN, "a1"), "difference", b"a1x", b"a1x", 1, 1.0, 1, concrete)
+    a1 = FoundDiscovery(0, abstract_of(DOMAIN, "a1"), "difference", b"a1x", b"a1x", 1, 1.0, 1, concrete)
     return DiscoverySet(World(DOMAIN, SearchSettings(), 1), [a1])
 
 
@@ -36,7 +36,7 @@ def test_a_concrete_discovery_knows_itself_and_no_other_block(concrete):
 @pytest.mark.parametrize(("concrete", "became"), [(False, Became.SUBSUMED), (True, Became.DISCOVERY)])
 def test_a_concrete_discovery_makes_no_other_redundant(concrete, became):
     traces, _ = generalised(slow_together, BLOCK, orders=1)
-    witness = Judged(BLOCK, b"a1x b2x", (), Interest(True, 1.0, "difference"))
-    candidate = Candidate(0, witness, witness, DOMAIN.represent(BLOCK))
+    witness = JudgedAnswers(BLOCK, b"a1x b2x", (), BlockInterest(True, 1.0, "difference"))
+    candidate = RoundCandidate(0, witness, witness, DOMAIN.represent(BLOCK))
     admitted = book_with(concrete=concrete).admit(candidate, traces)
     assert [one.became for one in admitted] == [became]

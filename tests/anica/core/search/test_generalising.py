@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from anica_app.core.protocols import Failure
 from anica_app.core.search.checking import AbstractCheck, InterestReason, SamplingChecker
-from anica_app.core.search.generalising import Candidate, generalise, generalise_all
-from anica_app.core.search.judging import Disagreement, Interest, InterestSettings, Judged
+from anica_app.core.search.generalising import RoundCandidate, generalise, generalise_all
+from anica_app.core.search.judging import BlockInterest, Disagreement, InterestSettings, JudgedAnswers
 from anica_app.core.search.panel import Driver, Panel, World
 from anica_app.core.search.settings import SearchSettings
 from tests.anica.core.search.toy import (
@@ -102,7 +102,7 @@ def generalised(answer, block, other=plain, judge=None, **settings):
     driver = Driver(DOMAIN, panel, Disagreement(judge or InterestSettings()))
     world = World(DOMAIN, SearchSettings(**settings), 1)
     witness = driver.judge([block])[0]
-    candidate = Candidate(0, witness, witness, DOMAIN.represent(block))
+    candidate = RoundCandidate(0, witness, witness, DOMAIN.represent(block))
     traces = generalise_all(world, driver, [candidate])[0]
     panel.close()
     return traces, tools
@@ -173,7 +173,7 @@ def test_where_the_representation_is_not_interesting_the_concrete_block_is_the_r
 
 def test_what_cannot_be_sampled_is_not_interesting():
     world = World(ToyDomain(names=("b1",)), SearchSettings(attempts=3), 1)
-    model = Judged(("a1x",), b"a1x", (), Interest(True, 1.0, "difference"))
+    model = JudgedAnswers(("a1x",), b"a1x", (), BlockInterest(True, 1.0, "difference"))
     check = ended(SamplingChecker(world, model).check(abstract_of(DOMAIN, "a1"), ()))
     assert check.reason is InterestReason.EMPTY
     assert not check.interesting
@@ -185,7 +185,7 @@ def test_what_cannot_be_sampled_is_not_interesting():
 )
 def test_a_share_of_the_samples_is_of_what_an_expansion_has_added(new_share, least, most):
     world = World(DOMAIN, SearchSettings(new_share=new_share, first_look=20), 1)
-    model = Judged(("a1x", "b1x"), b"a1x b1x", (), Interest(True, 1.0, "difference"))
+    model = JudgedAnswers(("a1x", "b1x"), b"a1x b1x", (), BlockInterest(True, 1.0, "difference"))
     before, wider = abstract_of(DOMAIN, "a", ""), abstract_of(DOMAIN, "", "")
     blocks = next(SamplingChecker(world, model).check(wider, (), before))
     new = [block for block in blocks if not DOMAIN.contains(before, block)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.search.discovering import Campaign
+from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Panel, World
 from anica_app.core.search.settings import SearchSettings, Termination
@@ -21,7 +21,7 @@ def domain():
 def search(domain, planted, *others, **settings):
     panel = Panel([Decoding(planted), *others])
     options = {"batch": 60, **settings}
-    campaign = Campaign(
+    campaign = CampaignSearch(
         World(domain, SearchSettings(**options), 1),
         panel,
         Disagreement(InterestSettings()),

@@ -18,7 +18,7 @@ from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.loss import Loss, bounded
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.refit.bounded import BoundedSearch, BoundedState
-from inference.core.pmevo.refit.front import MEAN, Objective, Point, Prices
+from inference.core.pmevo.refit.front import MEAN, Objective, Prices, RefitPoint
 from inference.core.pmevo.refit.saving import packed_bounded, unpacked_bounded
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
@@ -70,7 +70,7 @@ def start(seed: int) -> Usage:
     return Usage.random(np.ones(len(SCHEMES)), PORTS, np.random.default_rng(seed))
 
 
-def front(on: SearchArrays) -> list[Point]:
+def front(on: SearchArrays) -> list[RefitPoint]:
     return [on.point(start(seed)) for seed in range(3)]
 
 
@@ -80,7 +80,7 @@ def search(
     return BoundedSearch(on, front(on), chosen, lambda k: np.random.default_rng((9, k)), lambda: None, saved)
 
 
-def as_mapping(point: Point) -> PortMapping:
+def as_mapping(point: RefitPoint) -> PortMapping:
     usage = {scheme: point.usage.row(k) for k, scheme in enumerate(SCHEMES)}
     slots = {scheme: int(point.usage.slots[k]) for k, scheme in enumerate(SCHEMES)}
     return PortMapping(TRUTH.ports, usage, 3.0, point.issue_width, slots)

@@ -6,15 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.pmevo.refit.front import Point, cheapest, thinned, with_point
+from inference.core.pmevo.refit.front import RefitPoint, cheapest, thinned, with_point
 from inference.core.pmevo.refit.usage import Usage
 
 
-def point(error: float, kinds: int, count: int) -> Point:
+def point(error: float, kinds: int, count: int) -> RefitPoint:
     usage = Usage.empty(kinds)
     for scheme in range(kinds):
         usage.put(scheme, [(1 << scheme, count)])
-    return Point(error, usage.volume(np.ones(kinds, dtype=np.int64)), usage)
+    return RefitPoint(error, usage.volume(np.ones(kinds, dtype=np.int64)), usage)
 
 
 points = st.lists(
@@ -24,14 +24,14 @@ points = st.lists(
 )
 
 
-def beats(first: Point, second: Point) -> bool:
+def beats(first: RefitPoint, second: RefitPoint) -> bool:
     pairs = list(zip(first.objectives, second.objectives, strict=True))
     return all(a <= b for a, b in pairs) and any(a < b for a, b in pairs)
 
 
 @given(points)
-def test_a_front_has_what_nothing_beats_and_nothing_else(found: list[Point]) -> None:
-    front: tuple[Point, ...] = ()
+def test_a_front_has_what_nothing_beats_and_nothing_else(found: list[RefitPoint]) -> None:
+    front: tuple[RefitPoint, ...] = ()
     for one in found:
         front = with_point(front, one)
     assert {p.objectives for p in front} == {
@@ -41,7 +41,7 @@ def test_a_front_has_what_nothing_beats_and_nothing_else(found: list[Point]) -> 
 
 
 @given(points)
-def test_thinning_keeps_the_most_accurate_and_an_unbeaten_choice(found: list[Point]) -> None:
+def test_thinning_keeps_the_most_accurate_and_an_unbeaten_choice(found: list[RefitPoint]) -> None:
     kept = thinned(found)
     assert list(kept) == sorted(kept, key=lambda p: p.objectives)
     assert kept[0].error == min(p.error for p in found)

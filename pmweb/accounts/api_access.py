@@ -19,7 +19,7 @@ from pmweb.accounts.watching import SessionVisit, TokenVisit, Visit, watched
 
 
 class ApiAccess:
-    """What `inference.web.api.access.Access` asks for."""
+    """What `inference.web.api.access.AccessRules` asks for."""
 
     def caller_of(self, request: HttpRequest) -> ApiCaller | None:
         """A token counts where one is shown, whatever session comes with it."""

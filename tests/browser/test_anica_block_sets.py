@@ -21,7 +21,7 @@ _PREPARE = """
 import io
 from pathlib import Path
 from anica_app.features.predictors.query import row_for
-from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import BlockColumn
 for cycles in (2, 7):
@@ -29,7 +29,7 @@ for cycles in (2, 7):
 campaign = read_rows(tree_of_path(Path({path!r}))).store("a campaign for blocks")
 numbered = enumerate({codes!r}, start=1)
 rows = "".join(f"{{code}},{{at}},{{at * 1.25}},{{-1 if at == 3 else 3}}\\n" for at, code in numbered)
-made, _ = store(io.BytesIO(f"bb,measured,close,far\\n{{rows}}".encode()), "b.csv", "six blocks", Reading())
+made, _ = store(io.BytesIO(f"bb,measured,close,far\\n{{rows}}".encode()), "b.csv", "six blocks", BlockSetOptions())
 print("set", made.pk)
 """
 

@@ -20,14 +20,14 @@ _PREPARE = """
 import io
 from pathlib import Path
 from anica_app.features.predictors.query import row_for
-from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
 from inference.models import Run
 for cycles in (1, 4):
     row_for("command", {{"command": ["/bin/echo", str(cycles)], "title": f"always {{cycles}}"}})
 made = [read_rows(tree_of_path(Path({path!r}))).store(name) for name in ("first campaign", "second campaign")]
 blocks = b"bb,measured\\n4801d8,1.0\\n480fafc3,3.0\\n480fbcc3,3.5\\n"
-store(io.BytesIO(blocks), "b.csv", "three blocks", Reading())
+store(io.BytesIO(blocks), "b.csv", "three blocks", BlockSetOptions())
 found = [one.discoveries.get().pk for one in made]
 shared = {{"blocks": 4, "strange": 0, "covered": 3, "unsaid": [], "widened": False, "url": "/"}}
 for campaigns, pks in (([made[0]], found[:1]), (made, found)):

@@ -120,7 +120,7 @@ def test_a_connection_that_comes_after_the_run_was_stopped_is_closed(
             if not self.alive():
                 closed.set()
 
-    monkeypatch.setattr("inference.cluster.executor.Connection", Late)
+    monkeypatch.setattr("inference.cluster.executor.SchedulerConnection", Late)
     executor = DaskExecutor(two_workers, NotHere())
     with pytest.raises(InterruptedRunError):
         executor.carry_out(join, b"", [b""], PacedReporter(Listener(lambda _: True)))
@@ -141,7 +141,7 @@ def test_an_answer_that_its_worker_does_not_hand_over_is_given_up(monkeypatch: p
             os.kill(halted[0], signal.SIGSTOP)
             return super().answer(future)
 
-    monkeypatch.setattr("inference.cluster.executor.Connection", Halting)
+    monkeypatch.setattr("inference.cluster.executor.SchedulerConnection", Halting)
     with cluster_of(1) as cluster:
         listener = Listener()
         executor = DaskExecutor(cluster.scheduler_address, Answering(b"from here"))

@@ -113,8 +113,8 @@ def test_nothing_outlives_its_owner(tmp_path):
     pid = told / "pid"
     path = script(tmp_path / "tool", f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600")
     code = (
-        "from inference.containment import Access, Limits, run\n"
-        f"access = Access(reads=('/usr', '/bin', '/lib', '/lib64', {path!r}), writes=({str(told)!r},))\n"
+        "from inference.containment import FileAccess, Limits, run\n"
+        f"access = FileAccess(reads=('/usr', '/bin', '/lib', '/lib64', {path!r}), writes=({str(told)!r},))\n"
         f"run([{path!r}], limits=Limits(seconds=600), access=access)"
     )
     owner = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])

@@ -170,7 +170,7 @@ def test_the_frame_leaves_the_address_of_the_memory_in_rsi(avx):
 
 
 _RUN_ALL = """
-from inference.agent.code_pages import Region
+from inference.agent.code_pages import GuardedPages
 from inference.agent.facts import facts
 from inference.agent.frame import function
 from inference.isa.x86 import schemes
@@ -179,7 +179,7 @@ from inference.isa.x86.availability import flags_of, missing_feature
 from inference.isa.x86.surroundings import Surroundings, needs
 
 flags = flags_of(facts(None))
-code, memory = Region(65536, executable=True), Region(32768)
+code, memory = GuardedPages(65536, executable=True), GuardedPages(32768)
 evex = [scheme for scheme in schemes() if scheme.encoding == "EVEX"]
 others = [scheme for scheme in schemes() if scheme.encoding != "EVEX"]
 count = 0

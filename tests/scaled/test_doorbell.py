@@ -18,8 +18,8 @@ from tests.servers import Redis
 LISTENER = """
 import sys, django
 django.setup()
-from inference.runs import doorbell
-bell = doorbell.bell_for_results(7)
+from inference.runs import wakeups
+bell = wakeups.bell_for_results(7)
 print("listening", flush=True)
 while True:
     if bell.wait(60):

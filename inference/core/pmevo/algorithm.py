@@ -25,7 +25,7 @@ from inference.core.pmevo.population import chosen
 from inference.core.pmevo.problem import EXCESS, FrontPoint, PMEvoProblem, PMEvoResult
 from inference.core.pmevo.refit.bounded import BoundedSearch, best_known_first
 from inference.core.pmevo.refit.front import RefitPoint, cheapest, with_true
-from inference.core.pmevo.refit.preferring import MemoryForm
+from inference.core.pmevo.refit.preferring import FormPair
 from inference.core.pmevo.refit.search import Refit
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
@@ -241,11 +241,11 @@ class _Search:
         told = [{self.problem.domains.get(scheme) for scheme in members} for members in classes]
         return [domains.pop() if len(domains) == 1 else None for domains in told]
 
-    def _forms(self, representatives: Sequence[str]) -> list[MemoryForm]:
+    def _forms(self, representatives: Sequence[str]) -> list[FormPair]:
         """The memory forms among the representatives whose register form is one too."""
         index = {scheme: k for k, scheme in enumerate(representatives)}
         return [
-            MemoryForm(index[scheme], index[register], access)
+            FormPair(index[scheme], index[register], access)
             for scheme, (register, access) in sorted(self.problem.forms.items())
             if scheme in index and register in index
         ]

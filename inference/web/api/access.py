@@ -1,6 +1,6 @@
 """Who calls, and how much they may do. The site says so: this app knows neither its accounts nor its tokens.
 
-The setting `API_ACCESS` names an object of the site, by its dotted path, that keeps to `ApiAccess`.
+The setting `API_ACCESS` names an object of the site, by its dotted path, that keeps to `AccessRules`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ApiCaller:
     by_cookie: bool = False
 
 
-class ApiAccess(Protocol):
+class AccessRules(Protocol):
     """What the site has to know."""
 
     def caller_of(self, request: HttpRequest) -> ApiCaller | None:
@@ -169,6 +169,6 @@ IN_PERSON = {**ADMINISTERS, "x-by-session": True}
 
 
 @cache
-def access() -> ApiAccess:
+def access() -> AccessRules:
     """The site's object."""
     return import_string(settings.API_ACCESS)

@@ -27,7 +27,7 @@ from inference.core.pmevo.refit.chain import lists_of, most_used, port_sets
 from inference.core.pmevo.refit.front import Objective, Prices, RefitPoint
 from inference.core.pmevo.refit.preferring import (
     COST,
-    MemoryForm,
+    FormPair,
     prefer_fewer,
     prefer_forms,
     prefer_own_ports,
@@ -144,7 +144,7 @@ class BoundedSearch:
         """The best mapping so far; there is one after the first local search."""
         return self._desk.point(self._best, self.state.issue_width)
 
-    def preferring(self, forms: Sequence[MemoryForm], domains: Sequence[str | None]) -> RefitPoint:
+    def preferring(self, forms: Sequence[FormPair], domains: Sequence[str | None]) -> RefitPoint:
         """The best mapping with what the settings prefer where measurements hardly tell."""
         width = self.state.issue_width
         objective = self.objective(width)

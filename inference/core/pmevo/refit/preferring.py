@@ -29,7 +29,7 @@ _TRIED = 3  # commonest accesses
 _SWEEPS = 2
 
 
-class MemoryForm(NamedTuple):
+class FormPair(NamedTuple):
     """Scheme `memory` is scheme `register` with memory in place of a register, accessed as `access` says."""
 
     memory: int
@@ -38,7 +38,7 @@ class MemoryForm(NamedTuple):
 
 
 def prefer_forms(
-    usage: Usage, forms: Sequence[MemoryForm], value: Callable[[Usage], float], most: float
+    usage: Usage, forms: Sequence[FormPair], value: Callable[[Usage], float], most: float
 ) -> Usage:
     """The mapping with regular memory forms; `most`: what one may cost.
 
@@ -152,7 +152,7 @@ def _with(usage: Usage, scheme: int, uops: Uops, value: Callable[[Usage], float]
     return least, best
 
 
-def _commonest(usage: Usage, forms: Sequence[MemoryForm]) -> Mapping[str, list[Uops]]:
+def _commonest(usage: Usage, forms: Sequence[FormPair]) -> Mapping[str, list[Uops]]:
     """{access: what most memory forms have beside the µops of their register forms}.
 
     What reads and writes memory has the µops of a load too: those that contain them come first.

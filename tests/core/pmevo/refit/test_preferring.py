@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.pmevo.refit.preferring import MemoryForm, prefer_fewer, prefer_forms, prefer_own_ports
+from inference.core.pmevo.refit.preferring import FormPair, prefer_fewer, prefer_forms, prefer_own_ports
 from inference.core.pmevo.refit.usage import Usage
 
 ALU, LEFT, RIGHT, DATA = 0b0011, 0b0100, 0b1000, 0b10000
@@ -10,8 +10,8 @@ LOAD = LEFT | RIGHT
 
 REGISTERS, LOADS, MODIFIED = (0, 1, 2), (3, 4, 5), (6, 7)
 FORMS = [
-    *(MemoryForm(memory, register, "r") for memory, register in zip(LOADS, REGISTERS, strict=True)),
-    *(MemoryForm(memory, register, "rw") for memory, register in zip(MODIFIED, REGISTERS[:2], strict=True)),
+    *(FormPair(memory, register, "r") for memory, register in zip(LOADS, REGISTERS, strict=True)),
+    *(FormPair(memory, register, "rw") for memory, register in zip(MODIFIED, REGISTERS[:2], strict=True)),
 ]
 
 

@@ -146,7 +146,7 @@ def database(home: Path) -> dict[str, Any]:
 def channel_layers(url: str) -> dict[str, Any]:
     """The channel layer: Redis, or without an address one that stays in its process.
 
-    It is used as a doorbell and for nothing else, so publishing does: nothing is kept for anybody who is not
+    It carries wake-ups and nothing else, so publishing does: nothing is kept for anybody who is not
     there, and nothing can pile up.
     """
     if not url:

@@ -133,7 +133,7 @@ TEMPLATES = [
 DATABASES = {"default": environment.database(HOME)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# A message is only a doorbell: the database is the truth, and everybody looks by themselves as well.
+# A message is only a wake-up: the database is the truth, and everybody looks by themselves as well.
 REDIS_URL = os.environ.get("PMWEB_REDIS_URL", "").strip()
 CHANNEL_LAYERS = environment.channel_layers(REDIS_URL)
 
@@ -268,9 +268,7 @@ LOGGING = {
         "inference": {"level": "INFO"},
         "django.request": {"level": "ERROR"},  # a page that is not there is the visitor's news
         "psycopg.pool": {"level": "ERROR"},  # a connection that the server has ended, and that is replaced
-        "channels_redis": {
-            "level": "CRITICAL"
-        },  # every second, with a traceback, what the switchboard says once
+        "channels_redis": {"level": "CRITICAL"},  # every second, with a traceback, what the relay says once
         "django.security.DisallowedHost": {"level": "CRITICAL"},  # somebody tries names: answered, not told
         "django.channels": {"level": "WARNING"},  # says that a worker runs, which the worker says as well
     },

@@ -45,8 +45,8 @@ def main() -> int:
 
 
 def _undergo(world, options: argparse.Namespace) -> int:  # type: ignore[no-untyped-def]
+    from benchmarks._chaos.chaos_run import ChaosRun, prepared
     from benchmarks._chaos.kinds import FIRST_KINDS
-    from benchmarks._chaos.ordeal import Ordeal, prepared
 
     kinds = prepared(world).kinds()
     wanted = options.kinds or (FIRST_KINDS if options.first else [kind.name for kind in kinds])
@@ -55,7 +55,7 @@ def _undergo(world, options: argparse.Namespace) -> int:  # type: ignore[no-unty
         sys.stderr.write(f"no kind {unknown[0]!r}; there are {', '.join(kind.name for kind in kinds)}\n")
         return 2
     chosen = [kind for kind in kinds if kind.name in wanted]
-    told = Ordeal(world, chosen, options.seed, options.kills, site_faults=not options.only_kills).undergo()
+    told = ChaosRun(world, chosen, options.seed, options.kills, site_faults=not options.only_kills).undergo()
     facts = {"database": options.database, "seed": options.seed}
     for kind in chosen:
         name = kind.name

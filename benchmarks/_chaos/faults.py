@@ -26,7 +26,7 @@ from random import Random
 
 from django.db import connection
 
-from benchmarks._chaos.postman import DOUBLE, LOSE, SWAP
+from benchmarks._chaos.message_faults import DOUBLE, LOSE, SWAP
 from benchmarks._chaos.world import MACHINES, Part, World
 from inference.models import Run
 from inference.runs.journal import LEASE_TIME
@@ -152,10 +152,10 @@ class Strikes:
 
     def _mail(self, target: None) -> Struck:
         name = self.dice.choice(MACHINES)
-        if self.dice.random() < 0.3 and self.world.postman.cut(self.world.tokens[name]):
+        if self.dice.random() < 0.3 and self.world.message_faults.cut(self.world.tokens[name]):
             return Struck(detail=f"cut to {name}")
         plans = [self.dice.choices([_DELIVERED, LOSE, DOUBLE, SWAP], k=3) for _ in range(2)]
-        self.world.postman.plan(self.world.tokens[name], *plans)
+        self.world.message_faults.plan(self.world.tokens[name], *plans)
         told = "/".join(",".join(deed or "ok" for deed in plan) for plan in plans)
         return Struck(detail=f"{name}: {told}")
 

@@ -1,4 +1,4 @@
-"""Starts a site for an ordeal, with what its database needs, and ends all of it."""
+"""Starts a site for a run of chaos, with what its database needs, and ends all of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks._chaos.postman import Postman
+from benchmarks._chaos.message_faults import FaultyMessages
 from benchmarks._chaos.scarce import Clock, NotHereError, SmallDisk
 from benchmarks._chaos.world import SQLITE, Part, World
 from tests.servers import PostgreSQL, Redis, free_port
@@ -53,8 +53,8 @@ def opened(wanted: Wanted) -> Iterator[World]:
         world.web.start()
         assert world.web.process is not None
         world.web.process.wait_for("pmweb serves at", _PREPARE_SECONDS)
-        world.postman.start()
-        stack.callback(world.postman.stop)
+        world.message_faults.start()
+        stack.callback(world.message_faults.stop)
         for worker in world.workers:
             worker.start()
         yield world
@@ -79,8 +79,8 @@ def _built(stack: ExitStack, folder: Path, wanted: Wanted) -> World:
     port = free_port()
     web = Part("web", folder / "web", ("serve", "--port", str(port)), variables)
     workers = [_worker(folder / f"worker-{k}", k, wanted, variables) for k in range(WORKERS)]
-    postman = Postman(f"http://127.0.0.1:{port}")
-    world = World(wanted.database, folder, variables, web, workers, postman, lacks=lacks)
+    message_faults = FaultyMessages(f"http://127.0.0.1:{port}")
+    world = World(wanted.database, folder, variables, web, workers, message_faults, lacks=lacks)
     world.disk, world.clock = disk, clock
     if servers is not None:
         world.postgresql, world.redis, world.database_name = servers

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from benchmarks._chaos.postman import Postman
+from benchmarks._chaos.message_faults import FaultyMessages
 from benchmarks._chaos.scarce import Clock, SmallDisk
 from tests.launched import descendants
 from tests.processes import Process
@@ -85,7 +85,7 @@ class World:
     variables: dict[str, str]
     web: Part
     workers: list[Part]
-    postman: Postman
+    message_faults: FaultyMessages
     agents: dict[str, Part] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     postgresql: PostgreSQL | None = None
@@ -132,7 +132,7 @@ class World:
         for name in MACHINES:
             token = tokens.issue(self.machine(name))
             self.tokens[name] = f"{_BEARER}{token}"
-            command = ("simulate-agent", "--server", self.postman.address, "--mapping", truth)
+            command = ("simulate-agent", "--server", self.message_faults.address, "--mapping", truth)
             file = self.folder / f"token-{name}"
             file.touch(0o600)
             file.write_text(token)

@@ -64,15 +64,15 @@ class _ForkServer:
         """Until the agent is gone."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the agent, which ends the rest
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        bell, hammer = os.pipe()
-        os.set_blocking(hammer, False)
-        signal.set_wakeup_fd(hammer, warn_on_full_buffer=False)
+        woken, waking = os.pipe()
+        os.set_blocking(waking, False)
+        signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         agent = self._agent.fileno()
         while True:
-            ready, _, _ = select.select([agent, bell], [], [])
-            if bell in ready:
-                os.read(bell, 512)
+            ready, _, _ = select.select([agent, woken], [], [])
+            if woken in ready:
+                os.read(woken, 512)
                 self._bury()
             if agent in ready:
                 message, descriptors, _, _ = socket.recv_fds(self._agent, _LARGEST, 1)

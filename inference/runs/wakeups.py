@@ -21,10 +21,10 @@ from channels.layers import BaseChannelLayer, InMemoryChannelLayer, get_channel_
 from django.conf import settings
 from django.db import transaction
 
-# Rings between the processes of one host: datagram sockets in `$PMWEB_HOME/bells/`, one per listener.
+# Within one host: datagram sockets in `$PMWEB_HOME/wakeups/`, one per listener.
 #
-# A ring carries nothing; it says "look". Sending one never waits and never fails, and where there can be no
-# socket nothing is heard: everybody also looks by themselves. What a process that was killed leaves behind is
+# A message carries nothing; it says "look". Sending one never waits and never fails, and where there can be
+# no socket nothing is heard: everybody also looks by themselves. What a process that was killed leaves behind is
 # removed by whoever next finds that nobody listens there.
 
 
@@ -34,7 +34,7 @@ _PATH_LIMIT = 103  # bytes of a socket's address; Linux has 107, others less
 _NAME_LIMIT = 60
 
 
-class Bell:
+class Wakeup:
     """One listener for a topic, a short name without dots."""
 
     def __init__(self, topic: str) -> None:
@@ -42,12 +42,12 @@ class Bell:
         try:
             self._socket = _listen(self._name)
         except OSError as error:
-            logger.warning("no bell for %s, looking must do: %s", topic, error)
+            logger.warning("no socket for wake-ups of %s, looking must do: %s", topic, error)
             self._socket = None
         _sweep()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it has rung since the last call; waits up to so many seconds (> 0) for that."""
+        """Whether it was woken since the last call; waits up to so many seconds (> 0) for that."""
         if self._socket is None:
             time.sleep(seconds)
             return False
@@ -61,26 +61,26 @@ class Bell:
 
     @contextmanager
     def setting(self, event: asyncio.Event) -> Iterator[None]:
-        """Set an event of the running loop whenever it rings."""
+        """Set an event of the running loop whenever it is woken."""
         if self._socket is None:
             yield
             return
         loop, descriptor = asyncio.get_running_loop(), self._socket.fileno()
 
-        def rung() -> None:
+        def woken() -> None:
             self._forget()
             event.set()
 
-        loop.add_reader(descriptor, rung)
+        loop.add_reader(descriptor, woken)
         try:
             yield
         finally:
             loop.remove_reader(descriptor)
 
-    def strike(self) -> None:
-        """Ring this bell alone."""
+    def fire(self) -> None:
+        """Wake this listener alone."""
         if self._socket is not None:
-            _strike([self._name], b"!")
+            _reach([self._name], b"!")
 
     def close(self) -> None:
         """Listen no longer."""
@@ -89,7 +89,7 @@ class Bell:
             self._socket = None
             (_folder() / self._name).unlink(missing_ok=True)
 
-    def __enter__(self) -> Bell:
+    def __enter__(self) -> Wakeup:
         return self
 
     def __exit__(
@@ -98,7 +98,7 @@ class Bell:
         self.close()
 
     def _forget(self) -> None:
-        """Take all rings that have come: they say the same as one."""
+        """Take all messages that have come: they say the same as one."""
         assert self._socket is not None
         self._socket.setblocking(False)
         with contextlib.suppress(BlockingIOError):
@@ -106,18 +106,18 @@ class Bell:
                 self._socket.recv(1)
 
 
-def ring(topic: str) -> None:
-    """Ring every bell for the topic."""
+def wake(topic: str) -> None:
+    """Wake every listener of the topic on this host."""
     try:
         names = [name for name in os.listdir(_folder()) if name.startswith(f"{topic}.")]  # noqa: PTH208  quicker
         if names:
-            _strike(names, b"!")
+            _reach(names, b"!")
     except OSError:
         return  # nobody has ever listened, or nobody here can be reached
 
 
 def _folder() -> Path:
-    return settings.HOME / "bells"
+    return settings.HOME / "wakeups"
 
 
 def _listen(name: str) -> socket.socket:
@@ -138,11 +138,11 @@ def _listen(name: str) -> socket.socket:
 def _sweep() -> None:
     """Remove what listeners that were killed have left; those that live hear nothing of it."""
     with contextlib.suppress(OSError):
-        _strike([name for name in os.listdir(_folder()) if not name.startswith(".")], b"")  # noqa: PTH208
+        _reach([name for name in os.listdir(_folder()) if not name.startswith(".")], b"")  # noqa: PTH208
 
 
-def _strike(names: list[str], ring: bytes) -> None:
-    """Reach each socket, with a ring or (b"") without, and remove those behind which nobody is."""
+def _reach(names: list[str], message: bytes) -> None:
+    """Reach each socket, with a message or (b"") without, and remove those behind which nobody is."""
     folder = _folder()
     with _within_reach(folder) as way:
         for name in names:
@@ -150,12 +150,12 @@ def _strike(names: list[str], ring: bytes) -> None:
                 sender.setblocking(False)
                 try:
                     sender.connect(f"{way}/{name}")
-                    if ring:
-                        sender.send(ring)
+                    if wake:
+                        sender.send(wake)
                 except ConnectionRefusedError:
                     (folder / name).unlink(missing_ok=True)
                 except OSError:
-                    continue  # it has just gone, or has many rings to answer already
+                    continue  # it has just gone, or has many messages to answer already
 
 
 @contextmanager
@@ -173,12 +173,12 @@ def _within_reach(folder: Path) -> Iterator[str]:
 
 # Rings between hosts, over the channel layer where it crosses processes (Redis); elsewhere nothing happens.
 #
-# One thread per process speaks to the layer, so that whoever rings never waits for a network. It sends to the
-# topic's group what is rung here, and strikes the bells of this process when a group is rung. While the layer
-# is away, rings are lost, and everybody finds news by looking.
+# One thread per process speaks to the layer, so that whoever wakes others never waits for a network. It sends
+# what is woken here to the topic's group, and wakes this process's listeners when a group is woken. While the
+# layer is away, wake-ups are lost, and everybody finds news by looking.
 
 
-Strike = Callable[[], None]
+Fire = Callable[[], None]
 
 _TRY_AGAIN_AFTER = 2.0
 _PATIENCE = 5.0  # seconds for one message, after which the layer is taken to be down
@@ -192,50 +192,50 @@ def crosses_processes(layer: BaseChannelLayer | None) -> bool:
     return layer is not None and not isinstance(layer, InMemoryChannelLayer)
 
 
-class Switchboard:
+class LayerRelay:
     """The thread of one process, and what it shall do there."""
 
     def __init__(self, layer: BaseChannelLayer) -> None:
         self._layer = layer
         self._guard = threading.Lock()
-        self._strikes: dict[str, list[Strike]] = {}
+        self._fires: dict[str, list[Fire]] = {}
         self._to_ring: set[str] = set()
-        self._all_rung = threading.Event()
+        self._all_sent = threading.Event()
         self._failing = False
         self._loop = asyncio.new_event_loop()
         self._wishes, self._rings = asyncio.Event(), asyncio.Event()
-        threading.Thread(target=self._run, name="switchboard", daemon=True).start()
+        threading.Thread(target=self._run, name="relay", daemon=True).start()
         atexit.register(self._farewell)
 
-    def ring(self, topic: str) -> None:
-        """Ring for others as soon as the thread gets to it; rings for a topic that wait are one."""
+    def wake(self, topic: str) -> None:
+        """Wake others as soon as the thread gets to it; several for one topic that wait are one."""
         with self._guard:
             self._to_ring.add(topic)
-            self._all_rung.clear()
+            self._all_sent.clear()
         self._loop.call_soon_threadsafe(self._rings.set)
 
-    def connect(self, topic: str, strike: Strike) -> Callable[[], None]:
-        """Strike whenever somebody elsewhere rings; calling what is returned ends that."""
+    def connect(self, topic: str, fire: Fire) -> Callable[[], None]:
+        """Call `fire` whenever somebody elsewhere wakes the topic; calling what is returned ends that."""
         with self._guard:
-            self._strikes.setdefault(topic, []).append(strike)
+            self._fires.setdefault(topic, []).append(fire)
         self._loop.call_soon_threadsafe(self._wishes.set)
-        return lambda: self._disconnect(topic, strike)
+        return lambda: self._disconnect(topic, fire)
 
-    def _disconnect(self, topic: str, strike: Strike) -> None:
+    def _disconnect(self, topic: str, fire: Fire) -> None:
         with self._guard:
-            self._strikes[topic].remove(strike)
-            if not self._strikes[topic]:
-                del self._strikes[topic]
+            self._fires[topic].remove(fire)
+            if not self._fires[topic]:
+                del self._fires[topic]
         self._loop.call_soon_threadsafe(self._wishes.set)
 
     def _farewell(self) -> None:
-        """The last rings of a process that ends get a moment."""
+        """The last wake-ups of a process that ends get a moment."""
         if self._to_ring and not self._failing:
-            self._all_rung.wait(_FAREWELL_SECONDS)
+            self._all_sent.wait(_FAREWELL_SECONDS)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        tasks = [self._loop.create_task(self._keep(work)) for work in (self._listen, self._ring_for_others)]
+        tasks = [self._loop.create_task(self._keep(work)) for work in (self._listen, self._wake_others)]
         self._loop.run_until_complete(asyncio.gather(*tasks))
 
     async def _keep(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -247,20 +247,20 @@ class Switchboard:
                 self._note(error)
                 await asyncio.sleep(_TRY_AGAIN_AFTER)
 
-    async def _ring_for_others(self) -> None:
+    async def _wake_others(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._rings.wait(), _SIGN_OF_LIFE)
             self._rings.clear()
             for topic in list(self._to_ring) or [_NOBODY]:
-                message = {"type": "doorbell.ring", "topic": topic}
+                message = {"type": "wakeup", "topic": topic}
                 with self._guard:
                     self._to_ring.discard(topic)
                 await asyncio.wait_for(self._layer.group_send(topic, message), _PATIENCE)
                 self._note(None)
             with self._guard:
                 if not self._to_ring:
-                    self._all_rung.set()
+                    self._all_sent.set()
 
     async def _listen(self) -> None:
         channel = await asyncio.wait_for(self._layer.new_channel(), _PATIENCE)
@@ -280,7 +280,7 @@ class Switchboard:
     async def _join(self, channel: str, joined: set[str]) -> None:
         """Be in the groups of the topics for which somebody here listens, and in no other."""
         with self._guard:
-            wanted = set(self._strikes)
+            wanted = set(self._fires)
         for topic in wanted - joined:
             await asyncio.wait_for(self._layer.group_add(topic, channel), _PATIENCE)
             joined.add(topic)
@@ -292,9 +292,9 @@ class Switchboard:
         while True:
             topic = (await self._layer.receive(channel)).get("topic", "")
             with self._guard:
-                strikes = list(self._strikes.get(topic, ()))
-            for strike in strikes:
-                strike()
+                fires = list(self._fires.get(topic, ()))
+            for fire in fires:
+                fire()
 
     def _note(self, failure: Exception | None) -> None:
         """Say once that the layer is away, and once that it is back."""
@@ -308,17 +308,17 @@ class Switchboard:
         self._failing = failure is not None
 
 
-_boards: dict[tuple[int, int], Switchboard] = {}
+_boards: dict[tuple[int, int], LayerRelay] = {}
 
 
-def present() -> Switchboard | None:
-    """The switchboard of this process, None where no layer reaches other processes."""
+def present() -> LayerRelay | None:
+    """The relay of this process, None where no layer reaches other processes."""
     layer = get_channel_layer()
     if not crosses_processes(layer):
         return None
     key = os.getpid(), id(layer)
     if key not in _boards:
-        _boards[key] = Switchboard(layer)
+        _boards[key] = LayerRelay(layer)
     return _boards[key]
 
 
@@ -332,15 +332,13 @@ WORK = "work"
 NEWS = "run-news"
 
 
-class FarBell(Bell):
-    """A bell that is also rung from other hosts."""
+class RemoteWakeup(Wakeup):
+    """A listener that is also woken from other hosts."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(topic)
-        board = present()
-        self._hang_up: Callable[[], None] | None = (
-            None if board is None else board.connect(topic, self.strike)
-        )
+        relay = present()
+        self._hang_up: Callable[[], None] | None = None if relay is None else relay.connect(topic, self.fire)
 
     def close(self) -> None:
         """Listen no longer."""
@@ -370,28 +368,28 @@ def announce_results(run_id: int) -> None:
     _after_commit(_results(run_id))
 
 
-def bell_for_batches(machine_id: int) -> Bell:
+def wakeup_for_batches(machine_id: int) -> Wakeup:
     """Rung by `announce_batches`."""
-    return FarBell(_batches(machine_id))
+    return RemoteWakeup(_batches(machine_id))
 
 
-def bell_for_results(run_id: int) -> Bell:
+def wakeup_for_results(run_id: int) -> Wakeup:
     """Rung by `announce_results`."""
-    return FarBell(_results(run_id))
+    return RemoteWakeup(_results(run_id))
 
 
 async def listen_for_work(event: asyncio.Event) -> None:
     """Set the event whenever work is announced, until cancelled."""
-    await _listen_to_bell(WORK, event)
+    await _listen_for(WORK, event)
 
 
 async def listen_for_news(event: asyncio.Event) -> None:
     """Set the event whenever a run has news, until cancelled."""
-    await _listen_to_bell(NEWS, event)
+    await _listen_for(NEWS, event)
 
 
-async def _listen_to_bell(topic: str, event: asyncio.Event) -> None:
-    with FarBell(topic) as bell, bell.setting(event):
+async def _listen_for(topic: str, event: asyncio.Event) -> None:
+    with RemoteWakeup(topic) as wakeup, wakeup.setting(event):
         await asyncio.Event().wait()
 
 
@@ -404,11 +402,11 @@ def _results(run_id: int) -> str:
 
 
 def _after_commit(topic: str) -> None:
-    def wake() -> None:  # a function, since Django reports the failure of a robust one by its name
-        ring(topic)
-        board = present()
-        if board is not None:
-            board.ring(topic)
+    def announce() -> None:  # a function, since Django reports the failure of a robust one by its name
+        wake(topic)
+        relay = present()
+        if relay is not None:
+            relay.wake(topic)
 
     # robust: what is only a message must not fail the transaction that has just been committed.
-    transaction.on_commit(wake, robust=True)
+    transaction.on_commit(announce, robust=True)

@@ -1,7 +1,7 @@
 """Tells the WebSocket consumers of one web process which runs have news.
 
 One task per process looks at all watched runs in one query, at least once a second while anybody watches,
-and at once when the doorbell rings. It only wakes the consumers; each reads what it lacks from the journal,
+and at once when it is woken. It only wakes the consumers; each reads what it lacks from the journal,
 so nothing can be lost or come out of order between the two, and a slow browser simply gets more at a time.
 """
 
@@ -50,7 +50,7 @@ class Watcher:
         self._watches: set[RunSubscription] = set()
         self._seen: dict[int, int] = {}
         self._newest = 0
-        self._bell = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def add(self, run_id: int | None) -> RunSubscription:
@@ -58,7 +58,7 @@ class Watcher:
         watch = RunSubscription(run_id)
         watch.woken.set()
         self._watches.add(watch)
-        self._bell.set()
+        self._wakeup.set()
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look_for_news())
         return watch
@@ -66,17 +66,17 @@ class Watcher:
     def remove(self, watch: RunSubscription) -> None:
         """Stop watching; without watches the task ends by itself."""
         self._watches.discard(watch)
-        self._bell.set()
+        self._wakeup.set()
 
     async def _look_for_news(self) -> None:
-        listening = asyncio.create_task(wakeups.listen_for_news(self._bell))
+        listening = asyncio.create_task(wakeups.listen_for_news(self._wakeup))
         try:
             while self._watches:
-                self._bell.clear()
+                self._wakeup.clear()
                 await self._look()
                 await asyncio.sleep(_RINGS_APART)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._bell.wait(), LOOK_EVERY)
+                    await asyncio.wait_for(self._wakeup.wait(), LOOK_EVERY)
         finally:
             listening.cancel()
 

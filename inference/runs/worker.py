@@ -1,6 +1,6 @@
 """The worker: claims runs and gives each a supervised child process.
 
-It looks for work twice a second, and at once when the doorbell rings. A worker of Channels, so that
+It looks for work twice a second, and at once when it is woken. A worker of Channels, so that
 `manage.py work` takes the options of `runworker` and the layer that the settings name.
 """
 
@@ -102,12 +102,12 @@ class RunWorker(Worker):  # type: ignore[misc]
     async def handle(self) -> None:
         """Claim and supervise until asked to stop."""
         self._stopping = asyncio.Event()
-        self._bell = asyncio.Event()
+        self._wakeup = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
         beside = (
-            asyncio.create_task(wakeups.listen_for_work(self._bell)),
+            asyncio.create_task(wakeups.listen_for_work(self._wakeup)),
             asyncio.create_task(warm()),
             asyncio.create_task(deliver_for_ever()),
             asyncio.create_task(chores.do_for_ever()),
@@ -146,9 +146,9 @@ class RunWorker(Worker):  # type: ignore[misc]
             return None
 
     async def _rest(self) -> None:
-        """Until a run ends, the bell rings, the worker shall stop, or it is time to look."""
-        self._bell.clear()
-        signals = {asyncio.create_task(event.wait()) for event in (self._bell, self._stopping)}
+        """Until a run ends, it is woken, the worker shall stop, or it is time to look."""
+        self._wakeup.clear()
+        signals = {asyncio.create_task(event.wait()) for event in (self._wakeup, self._stopping)}
         done, _ = await asyncio.wait(
             signals | self._supervised, timeout=POLL_EVERY, return_when=asyncio.FIRST_COMPLETED
         )

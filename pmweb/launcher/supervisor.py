@@ -134,13 +134,13 @@ class ProcessSupervisor:
 
         Raises LaunchError if a child dies again and again before the site has answered once.
         """
-        with self._signals() as bell:
+        with self._signals() as woken:
             try:
                 while not self._stop_requests:
                     self._tend()
-                    self._wait(bell)
+                    self._wait(woken)
             finally:
-                self._stop_children(bell)
+                self._stop_children(woken)
 
     def _tend(self) -> None:
         for child in self.children:
@@ -159,7 +159,7 @@ class ProcessSupervisor:
             self._has_been_up = True
             self.when_up()
 
-    def _stop_children(self, bell: int) -> None:
+    def _stop_children(self, woken: int) -> None:
         """Ask everybody to stop, wait, kill who is left; a second stop signal ends the waiting."""
         asked = self._stop_requests
         deadline = time.monotonic() + GRACE_SECONDS
@@ -167,7 +167,7 @@ class ProcessSupervisor:
             child.send(signal.SIGTERM)
         running = [child for child in self.children if child.process is not None]
         while running and time.monotonic() < deadline and self._stop_requests <= max(asked, 1):
-            self._wait(bell)
+            self._wait(woken)
             running = [child for child in running if not child.has_died()]
         for child in running:
             log.warning("%s did not stop in time and is killed", child.name)
@@ -176,11 +176,11 @@ class ProcessSupervisor:
             if child.process is not None:
                 child.process.wait()
 
-    def _wait(self, bell: int) -> None:
+    def _wait(self, woken: int) -> None:
         """Sleep until a signal comes in or it is time to look again."""
-        select.select([bell], [], [], _TICK_SECONDS)
+        select.select([woken], [], [], _TICK_SECONDS)
         with contextlib.suppress(BlockingIOError):
-            os.read(bell, 512)
+            os.read(woken, 512)
 
     def _request_stop(self, _number: int, _frame: object) -> None:
         self._stop_requests += 1
@@ -188,15 +188,15 @@ class ProcessSupervisor:
     @contextlib.contextmanager
     def _signals(self) -> Iterator[int]:
         """Handle stop signals; yields a descriptor that becomes readable with any signal."""
-        bell, hammer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        woken, waking = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         before = {number: signal.signal(number, self._request_stop) for number in _STOP_SIGNALS}
         before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-        wakeup = signal.set_wakeup_fd(hammer, warn_on_full_buffer=False)
+        wakeup = signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
         try:
-            yield bell
+            yield woken
         finally:
             signal.set_wakeup_fd(wakeup)
             for number, handler in before.items():
                 signal.signal(number, handler)
-            os.close(bell)
-            os.close(hammer)
+            os.close(woken)
+            os.close(waking)

@@ -28,8 +28,8 @@ logger = logging.getLogger(__name__)
 
 _LACKING = {
     AccessLevel.OPERATOR: (
-        "Your account may look at everything here, but start, change and delete nothing. An administrator can "
-        "make you an operator."
+        "Your account may look at everything here, but start, change and delete nothing. An administrator "
+        "can make you an operator."
     ),
     AccessLevel.ADMIN: "This is for administrators.",
 }

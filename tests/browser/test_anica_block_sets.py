@@ -29,7 +29,8 @@ for cycles in (2, 7):
 campaign = read_rows(tree_of_path(Path({path!r}))).store("a campaign for blocks")
 numbered = enumerate({codes!r}, start=1)
 rows = "".join(f"{{code}},{{at}},{{at * 1.25}},{{-1 if at == 3 else 3}}\\n" for at, code in numbered)
-made, _ = store(io.BytesIO(f"bb,measured,close,far\\n{{rows}}".encode()), "b.csv", "six blocks", BlockSetOptions())
+file = io.BytesIO(f"bb,measured,close,far\\n{{rows}}".encode())
+made, _ = store(file, "b.csv", "six blocks", BlockSetOptions())
 print("set", made.pk)
 """
 

@@ -199,6 +199,6 @@ def test_every_kind_of_run_is_disturbed_or_there_is_a_reason_why_not():
 
 
 def test_no_run_is_struck_so_often_that_it_is_given_up():
-    from benchmarks._chaos.ordeal import MOST_CLAIMS
+    from benchmarks._chaos.chaos_run import MOST_CLAIMS
 
     assert MOST_CLAIMS + 1 < leases.MAX_ATTEMPTS

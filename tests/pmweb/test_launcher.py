@@ -189,7 +189,7 @@ def test_what_was_open_to_others_is_closed_by_a_start_and_nothing_open_is_writte
     with launched(copy) as site:
         site.login_link()
         names = {path.name: path.stat().st_mode & 0o077 for path in (copy, *copy.rglob("*"))}
-    assert {"home", "pmweb.sqlite3", "pmweb.sqlite3-wal", "secret-key", "up.lock", "bells"} <= set(names)
+    assert {"home", "pmweb.sqlite3", "pmweb.sqlite3-wal", "secret-key", "up.lock", "wakeups"} <= set(names)
     assert {name: mode for name, mode in names.items() if mode} == {}
 
 

@@ -46,7 +46,7 @@ message; with a new connection each learns what the other has."""
 
 MOST_BAD_MESSAGES = 3
 
-_LOOK_EVERY = 1.0  # seconds at most: bells call sooner
+_LOOK_EVERY = 1.0  # seconds at most: wake-ups call sooner
 TOKEN_LOOKED_AT_EVERY = 60.0
 """Seconds. A revoked token ends its connections at once; one that expires, so much later."""
 
@@ -227,12 +227,12 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _keep_looking(self, session: Session) -> None:
         """Look for batches to hand out or to drop, and whether the agent is still there."""
-        bell = asyncio.Event()
-        with wakeups.bell_for_batches(session.machine_id) as rung, rung.setting(bell):
+        wakeup = asyncio.Event()
+        with wakeups.wakeup_for_batches(session.machine_id) as rung, rung.setting(wakeup):
             while not self._over:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(bell.wait(), _LOOK_EVERY)
-                bell.clear()
+                    await asyncio.wait_for(wakeup.wait(), _LOOK_EVERY)
+                wakeup.clear()
                 async with self._in_turn():
                     if _now() - self._heard > SILENCE.total_seconds():
                         await self._end(SILENT)

@@ -34,7 +34,7 @@ TRY_AGAIN = 4503
 logger = logging.getLogger(__name__)
 
 NO_LAYER = "none"
-"""The name of no channel layer: consumers are woken by the watcher and by bells, and must not need Redis."""
+"""The name of no channel layer: consumers are woken by the watcher and need no Redis."""
 
 
 class _SpeakingConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]

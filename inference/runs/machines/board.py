@@ -156,7 +156,7 @@ def _reduced(content: Json) -> Json:
 
 
 LOOK_EVERY = 0.5
-"""Seconds after which it looks for results if no bell has rung."""
+"""Seconds after which it looks for results if nothing woke it."""
 
 _SLICE = 0.1  # seconds between two pulses
 _ENVELOPE = 200  # bytes around a batch in its message
@@ -177,7 +177,7 @@ class DatabaseBoard:
         self._pulse = pulse
         self._teller = WaitTeller(machine.name, say)
         self._outstanding: set[int] = set()
-        self._bell = wakeups.bell_for_results(lease.run_id)
+        self._wakeup = wakeups.wakeup_for_results(lease.run_id)
         cancel(self._earlier_batches())
 
     def post(self, batch: Batch) -> int:
@@ -236,7 +236,7 @@ class DatabaseBoard:
         """Withdraw what has not been collected."""
         cancel(BatchRow.objects.filter(pk__in=self._outstanding))
         self._outstanding.clear()
-        self._bell.close()
+        self._wakeup.close()
 
     def _earlier_batches(self) -> QuerySet[BatchRow]:
         return BatchRow.objects.filter(run=self._lease.run_id, run_token__lt=self._lease.token)
@@ -247,11 +247,11 @@ class DatabaseBoard:
         return rows.order_by("id").values_list("pk", "state", "results", "note").first()
 
     def _rests(self) -> bool:
-        """Until the bell rings or it is time to look again; whether it rang."""
+        """Until it is woken or it is time to look again; whether it was."""
         until = time.monotonic() + LOOK_EVERY
         while time.monotonic() < until:
             self._pulse()
-            if self._bell.wait(_SLICE):
+            if self._wakeup.wait(_SLICE):
                 return True
         return False
 

@@ -28,7 +28,7 @@ from tests.runs.machines.answering import FACTS
 
 @pytest.fixture
 def home(site: Site, monkeypatch) -> Site:
-    """The site, with this process's own bells beside the database."""
+    """The site, with this process's own wake-ups beside the database."""
     monkeypatch.setattr(settings, "HOME", site.home)
     return site
 

@@ -14,7 +14,7 @@ from benchmarks._chaos.__main__ import EXIT_MISSING, EXIT_VIOLATED
 SECONDS = 280
 
 
-def ordeal(*options: str) -> tuple[int, list[dict]]:
+def chaos_run(*options: str) -> tuple[int, list[dict]]:
     """Exit status, and what it says: the kinds, and the whole last."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks._chaos", "--only-kills", *options],
@@ -32,7 +32,9 @@ def ordeal(*options: str) -> tuple[int, list[dict]]:
 
 def test_what_is_lost_on_purpose_on_sqlite_is_found_and_told_with_seed_and_fault():
     for seed in range(5, 9):  # on a busy computer, a kill may come when there is nothing left to lose
-        status, told = ordeal("--seed", str(seed), "--kinds", "measure", "--kills", "2", "--broken", "lost")
+        status, told = chaos_run(
+            "--seed", str(seed), "--kinds", "measure", "--kills", "2", "--broken", "lost"
+        )
         whole = told[-1]
         if whole["sabotaged"]:
             break
@@ -46,6 +48,6 @@ def test_what_is_lost_on_purpose_on_sqlite_is_found_and_told_with_seed_and_fault
 
 
 def test_on_postgresql_and_redis_nothing_is_lost():
-    status, told = ordeal("--seed", "5", "--kinds", "measure", "--kills", "2", "--database", "postgresql")
+    status, told = chaos_run("--seed", "5", "--kinds", "measure", "--kills", "2", "--database", "postgresql")
     assert status == 0, told[-1]["violations"]
     assert told[0]["kills"] >= 2

@@ -14,17 +14,17 @@ import pytest
 from django.conf import settings
 
 from inference.runs import wakeups
-from inference.runs.wakeups import Bell, ring
+from inference.runs.wakeups import Wakeup, wake
 
 LISTENER = """
 import os, sys
 from django.conf import settings
 from pathlib import Path
 settings.configure(HOME=Path(sys.argv[1]))
-from inference.runs.wakeups import Bell
-bell = Bell("topic")
+from inference.runs.wakeups import Wakeup
+wakeup = Wakeup("topic")
 print("listening", flush=True)
-print("heard" if bell.wait(30) else "nothing", flush=True)
+print("heard" if wakeup.wait(30) else "nothing", flush=True)
 os.kill(os.getpid(), 19)
 """
 
@@ -35,13 +35,13 @@ def folder(request, tmp_path, monkeypatch):
     home = tmp_path / request.param
     home.mkdir()
     monkeypatch.setattr(settings, "HOME", home)
-    return home / "bells"
+    return home / "wakeups"
 
 
 def test_a_ring_is_heard_once_by_everybody_who_listens_for_it(folder):
-    with Bell("topic") as one, Bell("topic") as two, Bell("topic-2") as other:
+    with Wakeup("topic") as one, Wakeup("topic") as two, Wakeup("topic-2") as other:
         for _ in range(100):  # more than a socket remembers
-            ring("topic")
+            wake("topic")
         assert one.wait(5)
         assert two.wait(5)
         assert not one.wait(0.01)
@@ -49,15 +49,15 @@ def test_a_ring_is_heard_once_by_everybody_who_listens_for_it(folder):
 
 
 def test_a_ring_before_the_wait_is_not_lost_and_one_to_nobody_costs_nothing(folder):
-    ring("topic")
-    with Bell("topic") as bell:
-        assert not bell.wait(0.01)
-        ring("topic")
-        assert bell.wait(5)
+    wake("topic")
+    with Wakeup("topic") as wakeup:
+        assert not wakeup.wait(0.01)
+        wake("topic")
+        assert wakeup.wait(5)
 
 
 def test_the_folder_is_private_and_empty_when_nobody_listens(folder):
-    with Bell("topic"):
+    with Wakeup("topic"):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert len(list(folder.iterdir())) == 1
     assert list(folder.iterdir()) == []
@@ -71,28 +71,28 @@ def test_another_process_hears_and_what_it_leaves_when_killed_is_removed(folder)
         text=True,
     ) as listener:
         assert listener.stdout.readline() == "listening\n"
-        with Bell("unrelated"):  # opening a bell removes no living one
-            ring("topic")
+        with Wakeup("unrelated"):  # opening a wakeup removes no living one
+            wake("topic")
         assert listener.stdout.readline() == "heard\n"
         listener.send_signal(signal.SIGKILL)
         listener.wait()
     left = list(folder.iterdir())
     assert len(left) == 1
-    ring("topic")
+    wake("topic")
     assert list(folder.iterdir()) == []
 
 
 def test_opening_a_bell_removes_what_others_left(folder):
-    lost = Bell("other")
+    lost = Wakeup("other")
     lost._socket.close()
-    with Bell("topic"):
+    with Wakeup("topic"):
         assert [path.name.split(".")[0] for path in folder.iterdir()] == ["topic"]
 
 
 async def test_a_ring_sets_an_event_of_the_loop(folder):
     event = asyncio.Event()
-    with Bell("topic") as bell, bell.setting(event):
-        ring("topic")
+    with Wakeup("topic") as wakeup, wakeup.setting(event):
+        wake("topic")
         await asyncio.wait_for(event.wait(), 10)
         event.clear()
         await asyncio.sleep(0.05)
@@ -100,12 +100,12 @@ async def test_a_ring_sets_an_event_of_the_loop(folder):
 
 
 async def test_where_no_socket_can_be_everybody_looks(tmp_path, monkeypatch, caplog):
-    (tmp_path / "bells").write_text("no folder")
+    (tmp_path / "wakeups").write_text("no folder")
     monkeypatch.setattr(settings, "HOME", tmp_path)
-    with Bell("topic") as bell, bell.setting(asyncio.Event()):
-        ring("topic")
+    with Wakeup("topic") as wakeup, wakeup.setting(asyncio.Event()):
+        wake("topic")
         started = time.monotonic()
-        assert not bell.wait(0.05)
+        assert not wakeup.wait(0.05)
         assert time.monotonic() - started >= 0.05
     assert "looking must do" in caplog.text
 

@@ -19,10 +19,10 @@ LISTENER = """
 import sys, django
 django.setup()
 from inference.runs import wakeups
-bell = wakeups.bell_for_results(7)
+wakeup = wakeups.bell_for_results(7)
 print("listening", flush=True)
 while True:
-    if bell.wait(60):
+    if wakeup.wait(60):
         print("heard", flush=True)
 """
 

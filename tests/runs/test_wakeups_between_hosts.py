@@ -62,11 +62,11 @@ def rung(layer):
 
 def test_a_new_run_and_its_events_are_announced_after_the_commit(site, layer):
     site.count("a run")
-    wait_until(lambda: {"work", "run-news"} <= rung(layer), 10, "the bells of a new run")
+    wait_until(lambda: {"work", "run-news"} <= rung(layer), 10, "the wake-ups of a new run")
     layer.sent.clear()
     journal.append(leases.claim("w"), [("log", {"level": "info", "text": "x"})])
-    wait_until(lambda: rung(layer) == {"run-news"}, 10, "the bells of an event")
-    assert layer.sent[0][1] == {"type": "doorbell.ring", "topic": "run-news"}
+    wait_until(lambda: rung(layer) == {"run-news"}, 10, "the wake-ups of an event")
+    assert layer.sent[0][1] == {"type": "wakeup", "topic": "run-news"}
 
 
 @pytest.mark.parametrize("fault", [ChannelFull(), ConnectionError("the layer is down")])
@@ -79,7 +79,7 @@ def test_a_layer_that_fails_costs_nothing_and_is_told_once(site, layer, fault, c
     assert leases.claim("w").run_id == Run.objects.order_by("id")[0].pk
     layer.fault = None
     site.count("another run")
-    wait_until(lambda: "work" in rung(layer), 10, "a bell when the layer is back")
+    wait_until(lambda: "work" in rung(layer), 10, "a wakeup when the layer is back")
     assert caplog.text.count("news are found by looking") == 1
 
 
@@ -91,10 +91,10 @@ def test_the_in_memory_layer_is_not_used_across_processes():
 
 def test_a_bell_is_struck_from_elsewhere_as_long_as_it_is_open(tmp_path, monkeypatch, layer):
     monkeypatch.setattr(settings, "HOME", tmp_path)
-    with wakeups.bell_for_results(7) as bell, wakeups.bell_for_batches(7) as other:
+    with wakeups.wakeup_for_results(7) as wakeup, wakeups.wakeup_for_batches(7) as other:
         wait_until(lambda: layer.groups == {"results-7", "batches-7"}, 10, "the groups")
-        layer.waiting.append({"type": "doorbell.ring", "topic": "results-7"})
-        assert bell.wait(10)
+        layer.waiting.append({"type": "wakeup", "topic": "results-7"})
+        assert wakeup.wait(10)
         assert not other.wait(0.01)
     wait_until(lambda: layer.groups == set(), 10, "the end of the groups")
 
@@ -123,12 +123,12 @@ def test_who_rings_never_waits_for_the_layer(layer, monkeypatch):
 )
 async def test_without_a_layer_processes_of_this_host_hear_each_other(site, monkeypatch, listen, announce):
     monkeypatch.setattr(settings, "HOME", site.home)
-    bell = asyncio.Event()
-    listening = asyncio.create_task(listen(bell))
-    while not (site.home / "bells").is_dir() or not list((site.home / "bells").glob("[!.]*")):
+    wakeup = asyncio.Event()
+    listening = asyncio.create_task(listen(wakeup))
+    while not (site.home / "wakeups").is_dir() or not list((site.home / "wakeups").glob("[!.]*")):
         await asyncio.sleep(0.01)
     await sync_to_async(announce)()
-    await asyncio.wait_for(bell.wait(), 10)
+    await asyncio.wait_for(wakeup.wait(), 10)
     listening.cancel()
     await asyncio.wait({listening})
-    assert list((site.home / "bells").iterdir()) == []
+    assert list((site.home / "wakeups").iterdir()) == []

@@ -67,7 +67,7 @@ class _Wire:
 
 
 @dataclass
-class Postman:
+class FaultyMessages:
     """Relays the agents of one site; each agent is known by the token it shows.
 
     `plan` adds mischief to the next messages of an agent, in both directions.
@@ -81,7 +81,7 @@ class Postman:
     def start(self) -> None:
         """Listen, in a thread of its own; `address` is known from then on."""
         ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(ready,), name="postman", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="message_faults", daemon=True)
         self._thread.start()
         if not ready.wait(_START_SECONDS):
             raise TimeoutError("the relay between agents and site does not start")

@@ -36,7 +36,7 @@ _SETTLE_SECONDS = 900.0
 
 @dataclass
 class Told:
-    """What an ordeal has come to."""
+    """What a run of chaos has come to."""
 
     runs: Counter[str] = field(default_factory=Counter)
     kills: Counter[str] = field(default_factory=Counter)
@@ -48,7 +48,7 @@ class Told:
 
 
 @dataclass
-class Ordeal:
+class ChaosRun:
     """`kills`: how often each kind of run is hit at least."""
 
     world: World

@@ -54,6 +54,7 @@ check: $(VENV)/developing.stamp
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports
 	$(PYTHON) .ci/cycles
+	$(PYTHON) .ci/names
 	$(PYTHON) manage.py check
 	$(PYTHON) manage.py makemigrations --check --dry-run
 	$(PYTHON) -m pip check

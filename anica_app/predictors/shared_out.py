@@ -58,7 +58,7 @@ class SharedOut:
         close: Callable[[], None],
     ) -> None:
         self._predictor = predictor
-        self._workshop = executor
+        self._executor = executor
         self._pace = pace
         self._close = close
         question = {"kind": kind, "options": dict(options), "identity": predictor.identity}
@@ -80,7 +80,7 @@ class SharedOut:
             return self._predictor.predict(blocks)
         size = max(_FEW, -(-len(blocks) // _PIECES))
         pieces = [_question(blocks[k : k + size]) for k in range(0, len(blocks), size)]
-        told = self._workshop.carry_out(ask_piece, self._common, pieces, self._pace)
+        told = self._executor.carry_out(ask_piece, self._common, pieces, self._pace)
         return [answer for piece in told for answer in _answers(piece)]
 
     def close(self) -> None:

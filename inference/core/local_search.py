@@ -120,7 +120,7 @@ class LocalSearch:
         largest = self._evaluator.largest_error
         return int(
             refresh(
-                self._desk,
+                self._arrays,
                 self._uops,
                 self._mixes,
                 which,
@@ -136,13 +136,13 @@ class LocalSearch:
         """See that the arrays can hold these µops in place of any others."""
         if len(uops) <= self._room:
             return
-        from inference.core.kernels.layout import make_desk
+        from inference.core.kernels.layout import make_arrays
         from inference.core.populations import most_terms
 
         self._room = max(2 * len(uops), 1)
         n_schemes, n_ports = len(self._rows), self._evaluator.n_ports
         terms = most_terms(self._evaluator.table)
-        self._desk = make_desk(n_schemes, n_ports, self._room * terms, terms, tables=True)
+        self._arrays = make_arrays(n_schemes, n_ports, self._room * terms, terms, tables=True)
         self._uops = _empty_rows(n_schemes, self._room)
         for scheme, row in enumerate(self._rows):
             self._write(scheme, row)
@@ -152,7 +152,7 @@ class LocalSearch:
 
         masks = np.array([mask for mask, _ in uops], dtype=np.int64)
         counts = np.array([count for _, count in uops], dtype=np.int32)
-        write_row(self._desk, self._uops, scheme, masks, counts)
+        write_row(self._arrays, self._uops, scheme, masks, counts)
 
 
 def _empty_rows(n_schemes: int, room: int) -> Rows:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.arrays import Floats, Int64s
-from inference.core.kernels.layout import EvaluationArrays, Mixes, Rows, make_desk
+from inference.core.kernels.layout import EvaluationArrays, Mixes, Rows, make_arrays
 from inference.core.kernels.loops import add_errors, fill_cycles
 from inference.core.kernels.preparing import prepare
 from inference.core.kernels.variants import add_shared_errors, number_variants
@@ -259,7 +259,7 @@ def desk_maker(
     """What makes arrays with so many places, and scratch room for any experiment under the population."""
     longest = int(np.diff(population.offsets).max(initial=0))
     terms = most_terms(evaluator.table)
-    return lambda: make_desk(n_places, evaluator.n_ports, longest * terms, terms, tables=tables)
+    return lambda: make_arrays(n_places, evaluator.n_ports, longest * terms, terms, tables=tables)
 
 
 def _blocks(n: int, cost: int) -> Iterator[tuple[int, int]]:
@@ -271,14 +271,14 @@ def _blocks(n: int, cost: int) -> Iterator[tuple[int, int]]:
 
 def work_off(
     pieces: Sequence[Callable[[EvaluationArrays], None]],
-    make_desk: Callable[[], EvaluationArrays],
+    make_arrays: Callable[[], EvaluationArrays],
     threads: int,
     pulse: Callable[[], None] | None,
 ) -> None:
     """Do all pieces, each thread with its own arrays; between them the pulse beats on the calling thread."""
     threads = min(threads, max(1, len(pieces)))
     if threads == 1:
-        arrays = make_desk()
+        arrays = make_arrays()
         for piece in pieces:
             piece(arrays)
             if pulse is not None:
@@ -288,7 +288,7 @@ def work_off(
     stopped = False
 
     def work() -> None:
-        arrays = make_desk()
+        arrays = make_arrays()
         while not stopped and (piece := next(waiting, None)) is not None:
             piece(arrays)
 

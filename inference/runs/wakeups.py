@@ -24,8 +24,8 @@ from django.db import transaction
 # Within one host: datagram sockets in `$PMWEB_HOME/wakeups/`, one per listener.
 #
 # A message carries nothing; it says "look". Sending one never waits and never fails, and where there can be
-# no socket nothing is heard: everybody also looks by themselves. What a process that was killed leaves behind is
-# removed by whoever next finds that nobody listens there.
+# no socket nothing is heard: everybody also looks by themselves. What a process that was killed leaves behind
+# is removed by whoever next finds that nobody listens there.
 
 
 logger = logging.getLogger(__name__)

@@ -120,21 +120,23 @@ class Floods:
     """Runs blocking experiments and reads them."""
 
     def __init__(self, context: ExplainContext, ports: Sequence[str]) -> None:
-        self._bench = context
+        self._context = context
         self._ports = ports
         self._since: dict[tuple[Experiment, int], int] = {}
 
     def can(self, scheme: str, blocker: Blocker) -> bool:
         """Whether the scheme can be tested with the blocker: not all floods are in recorded data."""
         test = self.test(scheme, blocker)
-        saturated = test.copies >= blocker.width * (self._bench.cycles(scheme) - self._bench.settings.epsilon)
+        saturated = test.copies >= blocker.width * (
+            self._context.cycles(scheme) - self._context.settings.epsilon
+        )
         return self._is_blind(blocker) or (
-            saturated and all(map(self._bench.sampler.has, (test.base, test.tested)))
+            saturated and all(map(self._context.sampler.has, (test.base, test.tested)))
         )
 
     def test(self, scheme: str, blocker: Blocker) -> Test:
         """The experiments for a scheme and a blocker; of recorded data, with as many copies as there are."""
-        context = self._bench
+        context = self._context
         copies = copies_to_flood(
             blocker.width, context.cycles(scheme), context.uops(scheme), context.settings.most_copies
         )
@@ -146,7 +148,7 @@ class Floods:
 
     def measure(self, tests: Sequence[Test], run: int) -> None:
         """All of them, anew for every run where the measurer can."""
-        context = self._bench
+        context = self._context
         sampler = context.sampler
         wanted: dict[Experiment, int] = {}
         for test in tests:
@@ -163,7 +165,7 @@ class Floods:
 
     def witness(self, test: Test, found: Mapping[int, int], run: int) -> Witness:
         """What a test shows, given what was found on smaller port sets."""
-        context = self._bench
+        context = self._context
         if self._is_blind(test.blocker):
             return _undecided(test, run)
         blocker, width = test.blocker, test.blocker.width
@@ -214,7 +216,7 @@ class Floods:
 
     def _is_blind(self, blocker: Blocker) -> bool:
         """Whether no time shows anything beside this blocker (§6.2.3), so that none need be taken."""
-        return blocker.wide and self._bench.settings.evidence != PORT_COUNTERS
+        return blocker.wide and self._context.settings.evidence != PORT_COUNTERS
 
     def is_free(self, scheme: str, blocker: Blocker, run: int) -> bool:
         """Whether nothing of the scheme is bound to the blocked ports, for certain."""

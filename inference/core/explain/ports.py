@@ -38,7 +38,7 @@ class PortSolver:
     def __init__(
         self, context: ExplainContext, solver: BlockingSolver, seed: int, r_max: float | None
     ) -> None:
-        self._bench = context
+        self._context = context
         self._solver = solver
         self._seed = seed
         self._r_max = r_max
@@ -59,7 +59,7 @@ class PortSolver:
             again = False
             for members in lost:
                 text = answer.dropped[members[0]]
-                self._bench.exclude(members[0], "blocking", NotCharacterised.CLASH, text)
+                self._context.exclude(members[0], "blocking", NotCharacterised.CLASH, text)
                 number = tried.pop(members[0])
                 rest = self._sound(members[1:]) if number < MOST_HEADS else []
                 where = kept.index(members)
@@ -74,7 +74,7 @@ class PortSolver:
                 return self._hinted(kept, improper, answer)
 
     def _ask(self, classes: Sequence[list[str]], improper: Sequence[Improper]) -> BlockingAnswer:
-        settings, context = self._bench.settings, self._bench
+        settings, context = self._context.settings, self._context
         heads = [members[0] for members in classes]
         domains = context.problem.domains
         question = BlockingQuestion(
@@ -94,7 +94,7 @@ class PortSolver:
 
     def _sound(self, members: Sequence[str]) -> list[str]:
         """The members from the first on that floods its ports as it should; the others follow."""
-        context = self._bench
+        context = self._context
         left = list(members)
         for scheme in members[:MOST_HEADS]:
             width = context.widths[scheme]
@@ -114,9 +114,9 @@ class PortSolver:
 
     def _give_up(self, members: Sequence[str], head: str, text: str) -> None:
         for scheme in members:
-            if scheme not in self._bench.excluded:
+            if scheme not in self._context.excluded:
                 why = f"its ports are those of {head}, which were not found: {text}"
-                self._bench.exclude(scheme, "blocking", NotCharacterised.CLASH, why)
+                self._context.exclude(scheme, "blocking", NotCharacterised.CLASH, why)
 
     def _hinted(
         self, kept: list[list[str]], improper: Sequence[Improper], answer: BlockingAnswer
@@ -128,7 +128,7 @@ class PortSolver:
         be to blame: starting from what is documented, those are kept with which something fits. The members
         of the others are tested beside floods like any scheme.
         """
-        hint, context = self._bench.problem.hint, self._bench
+        hint, context = self._context.problem.hint, self._context
         if hint is None:
             return kept, answer
         fitting = by_hint(context, answer, hint)
@@ -154,7 +154,7 @@ class PortSolver:
     ) -> BlockingAnswer | None:
         """Mappings of all these classes that have the documented ports; None where there is none."""
         answer = self._ask(classes, improper)
-        return None if answer.dropped else by_hint(self._bench, answer, hint)
+        return None if answer.dropped else by_hint(self._context, answer, hint)
 
 
 def by_hint(context: ExplainContext, answer: BlockingAnswer, hint: PortMapping) -> BlockingAnswer | None:

@@ -117,7 +117,7 @@ class EvaluationArrays(NamedTuple):
     ports: Integers
 
 
-def make_desk(
+def make_arrays(
     n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, tables: bool
 ) -> EvaluationArrays:
     """An empty arrays for `n_ports` ports; `tables`: with room for tables, where these are any good.

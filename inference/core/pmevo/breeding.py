@@ -38,12 +38,14 @@ class Improver:
 
     def __init__(self, judge: FitnessGate, times: Floats) -> None:
         settings = judge.settings
-        self._desk = SearchArrays(judge.evaluator, judge.measured, times, np.ones(len(times), dtype=np.int64))
+        self._arrays = SearchArrays(
+            judge.evaluator, judge.measured, times, np.ones(len(times), dtype=np.int64)
+        )
         self._wanted = min(settings.refits, len(times))
-        self._sets = port_sets(settings.ports, self._desk.widest)
+        self._sets = port_sets(settings.ports, self._arrays.widest)
         self._prices = Prices(
-            settings.kind_price * self._desk.experiments_per_scheme,
-            settings.volume_price * self._desk.experiments_per_scheme,
+            settings.kind_price * self._arrays.experiments_per_scheme,
+            settings.volume_price * self._arrays.experiments_per_scheme,
         )
         self._objective = Objective(judge.loss, per_slot=0.0)
         self._ports = settings.ports
@@ -53,7 +55,7 @@ class Improver:
         usage = Usage.of(population, 0)
         for scheme in random.choice(len(usage.sizes), size=self._wanted, replace=False).tolist():
             lists = lists_of(usage, self._sets, np.empty(0, dtype=np.int64))
-            self._desk.refit(usage, scheme, lists, self._prices, self._objective, keep=True)
+            self._arrays.refit(usage, scheme, lists, self._prices, self._objective, keep=True)
         return usage.population(self._ports)
 
 

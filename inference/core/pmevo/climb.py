@@ -119,8 +119,8 @@ def climbed(
 
         return work
 
-    make_desk = desk_maker(evaluator, begun, n_schemes, tables=True)
-    work_off([piece(m) for m in range(len(picks))], make_desk, judge.threads, judge.pace.pulse)
+    make_arrays = desk_maker(evaluator, begun, n_schemes, tables=True)
+    work_off([piece(m) for m in range(len(picks))], make_arrays, judge.threads, judge.pace.pulse)
     judge.evaluations += len(picks)
     ended = picked_rows(rows, np.arange(len(rows.starts)))
     mask_type, count_type = row_types(begun.n_ports, int(ended.counts.max(initial=0)))

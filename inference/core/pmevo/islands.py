@@ -97,7 +97,7 @@ class _Archipelago:
     def __init__(self, judge: FitnessGate, scheme_times: list[float], seed: int, executor: Executor) -> None:
         self._judge = judge
         self._settings = judge.settings
-        self._workshop = executor
+        self._executor = executor
         self._common = _Common(judge.table, judge.measured, judge.settings, scheme_times, seed)
         self._bytes = self._common.as_bytes()
         share, more = divmod(self._settings.population, self._settings.islands)
@@ -139,7 +139,7 @@ class _Archipelago:
             _piece(k, int(size), until, island)
             for k, (size, island) in enumerate(zip(self._sizes, islands, strict=True))
         ]
-        answers = self._workshop.carry_out(epoch, self._bytes, pieces, self._judge.pace)
+        answers = self._executor.carry_out(epoch, self._bytes, pieces, self._judge.pace)
         read = [decode(answer) for answer in answers]
         after = tuple(_evolved(answer, self._settings.ports) for answer in read)
         self._judge.evaluations += sum(answer.meta["evaluations"] for answer in read)

@@ -87,7 +87,7 @@ class BoundedSearch:
         dearer: float = 1.0,
     ) -> None:
         self.state = saved or BoundedState(settings.issue_width or settings.r_max)
-        self._desk = arrays
+        self._arrays = arrays
         self._settings = settings
         self._starts = [point.usage for point in _spread(front, _STARTS)]
         self._first = first
@@ -142,7 +142,7 @@ class BoundedSearch:
     @property
     def point(self) -> RefitPoint:
         """The best mapping so far; there is one after the first local search."""
-        return self._desk.point(self._best, self.state.issue_width)
+        return self._arrays.point(self._best, self.state.issue_width)
 
     def preferring(self, forms: Sequence[FormPair], domains: Sequence[str | None]) -> RefitPoint:
         """The best mapping with what the settings prefer where measurements hardly tell."""
@@ -151,9 +151,9 @@ class BoundedSearch:
 
         def value(usage: Usage, *, forgive_waste: bool = False) -> float:
             self._pulse()
-            return self._desk.value(usage, objective, self.prices, forgive_waste=forgive_waste)
+            return self._arrays.value(usage, objective, self.prices, forgive_waste=forgive_waste)
 
-        most = COST * self._desk.experiments_per_scheme
+        most = COST * self._arrays.experiments_per_scheme
         usage = self._best
         if self._settings.apart:
             usage = prefer_own_ports(usage, domains, value, most)
@@ -161,7 +161,7 @@ class BoundedSearch:
             usage = prefer_fewer(usage, domains, partial(value, forgive_waste=True))
         if self._settings.regular_forms:
             usage = prefer_forms(usage, forms, value, most)
-        return self._desk.point(usage, width)
+        return self._arrays.point(usage, width)
 
     @property
     def _best(self) -> Usage:
@@ -180,12 +180,12 @@ class BoundedSearch:
             for scheme in random.permutation(len(usage.sizes)).tolist():
                 before = usage.row(scheme), usage.slots[scheme]
                 lists = lists_of(usage, sets, extra) if openly else in_use(usage)
-                self._desk.refit(usage, scheme, lists, self.prices, objective, keep=True)
+                self._arrays.refit(usage, scheme, lists, self.prices, objective, keep=True)
                 changed += (usage.row(scheme), usage.slots[scheme]) != before
                 self._pulse()
             if changed <= _SETTLED * len(usage.sizes):
                 break
-        return self._desk.value(usage, objective, self.prices)
+        return self._arrays.value(usage, objective, self.prices)
 
     def objective(self, width: float | None) -> Objective:
         """What is minimised with so many slots per cycle, without the prices."""
@@ -193,7 +193,7 @@ class BoundedSearch:
 
     def _sets(self, width: float | None) -> Int64s:
         """Port sets that measurements can tell from others: narrower than the issue width."""
-        widest = self._desk.widest
+        widest = self._arrays.widest
         if width is not None:
             widest = min(widest, max(1, math.ceil(width) - 1))
         return port_sets(self._settings.ports, widest)

@@ -96,7 +96,7 @@ class Chain:
         self.place = ChainPlace()
         self.losses: dict[int, float] = {}
         self.front: tuple[RefitPoint, ...] = ()
-        self._desk = arrays
+        self._arrays = arrays
         self._settings = settings
         self._random = random
         self._sets = port_sets(settings.ports, arrays.widest)
@@ -117,7 +117,7 @@ class Chain:
             return None
         if not self._one_scheme(self.place.position):
             return None
-        point = self._desk.point(self.usage)
+        point = self._arrays.point(self.usage)
         self.front = with_point(self.front, point)
         swept = Swept(self.place.sweep + 1, self.place.changed, point)
         self.place = replace(
@@ -131,7 +131,7 @@ class Chain:
         order, extra = self._schedule()
         scheme = int(order[position])
         before = self.usage.row(scheme)
-        self._desk.refit(self.usage, scheme, self._lists(extra), self._prices(), keep=True)
+        self._arrays.refit(self.usage, scheme, self._lists(extra), self._prices(), keep=True)
         changed = self.place.changed + (self.usage.row(scheme) != before)
         self.place = replace(self.place, position=position + 1, changed=changed)
         return position + 1 == len(order)
@@ -227,7 +227,7 @@ class Chain:
         rest = np.array(list(kinds), dtype=np.int64)
         lists = Lists(rest, most_used(kinds), rest)
         prices = Prices(0.0, self._volume_price)
-        loss = sum(self._desk.refit(usage, user, lists, prices, keep=False) for user in usage.users(mask))
+        loss = sum(self._arrays.refit(usage, user, lists, prices, keep=False) for user in usage.users(mask))
         return loss, usage
 
     def _end_of_descent(self) -> None:

@@ -153,8 +153,8 @@ def best_selection(covered: Covered, k: int, seconds: float = _SECONDS) -> Disco
 
 def _solved(patterns: Covered, weights: Weights, k: int, seconds: float) -> tuple[list[int], bool]:
     """The optimum by HiGHS: variables are first the discoveries, then the patterns."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array, hstack, identity
+    from scipy.optimize import Bounds, LinearConstraint, milp  # loads scipy
+    from scipy.sparse import csr_array, hstack, identity  # loads scipy
 
     n, m = patterns.shape
     used, which = np.nonzero(patterns)

@@ -42,7 +42,7 @@ class _Wanted:
     """A reporter whose pulse raises when the scheduler has taken this piece back."""
 
     def __init__(self) -> None:
-        from distributed import get_worker
+        from distributed import get_worker  # loads Dask
 
         self._worker = get_worker()
         self._key = self._worker.get_current_task()
@@ -192,12 +192,12 @@ class SchedulerConnection:
 
 
 def _connect(address: str, seconds: float) -> Client:
-    import dask.config
+    import dask.config  # loads Dask
 
     # Dask prints to the terminal what a run says in its log. It is told so before it is loaded.
     dask.config.set({"distributed.logging": dict.fromkeys(_QUIET, "critical")})
     try:
-        from distributed import Client
+        from distributed import Client  # loads Dask
 
         return Client(address, timeout=seconds, set_as_default=False, name="pmweb")
     except _TROUBLE as error:

@@ -97,7 +97,7 @@ class Evaluator:
         self.check(population)
         values = self.checked(measured)
         if self.compiled:
-            from inference.core.populations import summed_losses
+            from inference.core.populations import summed_losses  # loads numba
 
             totals = summed_losses(self, population, values, loss, threads, pulse)
         else:
@@ -147,7 +147,7 @@ class Evaluator:
         self.check(population)
         if not self.compiled:
             return evaluator_numpy.cycles(self.table, population, floor)
-        from inference.core.populations import all_cycles
+        from inference.core.populations import all_cycles  # loads numba
 
         return all_cycles(self, population, floor, threads)
 

@@ -33,7 +33,7 @@ class LocalSearch:
         index: int = 0,
         loss: Loss = RELATIVE,
     ) -> None:
-        from inference.core.populations import mixes_of
+        from inference.core.populations import mixes_of  # loads numba
 
         evaluator.check(population)
         self._evaluator = evaluator
@@ -115,7 +115,7 @@ class LocalSearch:
         return self._evaluate(which, cycles, errors) - int(self._errors[which].sum()), cycles, errors
 
     def _evaluate(self, which: Int64s, cycles: Floats, errors: Int64s) -> int:
-        from inference.core.kernels.loops import refresh
+        from inference.core.kernels.loops import refresh  # loads numba
 
         largest = self._evaluator.largest_error
         return int(
@@ -136,8 +136,8 @@ class LocalSearch:
         """See that the arrays can hold these µops in place of any others."""
         if len(uops) <= self._room:
             return
-        from inference.core.kernels.layout import make_arrays
-        from inference.core.populations import most_terms
+        from inference.core.kernels.layout import make_arrays  # loads numba
+        from inference.core.populations import most_terms  # loads numba
 
         self._room = max(2 * len(uops), 1)
         n_schemes, n_ports = len(self._rows), self._evaluator.n_ports
@@ -148,7 +148,7 @@ class LocalSearch:
             self._write(scheme, row)
 
     def _write(self, scheme: int, uops: Uops) -> None:
-        from inference.core.kernels.loops import write_row
+        from inference.core.kernels.loops import write_row  # loads numba
 
         masks = np.array([mask for mask, _ in uops], dtype=np.int64)
         counts = np.array([count for _, count in uops], dtype=np.int32)
@@ -156,7 +156,7 @@ class LocalSearch:
 
 
 def _empty_rows(n_schemes: int, room: int) -> Rows:
-    from inference.core.kernels.layout import Rows
+    from inference.core.kernels.layout import Rows  # loads numba
 
     starts = np.arange(n_schemes, dtype=np.int64) * room
     masks = np.zeros(n_schemes * room, dtype=np.int64)

@@ -24,8 +24,8 @@ def lp_port_bounds(
     """
     for work in works:
         check_work(work)
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
+    from scipy.optimize import linprog  # loads scipy
+    from scipy.sparse import coo_array  # loads scipy
 
     kinds = [(e, mask, mass) for e, work in enumerate(works) for mask, mass in work.items()]
     shares = [(row, e, port) for row, (e, mask, _) in enumerate(kinds) for port in ports_in(mask)]

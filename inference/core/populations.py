@@ -49,7 +49,7 @@ def all_cycles(evaluator: Evaluator, population: Population, floor: Floats, thre
     """Cycles float64[n_mappings, n_experiments], at least `floor` float64[n_experiments]."""
     mixes = mixes_of(evaluator.table, floor)
     out = np.empty((population.n_mappings, len(evaluator.table)))
-    desks = desk_maker(evaluator, population, population.n_schemes, tables=True)
+    desks = arrays_maker(evaluator, population, population.n_schemes, tables=True)
     occurring = evaluator.table.occurring
     everything = np.arange(len(evaluator.table), dtype=np.int64)
 
@@ -156,7 +156,7 @@ class _Task:
             return work
 
         pieces = [piece(*block) for block in _blocks(population.n_mappings, len(which))]
-        desks = desk_maker(self.evaluator, population, population.n_schemes, tables=True)
+        desks = arrays_maker(self.evaluator, population, population.n_schemes, tables=True)
         work_off(pieces, desks, threads, pulse)
         return errors
 
@@ -177,7 +177,7 @@ class _Task:
         largest = self.evaluator.largest_error
 
         def arrays() -> EvaluationArrays:
-            made = desk_maker(self.evaluator, self.population, n_variants, tables=True)()
+            made = arrays_maker(self.evaluator, self.population, n_variants, tables=True)()
             prepare(made, variants.rows, 0, np.arange(n_variants, dtype=np.int32))
             return made
 
@@ -253,7 +253,7 @@ def most_terms(table: ExperimentTable) -> int:
     return int(np.diff(table.offsets).max(initial=1))
 
 
-def desk_maker(
+def arrays_maker(
     evaluator: Evaluator, population: Population, n_places: int, *, tables: bool
 ) -> Callable[[], EvaluationArrays]:
     """What makes arrays with so many places, and scratch room for any experiment under the population."""

@@ -8,6 +8,23 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from anica_app.core.comparing import PointSelection
+from anica_app.core.protocols import PredictorError
+from anica_app.features.comparisons.files import answer_lines, score_table
+from anica_app.features.comparisons.query import (
+    columns_of,
+    comparison_rows,
+    key_of,
+    looked,
+    scores_of,
+)
+from anica_app.features.comparisons.request import KIND
+from anica_app.features.predictors.query import chosen
+from inference.core.metrics import Unit
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.runs.lifecycle import submit, unused_name
+from inference.storage.errors import ExchangeError
+from inference.storage.names import by_name
 from inference.web.run_command import RunCommand
 
 UNITS = ("cycles", "cpi", "ipc")
@@ -47,8 +64,6 @@ class Command(RunCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Compare, and write."""
-        from anica_app.features.comparisons.request import KIND
-        from inference.runs.lifecycle import submit, unused_name
 
         config = _config(options)
         usual = unused_name(options["name"] or f"Predictors on {options['set']}"[:180])
@@ -56,16 +71,6 @@ class Command(RunCommand):
         self._show(run.pk, options)
 
     def _show(self, run: int, options: dict[str, Any]) -> None:
-        from anica_app.core.comparing import PointSelection
-        from anica_app.features.comparisons.files import answer_lines, score_table
-        from anica_app.features.comparisons.query import (
-            columns_of,
-            comparison_rows,
-            key_of,
-            looked,
-            scores_of,
-        )
-        from inference.core.metrics import Unit
 
         row = comparison_rows().get(run=run)
         columns, unit = columns_of(row), Unit(options["unit"])
@@ -102,11 +107,6 @@ def _decimals(value: float | None) -> str:
 
 def _config(options: dict[str, Any]) -> dict[str, Any]:
     """The description of the run. Raises `CommandError` for names that nothing has."""
-    from anica_app.core.protocols import PredictorError
-    from anica_app.features.predictors.query import chosen
-    from inference.models import ExperimentSet, PortMapping, ResourceMapping
-    from inference.storage.errors import ExchangeError
-    from inference.storage.names import by_name
 
     try:
         resources = list(ResourceMapping.objects.filter(name__in=options["mapping"]))

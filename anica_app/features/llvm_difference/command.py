@@ -9,8 +9,14 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from anica_app.core.protocols import PredictorError
+from anica_app.features.llvm_difference.job import TOLERANCE, DifferenceConfig, difference
+from anica_app.features.llvm_difference.report import markdown
 from inference.core.errors import InvalidInputError
+from inference.formats.exported import exported
+from inference.models import PortMapping
 from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86
+from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 
 
@@ -37,12 +43,6 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask, and write."""
-        from anica_app.features.llvm_difference.job import TOLERANCE, DifferenceConfig, difference
-        from anica_app.features.llvm_difference.report import markdown
-        from inference.formats.exported import exported
-        from inference.models import PortMapping
-        from inference.storage.instruction_sets import X86
-        from inference.storage.names import by_name
 
         tolerance = TOLERANCE if options["tolerance"] is None else options["tolerance"]
         try:

@@ -82,7 +82,7 @@ class Formula:
         *,
         ordered: bool = True,
     ) -> None:
-        import z3
+        import z3  # loads z3
 
         self.shape = shape
         self.solver = Z3Solver(kind, seed, limit, pulse)

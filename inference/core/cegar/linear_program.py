@@ -28,7 +28,7 @@ class LinearQuestions:
     patience = 0  # the second mapping always comes with its experiment
 
     def __init__(self, shape: Shape, seed: int, limit: int, pulse: Callable[[], None]) -> None:
-        import z3
+        import z3  # loads z3
 
         self._z3: Any = z3
         self._shape = shape

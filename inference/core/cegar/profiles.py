@@ -109,7 +109,7 @@ class Profile:
         return self._most_excess(wanted)
 
     def _most_excess(self, wanted: Floats) -> Floats | None:
-        from scipy.optimize import linprog
+        from scipy.optimize import linprog  # loads scipy
 
         n = len(wanted)
         rows = np.hstack([self._rates.reshape(-1, n), -np.ones((len(self.facts), 1))])

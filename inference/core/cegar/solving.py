@@ -23,7 +23,7 @@ class SolverLimitError(CoreError):
 
 def version() -> str:
     """Which z3 answers: results repeat for the same one."""
-    import z3
+    import z3  # loads z3
 
     return f"z3 {z3.get_full_version()}"
 
@@ -32,7 +32,7 @@ class Z3Solver:
     """One z3 solver in its own context; `kind` is a logic such as QF_FD, or "" for the general solver."""
 
     def __init__(self, kind: str, seed: int, limit: int, pulse: Callable[[], None]) -> None:
-        import z3
+        import z3  # loads z3
 
         self.context = z3.Context()
         self.z3: Any = z3.SolverFor(kind, ctx=self.context) if kind else z3.SimpleSolver(ctx=self.context)
@@ -46,7 +46,7 @@ class Z3Solver:
 
     def satisfiable(self, *assumptions: Any) -> bool:
         """Whether the constraints can hold together; raises `SolverLimitError` and what the pulse raises."""
-        import z3
+        import z3  # loads z3
 
         self._model = None
         call = self._thread.submit(self.z3.check, *assumptions)

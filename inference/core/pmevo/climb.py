@@ -73,9 +73,15 @@ def climbed(
     the last µop of a scheme stays unless there is an R_max, because without either the scheme would take no
     time, and it was measured to take some.
     """
-    from inference.core.kernels.climbing import climb
-    from inference.core.kernels.layout import EvaluationArrays, Rows
-    from inference.core.populations import desk_maker, mixes_of, picked_rows, rows_of, work_off
+    from inference.core.kernels.climbing import climb  # loads numba
+    from inference.core.kernels.layout import EvaluationArrays, Rows  # loads numba
+    from inference.core.populations import (  # loads numba
+        arrays_maker,
+        mixes_of,
+        picked_rows,
+        rows_of,
+        work_off,
+    )
 
     evaluator, table = judge.evaluator, judge.table
     begun = canonical(chosen(population, picks))
@@ -119,7 +125,7 @@ def climbed(
 
         return work
 
-    make_arrays = desk_maker(evaluator, begun, n_schemes, tables=True)
+    make_arrays = arrays_maker(evaluator, begun, n_schemes, tables=True)
     work_off([piece(m) for m in range(len(picks))], make_arrays, judge.threads, judge.pace.pulse)
     judge.evaluations += len(picks)
     ended = picked_rows(rows, np.arange(len(rows.starts)))

@@ -115,7 +115,7 @@ def congruent_schemes(
 
     Schemes of different `domains`, or with and without one, are not alike, whatever was measured.
     """
-    from inference.core.pmevo import exchange_kernels
+    from inference.core.pmevo import exchange_kernels  # loads numba
 
     epsilon, evidence = settings.congruence_epsilon, settings.congruence_evidence
     table = _Table.of(schemes, times)
@@ -156,7 +156,7 @@ def _partition(
     outliers: float,
 ) -> Classes:
     """`schemes`: sorted, and all of the table's numbered ones or some of them."""
-    from inference.core.pmevo import exchange_kernels
+    from inference.core.pmevo import exchange_kernels  # loads numba
 
     first = np.empty(len(schemes), dtype=np.int64)
     following = np.full(len(table.numbers), -1, dtype=np.int64)
@@ -188,7 +188,7 @@ class _Table:
 
     @classmethod
     def of(cls, schemes: Sequence[str], times: Mapping[Experiment, float]) -> _Table:
-        from inference.core.pmevo import exchange_kernels
+        from inference.core.pmevo import exchange_kernels  # loads numba
 
         others = {scheme for experiment in times for scheme, _ in experiment.terms} - set(schemes)
         listed = [*sorted(schemes), *sorted(others)]

@@ -35,7 +35,7 @@ def count_limits(times: Sequence[float], n_ports: int, epsilon: float) -> Int64s
 
 def random_population(seeds: npt.NDArray[np.uint64], limits: Int64s) -> Population:
     """One random mapping per seed (§5.1.3); `limits` as from `count_limits`."""
-    from inference.core.pmevo import kernels
+    from inference.core.pmevo import kernels  # loads numba
 
     n_schemes, n_ports = limits.shape
     rows = len(seeds) * n_schemes
@@ -54,7 +54,7 @@ def children(
 
     A pair has one seed. `drop`: a µop that lands twice in one child keeps one count instead of the sum.
     """
-    from inference.core.pmevo import kernels
+    from inference.core.pmevo import kernels  # loads numba
 
     n_schemes = population.n_schemes
     ends = population.offsets[::n_schemes]
@@ -100,7 +100,7 @@ def chosen(population: Population, picks: Int64s) -> Population:
 
 def chosen_among(parts: Sequence[Population], picks: Int64s) -> Population:
     """The same, numbered through all parts, without a copy of what is not chosen."""
-    from inference.core.pmevo import kernels
+    from inference.core.pmevo import kernels  # loads numba
 
     n_schemes = parts[0].n_schemes
     begins = np.cumsum([0, *(part.n_mappings for part in parts)])
@@ -123,7 +123,7 @@ def chosen_among(parts: Sequence[Population], picks: Int64s) -> Population:
 
 def canonical(population: Population) -> Population:
     """The same mappings with every row sorted by port set, and each port set once."""
-    from inference.core.pmevo import kernels
+    from inference.core.pmevo import kernels  # loads numba
 
     offsets = np.zeros(len(population.offsets), dtype=np.int64)
     masks = np.empty(len(population.masks), dtype=np.int64)
@@ -157,7 +157,7 @@ def packed(population: Population) -> dict[str, npt.NDArray[np.generic]]:
     Random mappings have next to nothing that a compressor could find, and looking for it would take seconds.
     `sizes`: how many numbers each array has, in the order of `_PACKED`, then their bits.
     """
-    from inference.core.pmevo import kernels
+    from inference.core.pmevo import kernels  # loads numba
 
     arrays = (np.diff(population.offsets), population.masks, population.counts)
     bits = [int(array.max(initial=0)).bit_length() for array in arrays]
@@ -173,7 +173,7 @@ def packed(population: Population) -> dict[str, npt.NDArray[np.generic]]:
 
 def unpacked(arrays: Mapping[str, npt.NDArray[np.generic]], n_schemes: int, n_ports: int) -> Population:
     """The population that `packed` made these arrays of; `InvalidInputError` where they do not fit."""
-    from inference.core.pmevo import kernels
+    from inference.core.pmevo import kernels  # loads numba
 
     sizes, bits = arrays["sizes"][: len(_PACKED)].tolist(), arrays["sizes"][len(_PACKED) :].tolist()
     mask_type, count_type = row_types(n_ports, (1 << bits[-1]) - 1)

@@ -17,7 +17,7 @@ def inherited(population: Population, parents: Int64s, seeds: npt.NDArray[np.uin
     For each scheme one child gets all µops of the one parent, its sibling those of the other. A pair has one
     seed.
     """
-    from inference.core.pmevo import variation_kernels
+    from inference.core.pmevo import variation_kernels  # loads numba
 
     n_schemes = population.n_schemes
     ends = population.offsets[::n_schemes]
@@ -44,7 +44,7 @@ def mutated(population: Population, seeds: npt.NDArray[np.uint64], rate: float, 
 
     `limits` as from `count_limits`. In which ways a scheme changes, `variation_kernels.mutate` tells.
     """
-    from inference.core.pmevo import variation_kernels
+    from inference.core.pmevo import variation_kernels  # loads numba
 
     room = len(population.masks) + population.n_mappings * population.n_schemes
     most = max(int(limits.max(initial=0)), int(population.counts.max(initial=0)))
@@ -76,7 +76,7 @@ def mutated(population: Population, seeds: npt.NDArray[np.uint64], rate: float, 
 
 def fingerprints(population: Population) -> npt.NDArray[np.uint64]:
     """A number for each mapping: equal for equal mappings, and for others once in 2⁶⁴ pairs of them."""
-    from inference.core.pmevo import variation_kernels
+    from inference.core.pmevo import variation_kernels  # loads numba
 
     out = np.empty(population.n_mappings, dtype=np.uint64)
     variation_kernels.fingerprint(

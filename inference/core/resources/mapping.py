@@ -68,7 +68,7 @@ class ResourceMapping:
         The sparse product of experiments × schemes and schemes × resources, and its largest entry per row.
         Raises `UnknownSchemeError`.
         """
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array  # loads scipy
 
         unknown = [scheme for scheme in table.schemes if scheme not in self.loads]
         if unknown:
@@ -90,7 +90,7 @@ class ResourceMapping:
 
     def _matrix(self, schemes: Sequence[str]):  # type: ignore[no-untyped-def]  # scipy has no types
         """The loads of some schemes as a sparse array: float64[len(schemes), len(resources)]."""
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array  # loads scipy
 
         rows = [self.loads[scheme] for scheme in schemes]
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)

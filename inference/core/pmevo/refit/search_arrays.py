@@ -38,7 +38,7 @@ class SearchArrays:
     """
 
     def __init__(self, evaluator: Evaluator, measured: Floats, times: Floats, members: Int64s) -> None:
-        from inference.core.pmevo.refit.kernels import RefitMixes
+        from inference.core.pmevo.refit.kernels import RefitMixes  # loads numba
 
         table = evaluator.table
         self._evaluator = evaluator
@@ -98,7 +98,7 @@ class SearchArrays:
         With `forgive_waste` an experiment is explained too if it takes longer than the best distribution of
         its µops over the ports, but no longer than the even one: a scheduler does not know what comes.
         """
-        from inference.core.pmevo.refit.kernels import losses
+        from inference.core.pmevo.refit.kernels import losses  # loads numba
 
         cycles = self._cycles(usage, objective.per_slot)
         if forgive_waste:
@@ -144,7 +144,7 @@ class SearchArrays:
 
         `keep`: it may stay as it is; otherwise it gets µops out of `lists`, whatever that costs.
         """
-        from inference.core.pmevo.refit.kernels import RefitRows, Used, gather, refit
+        from inference.core.pmevo.refit.kernels import RefitRows, Used, gather, refit  # loads numba
 
         rows: RefitRows = RefitRows(usage.masks, usage.counts, usage.sizes, usage.slots)
         n = gather(self._mixes, rows, scheme, self._around)
@@ -168,7 +168,7 @@ class SearchArrays:
         return float(after - before)
 
     def _surroundings(self, room: int) -> RefitSurroundings:
-        from inference.core.pmevo.refit.kernels import RefitSurroundings
+        from inference.core.pmevo.refit.kernels import RefitSurroundings  # loads numba
 
         terms = int(np.diff(self._mixes.offsets).max())
         widths = np.zeros(65)

@@ -150,8 +150,8 @@ def _reach(names: list[str], message: bytes) -> None:
                 sender.setblocking(False)
                 try:
                     sender.connect(f"{way}/{name}")
-                    if wake:
-                        sender.send(wake)
+                    if message:
+                        sender.send(message)
                 except ConnectionRefusedError:
                     (folder / name).unlink(missing_ok=True)
                 except OSError:
@@ -199,26 +199,26 @@ class LayerRelay:
         self._layer = layer
         self._guard = threading.Lock()
         self._fires: dict[str, list[Fire]] = {}
-        self._to_ring: set[str] = set()
+        self._to_wake: set[str] = set()
         self._all_sent = threading.Event()
         self._failing = False
         self._loop = asyncio.new_event_loop()
-        self._wishes, self._rings = asyncio.Event(), asyncio.Event()
+        self._changed, self._woken = asyncio.Event(), asyncio.Event()
         threading.Thread(target=self._run, name="relay", daemon=True).start()
         atexit.register(self._farewell)
 
     def wake(self, topic: str) -> None:
         """Wake others as soon as the thread gets to it; several for one topic that wait are one."""
         with self._guard:
-            self._to_ring.add(topic)
+            self._to_wake.add(topic)
             self._all_sent.clear()
-        self._loop.call_soon_threadsafe(self._rings.set)
+        self._loop.call_soon_threadsafe(self._woken.set)
 
     def connect(self, topic: str, fire: Fire) -> Callable[[], None]:
         """Call `fire` whenever somebody elsewhere wakes the topic; calling what is returned ends that."""
         with self._guard:
             self._fires.setdefault(topic, []).append(fire)
-        self._loop.call_soon_threadsafe(self._wishes.set)
+        self._loop.call_soon_threadsafe(self._changed.set)
         return lambda: self._disconnect(topic, fire)
 
     def _disconnect(self, topic: str, fire: Fire) -> None:
@@ -226,11 +226,11 @@ class LayerRelay:
             self._fires[topic].remove(fire)
             if not self._fires[topic]:
                 del self._fires[topic]
-        self._loop.call_soon_threadsafe(self._wishes.set)
+        self._loop.call_soon_threadsafe(self._changed.set)
 
     def _farewell(self) -> None:
         """The last wake-ups of a process that ends get a moment."""
-        if self._to_ring and not self._failing:
+        if self._to_wake and not self._failing:
             self._all_sent.wait(_FAREWELL_SECONDS)
 
     def _run(self) -> None:
@@ -250,16 +250,16 @@ class LayerRelay:
     async def _wake_others(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._rings.wait(), _SIGN_OF_LIFE)
-            self._rings.clear()
-            for topic in list(self._to_ring) or [_NOBODY]:
+                await asyncio.wait_for(self._woken.wait(), _SIGN_OF_LIFE)
+            self._woken.clear()
+            for topic in list(self._to_wake) or [_NOBODY]:
                 message = {"type": "wakeup", "topic": topic}
                 with self._guard:
-                    self._to_ring.discard(topic)
+                    self._to_wake.discard(topic)
                 await asyncio.wait_for(self._layer.group_send(topic, message), _PATIENCE)
                 self._note(None)
             with self._guard:
-                if not self._to_ring:
+                if not self._to_wake:
                     self._all_sent.set()
 
     async def _listen(self) -> None:
@@ -268,9 +268,9 @@ class LayerRelay:
         joined: set[str] = set()
         try:
             while not hearing.done():
-                self._wishes.clear()
+                self._changed.clear()
                 await self._join(channel, joined)
-                wish = asyncio.create_task(self._wishes.wait())
+                wish = asyncio.create_task(self._changed.wait())
                 await asyncio.wait({wish, hearing}, return_when=asyncio.FIRST_COMPLETED)
                 wish.cancel()
             hearing.result()

@@ -13,7 +13,8 @@ from django.db import connection
 
 from pmweb.backup import archive, ways_in
 from pmweb.backup.archive import BackupError
-from pmweb.launcher.instance import LaunchError, only_instance
+from pmweb.launcher.instance import only_instance
+from pmweb.launcher.supervisor import LaunchError
 
 _PATIENCE = 5.0  # seconds for a program that is just ending
 _PAGES_AT_A_TIME = 4000  # between which writers get their turn

@@ -9,8 +9,8 @@ import socket
 import struct
 from collections.abc import Mapping, Sequence
 
-from pmweb.launcher.instance import LaunchError
 from pmweb.launcher.probe import PROBE_HOST, find_site
+from pmweb.launcher.supervisor import LaunchError
 
 WILDCARD = "0.0.0.0"  # noqa: S104  the user asks for it with --host
 _SIOCGIFADDR = 0x8915

@@ -16,13 +16,7 @@ from django.conf import settings
 
 from inference.runs.data_directory import claim
 from inference.runs.errors import NotPrivateError
-
-# Why the site cannot start, in words for the person at the terminal.
-
-
-class LaunchError(Exception):
-    """The site cannot start or go on; the message says why and what to do."""
-
+from pmweb.launcher.supervisor import LaunchError
 
 # Commands as the person at the terminal can type them.
 

@@ -23,7 +23,7 @@ from inference.runs.data_directory import repair
 from inference.runs.errors import NotPrivateError
 from pmweb import __version__
 from pmweb.accounts.people import ensure_administrator
-from pmweb.launcher.instance import LaunchError
+from pmweb.launcher.supervisor import LaunchError
 
 log = logging.getLogger(__name__)
 

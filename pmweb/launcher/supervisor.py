@@ -21,7 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from inference.runs.lifeline import end_with
-from pmweb.launcher.instance import LaunchError
+
+
+class LaunchError(Exception):
+    """The site cannot start or go on; the message says why and what to do."""
+
 
 # A child process that does not outlive its parent, tied to it between fork and exec.
 

@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError
 
 from pmweb.launcher import prepare
-from pmweb.launcher.instance import LaunchError
+from pmweb.launcher.supervisor import LaunchError
 
 
 @pytest.fixture

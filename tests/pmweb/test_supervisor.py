@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from pmweb.launcher import supervisor as supervising
-from pmweb.launcher.instance import LaunchError
-from pmweb.launcher.supervisor import Child, ProcessSupervisor
+from pmweb.launcher.supervisor import Child, LaunchError, ProcessSupervisor
 from tests.launched import wait_for_death, wait_until
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); "

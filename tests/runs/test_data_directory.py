@@ -16,7 +16,8 @@ from django.conf import settings
 from inference.runs import data_directory
 from inference.runs.data_directory import OTHERS, claim, repair
 from inference.runs.errors import NotPrivateError
-from pmweb.launcher.instance import LaunchError, only_instance
+from pmweb.launcher.instance import only_instance
+from pmweb.launcher.supervisor import LaunchError
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as somebody else")

@@ -43,7 +43,7 @@ def test_a_run_needs_a_name_of_its_own_and_a_known_kind():
         submit("taken")
     with pytest.raises(ConfigError, match="1 to 200 characters"):
         submit("   ")
-    with pytest.raises(ConfigError, match=r"there are infer, measure, .*evaluate"):
+    with pytest.raises(ConfigError, match=r"there are accuracy, .*measure"):
         lifecycle.submit("dance", {}, "no such kind")
     assert Run.objects.count() == 1
 

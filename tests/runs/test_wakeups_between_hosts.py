@@ -109,9 +109,9 @@ def test_who_rings_never_waits_for_the_layer(layer, monkeypatch):
     monkeypatch.setattr(layer, "group_send", group_send)
     board = wakeups.present()
     for _ in range(100):
-        board.ring("work")
+        board.wake("work")
     assert stuck.wait(10)
-    board.ring("run-news")
+    board.wake("run-news")
 
 
 @pytest.mark.parametrize(

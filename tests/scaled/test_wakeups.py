@@ -19,7 +19,7 @@ LISTENER = """
 import sys, django
 django.setup()
 from inference.runs import wakeups
-wakeup = wakeups.bell_for_results(7)
+wakeup = wakeups.wakeup_for_results(7)
 print("listening", flush=True)
 while True:
     if wakeup.wait(60):
@@ -73,7 +73,7 @@ def test_a_ring_reaches_another_host_and_again_when_redis_was_killed_and_came_ba
 def rings(server: Redis) -> bool:
     """Ring as long as nobody can have heard; whether Redis has taken one."""
     board = wakeups.present()
-    board.ring("results-7")
+    board.wake("results-7")
     return board._all_rung.wait(1)
 
 

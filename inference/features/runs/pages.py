@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path, re_path, reverse
+from django.urls import path, reverse
 from django.utils.html import json_script
 from django.utils.module_loading import import_string
 from django.utils.safestring import SafeString
@@ -272,5 +272,5 @@ urlpatterns = [
     path("runs/<int:pk>/edit/", run_edit, name="run-edit"),
     path("runs/<int:pk>/delete/", run_delete, name="run-delete"),
     path("runs/<int:pk>/webhook/", run_webhook, name="run-webhook"),
-    re_path(rf"^runs/(?P<pk>[0-9]{{1,18}})/(?P<action>{'|'.join(ACTIONS)})/$", run_action, name="run-action"),
+    path("runs/<int:pk>/<slug:action>/", run_action, name="run-action"),
 ]

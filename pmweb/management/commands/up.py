@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from pmweb.launcher.instance import LaunchError
 from pmweb.launcher.site import Site
+from pmweb.launcher.supervisor import LaunchError
 
 
 class Command(BaseCommand):

@@ -117,7 +117,7 @@ def test_a_long_run_is_paused_resumed_and_cancelled(page: Page, measurements: st
         measurements,
         name="long",
         set_ports="8",
-        set_population="20000",
+        set_population="80000",
         set_max_generations="5000",
         set_convergence="0",
     )

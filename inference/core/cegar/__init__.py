@@ -16,7 +16,9 @@ experiment can tell, which is listed beside it.
 - `telling_apart`: the experiment that decides; `alternatives`: what none decides
 - `clashing`: measurements that no mapping explains together; `waiving`: which of them to leave unexplained,
   once `readings` has them measured again
-- `algorithm`, `readings`, `search_state`, `events`: the loop, its memory, its story
+- `algorithm`: from ports to ports; `deciding`: the loop for one number of them; `port_choice`: how many,
+  which domains are apart, what is waived
+- `search`, `readings`, `search_state`, `events`: the memory of a search, and its story
 - `strategy`: what a fixed set of experiments cannot tell apart
 """
 

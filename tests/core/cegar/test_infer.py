@@ -18,10 +18,10 @@ from inference.core.cegar import (
     Determinacy,
     Hidden,
     SolverLimitError,
-    algorithm,
     infer,
     solving,
 )
+from inference.core.cegar.deciding import Decider
 from inference.core.cegar.readings import AnsweredOnce
 from inference.core.checkpoint import decode
 from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
@@ -160,13 +160,13 @@ def test_where_another_solver_asks_anew_the_story_goes_on() -> None:
 
 
 def test_a_limit_that_is_met_with_one_port_more_leaves_the_verdict_open(monkeypatch) -> None:
-    decide, more = algorithm._Search._decide, len(TWO_LEVEL.ports) + 1
+    decide, more = Decider.decide, len(TWO_LEVEL.ports) + 1
 
     def impatient(self, shape, *, listing):
         found = decide(self, shape, listing=listing)
         return replace(found, limit="no patience") if found and shape.ports == more else found
 
-    monkeypatch.setattr(algorithm._Search, "_decide", impatient)
+    monkeypatch.setattr(Decider, "decide", impatient)
     listener = Listener()
     result = search(TWO_LEVEL, listener, ports=None)
     assert (result.verdict, result.limit) == (Determinacy.UNPROVEN, "no patience")

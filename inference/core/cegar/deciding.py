@@ -1,0 +1,174 @@
+"""The loop of Algorithm 4.1 for one number of ports: two candidates, an experiment that tells them apart."""
+
+from __future__ import annotations
+
+from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, Pool, Settled, matched
+from inference.core.cegar.encodings import Questions
+from inference.core.cegar.events import (
+    Candidates,
+    CandidatesDecided,
+    SearchStanding,
+    Undecided,
+)
+from inference.core.cegar.problem import (
+    Alternative,
+)
+from inference.core.cegar.search import CegarSearch
+from inference.core.cegar.shape import Candidate, Observation, Shape
+from inference.core.cegar.solving import SolverLimitError
+from inference.core.experiment import Experiment
+from inference.core.identity import Distinction
+
+_TOO_MANY = "{} other mappings could be told apart only by experiments that may not or cannot be measured"
+
+
+class Decider:
+    """Asks, measures and excludes until nothing is left to tell apart."""
+
+    def __init__(self, search: CegarSearch) -> None:
+        self._search = search
+
+    def decide(self, shape: Shape, *, listing: bool) -> Settled | None:
+        """The loop of Algorithm 4.1; None where no mapping of this shape explains the measurements."""
+        asked = self._search.questions(shape)
+        pool: Pool | None = None
+        try:
+            pool = self._begin(asked)
+            while pool is not None:
+                new = not pool.waiting
+                second, known, exhausted = self._next(asked, pool)
+                if second is None and pool.lengthen():
+                    continue
+                if second is None:
+                    return self._settled(shape, asked, pool, exhausted=exhausted, listing=listing)
+                distinction = self._search.judge.experiment(shape, pool.first, second, known)
+                if distinction is None:
+                    pool.aside.append(second)
+                    pool.fresh += new
+                    if pool.fresh > asked.patience + self._search.settings.alternatives:
+                        return self._gave_up(shape, pool, _TOO_MANY.format(pool.fresh))
+                    continue
+                if pool.postpone(second, distinction.experiment.length):
+                    continue
+                observation, decision = self._measure(shape, pool.first, second, distinction)
+                if observation is None:
+                    pool.aside.append(second)
+                else:
+                    asked.add(observation)
+                    if not pool.keep(observation, second):
+                        pool = self._begin(asked)
+                self._tell_decision(decision, shape)
+            return None
+        except SolverLimitError as error:
+            if pool is None:
+                raise
+            return self._gave_up(shape, pool, str(error))
+        finally:
+            asked.close()
+
+    def _begin(self, asked: Questions) -> Pool | None:
+        first = self._find(asked)
+        return None if first is None else Pool(first)
+
+    def _find(self, asked: Questions) -> Candidate | None:
+        """A candidate that is not found again."""
+        found = asked.another()
+        if found is not None:
+            asked.exclude(found)
+        return found
+
+    def _next(self, asked: Questions, pool: Pool) -> tuple[Candidate | None, Experiment | None, bool]:
+        """Another mapping, an experiment that tells it apart if one is known, whether none is left at all.
+
+        Just any other one is tried first, which is quicker while most of them differ.
+        """
+        if pool.waiting or (pool.fresh >= asked.patience and pool.lengthen()):
+            return pool.waiting.pop(0), None, False
+        began = self._search.pace.clock()
+        try:
+            if pool.fresh < asked.patience:
+                second = self._find(asked)
+                return second, None, second is None
+            found = asked.other(pool.first)
+            if found is None:
+                return None, None, False
+            asked.exclude(found[0])
+            return found[0], found[1], False
+        finally:
+            self._search.searching += self._search.pace.clock() - began
+
+    def _settled(
+        self, shape: Shape, asked: Questions, pool: Pool, *, exhausted: bool, listing: bool
+    ) -> Settled:
+        """Nothing is left to decide; what else explains the measurements is gathered up to the limit."""
+        if not listing:
+            return Settled(shape.mapping(pool.first), (), more=True, limit="")
+        self._search.enter("alternatives")
+        found = self._gathered(shape, pool)
+        tries, limit = 0, ""
+        try:
+            while not (
+                exhausted or found.full or tries > MOST_COPIES * (self._search.settings.alternatives + 1)
+            ):
+                other = self._find(asked)
+                tries += 1
+                exhausted = other is None
+                if other is not None:
+                    found.add(shape.mapping(other))
+        except SolverLimitError as error:
+            limit = str(error)
+        return self._described(found, more=found.full or not exhausted, limit=limit)
+
+    def _gave_up(self, shape: Shape, pool: Pool, limit: str) -> Settled:
+        return self._described(self._gathered(shape, pool), more=True, limit=limit)
+
+    def _gathered(self, shape: Shape, pool: Pool) -> Alternatives:
+        found = Alternatives(shape.mapping(pool.first), self._search.settings.alternatives)
+        for other in (*pool.aside, *pool.waiting):
+            found.add(shape.mapping(other))
+        return found
+
+    def _described(self, found: Alternatives, *, more: bool, limit: str) -> Settled:
+        """The alternatives with their ports named to match, and why each is one."""
+        listed = []
+        for other, differing in matched(found.mapping, found.listed, self._search.pace.pulse):
+            listed.append(Alternative(other, differing, self._search.judge.hidden(found.mapping, other)))
+            self._search.tell(Undecided(len(listed), listed[-1]))
+        return Settled(found.mapping, tuple(listed), more, limit)
+
+    def _measure(
+        self, shape: Shape, first: Candidate, second: Candidate, distinction: Distinction
+    ) -> tuple[Observation | None, CandidatesDecided]:
+        self._search.counter_examples += 1
+        self._search.tell(
+            Candidates(
+                number=self._search.counter_examples,
+                first=shape.mapping(first),
+                second=shape.mapping(second),
+                experiment=distinction.experiment,
+                first_cycles=distinction.first,
+                second_cycles=distinction.second,
+            )
+        )
+        (measured,) = self._search.answers.measure([distinction.experiment])
+        observation = None
+        survivor = "open"
+        if self._search.take(measured) and measured.cycles is not None:
+            observation = Observation.of(shape, measured.experiment, measured.cycles)
+            holds = [name for name, one in (("first", first), ("second", second)) if observation.holds(one)]
+            survivor = holds[0] if holds else "neither"
+        return observation, CandidatesDecided(self._search.counter_examples, measured, survivor)
+
+    def _tell_decision(self, decision: CandidatesDecided, shape: Shape) -> None:
+        self._search.tell(decision)
+        seconds = max(self._search.seconds(), 1e-9)
+        share = round(min(1.0, self._search.searching / seconds), 4)
+        self._search.tell(
+            SearchStanding(
+                len(self._search.answers.used),
+                self._search.counter_examples,
+                shape.ports,
+                round(seconds, 3),
+                share,
+            )
+        )

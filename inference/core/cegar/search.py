@@ -1,0 +1,141 @@
+"""One search by counter-examples: what was asked and measured so far, and what of it is to be explained."""
+
+from __future__ import annotations
+
+from inference.core.cegar.encodings import Questions
+from inference.core.cegar.events import (
+    Seeded,
+)
+from inference.core.cegar.problem import (
+    PHASES,
+    Apart,
+    CegarProblem,
+    Clash,
+)
+from inference.core.cegar.questions import questions
+from inference.core.cegar.readings import AnsweredOnce, Readings
+from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
+from inference.core.cegar.shape import Observation, Shape
+from inference.core.cegar.telling_apart import ExperimentChooser
+from inference.core.cegar.waiving import Waived, reduced
+from inference.core.errors import InsufficientDataError
+from inference.core.events import Log, PacedReporter, PhaseStarted
+from inference.core.experiment import Experiment, Measured
+from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
+
+
+class CegarSearch:
+    """What all parts of a search have in common; see `inference.core.cegar.algorithm.infer`."""
+
+    def __init__(
+        self,
+        problem: CegarProblem,
+        measurer: Measurer,
+        reporter: Reporter,
+        seed: int,
+        resume: Checkpoint | None,
+    ) -> None:
+        self.problem = problem
+        self.settings = problem.settings
+        self.seed = seed
+        self.pace = PacedReporter(reporter)
+        self.whose = identity(problem, seed)
+        earlier, before = ([], 0.0) if resume is None else from_checkpoint(self.whose, resume)
+        self.answers = AnsweredOnce(measurer, earlier, self._save)
+        self.readings = Readings(self.answers, self.settings.max_length)
+        self.judge = ExperimentChooser(self.settings, self.answers, self.readings)
+        self.schemes: list[str] = sorted(problem.schemes)
+        self.clashes: list[Clash] = []
+        self.waived: Waived = frozenset()
+        self.weight = 0  # of what is waived
+        self.apart: Apart = ()
+        self.listing = True  # what measuring cannot tell apart
+        self.counter_examples = 0
+        self.start = self.pace.clock() - before
+        self.searching = 0.0
+
+    def tell(self, event: Event) -> None:
+        """Emit, unless an earlier attempt has said the same before it was interrupted."""
+        if not self.answers.replaying:
+            self.pace.emit(event)
+
+    def to_explain(self, shape: Shape) -> list[Observation]:
+        """What was measured, but for what was waived."""
+        return reduced(self.readings.observations(shape), self.waived)
+
+    def questions(self, shape: Shape) -> Questions:
+        """A fresh encoding of everything known."""
+        return questions(
+            self.settings.encoding,
+            shape,
+            self.to_explain(shape),
+            self.seed,
+            self.settings.solver_limit,
+            self.pace.pulse,
+        )
+
+    def measure_first(self) -> None:
+        """Every scheme alone; of recorded data, everything there is but for copies of one scheme."""
+        wanted = set(self.schemes)
+        asked = [Experiment.of([scheme]) for scheme in self.schemes]
+        if self.answers.offered is not None:
+            alone = {e.schemes[0] for e in asked if e in self.answers.offered}
+            asked = sorted(
+                e
+                for e in self.answers.offered
+                if wanted.issuperset(e.schemes)
+                and (len(e.schemes) > 1 or e.is_singleton or e.schemes[0] not in alone)
+            )
+        for measured in self.answers.measure(asked):
+            self.take(measured)
+            self.tell(Seeded(measured))
+        seen = self.readings.schemes
+        missing = [scheme for scheme in self.schemes if scheme not in seen]
+        if not seen:
+            raise InsufficientDataError(f"none of {len(asked)} experiments has a usable measurement")
+        if missing:
+            shown = "; ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
+            text = f"{len(missing)} scheme(s) without a usable measurement are left out: {shown}"
+            self.tell(Log("warning", text))
+            self.schemes = [scheme for scheme in self.schemes if scheme in seen]
+
+    def take(self, measured: Measured) -> bool:
+        """Keep an answer; whether it is a usable one."""
+        usable = self.readings.take(measured)
+        if not usable:
+            self.judge.refused.add(measured.experiment)
+        return usable
+
+    def shape(self, ports: int) -> Shape:
+        """Schemes with many ports first: they leave little symmetry to the rows below."""
+        times = {scheme: self.readings.cycles(Experiment.of([scheme])) or 0.0 for scheme in self.schemes}
+        order = sorted(self.schemes, key=lambda s: (self.problem.count(s), times[s], s))
+        return Shape(
+            schemes=tuple(order),
+            counts=tuple(self.problem.count(scheme) for scheme in order),
+            ports=ports,
+            epsilon=self.settings.epsilon,
+            r_max=self.settings.r_max,
+            widths={s: n for s, n in self.problem.widths.items() if s in self.schemes},
+            improper=tuple(s for s in self.problem.improper if s in self.schemes),
+            apart=tuple((self._of(first), self._of(second)) for first, second in self.apart),
+        )
+
+    def _of(self, domain: str) -> frozenset[str]:
+        """Schemes of a domain: a scheme of several µops may be of several."""
+        found = (scheme for scheme, its in self.problem.domains.items() if its == domain)
+        return frozenset(scheme for scheme in found if self.problem.count(scheme) == 1)
+
+    def enter(self, phase: str) -> None:
+        """Tell that a stage begins."""
+        self.tell(PhaseStarted(phase, list(PHASES).index(phase) + 1, tuple(PHASES.values())))
+        self.pace.pulse()
+
+    def seconds(self) -> float:
+        """Over all attempts. What of them was searching, an attempt finds out anew by repeating it."""
+        return self.pace.clock() - self.start
+
+    def _save(self) -> None:
+        """After every new answer: measuring costs more than writing it down."""
+        self.pace.save(lambda: to_checkpoint(self.whose, self.answers.known, self.seconds()), now=True)
+        self.pace.pulse()

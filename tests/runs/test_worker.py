@@ -174,7 +174,7 @@ async def test_a_fault_in_supervising_one_run_puts_the_others_back_and_ends_the_
     async def claim(_worker, lanes):
         return (lanes[0], waiting.pop(0)) if waiting else None
 
-    monkeypatch.setattr(worker_module, "Supervisor", FaultySupervisor)
+    monkeypatch.setattr(worker_module, "RunSupervisor", FaultySupervisor)
     monkeypatch.setattr(RunWorker, "_claim", claim)
     worker = RunWorker(None, ["work"], InMemoryChannelLayer(), jobs=2)
     with pytest.raises(RuntimeError, match="a fault"):

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.html import json_script
@@ -228,9 +228,11 @@ ACTIONS: dict[str, Callable[[Run], Run]] = {
 
 
 @require_POST
-def run_action(request: HttpRequest, pk: str, action: str) -> HttpResponse:
+def run_action(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     """Do it, or say why the run is in no state for it."""
-    run = get_object_or_404(Run, pk=int(pk))
+    if action not in ACTIONS:
+        raise Http404(f"a run can be asked to {', '.join(ACTIONS)}, not {action!r}")
+    run = get_object_or_404(Run, pk=pk)
     try:
         ACTIONS[action](run)
     except RunStateError as error:

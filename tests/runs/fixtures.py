@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import SyncToAsync
 from django.conf import settings
 from django.db import connections
 
@@ -84,6 +84,7 @@ class Site:
 @contextmanager
 def connected_site(home: Path) -> Iterator[Site]:
     """A site on the default database as the settings name it now; afterwards all is as it was."""
+    close_worker_thread_connections()  # an earlier test may have left one to another database
     original = connections["default"]
     connections["default"] = connections.create_connection("default")
     made = Site(home)
@@ -126,11 +127,7 @@ def staffed(migrated, tmp_path_factory, django_db_blocker):
 
 def close_worker_thread_connections():
     """The thread in which async code uses the ORM keeps its connection to the file otherwise."""
-
-    async def close():
-        await sync_to_async(forget_connection)()
-
-    async_to_sync(close)()
+    SyncToAsync.single_thread_executor.submit(forget_connection).result()
 
 
 def forget_connection():

@@ -73,7 +73,7 @@ class UnfitHarness:
 
 
 class LocalHarness:
-    """Measures on this computer, in processes that a fork_server starts.
+    """Measures on this computer, in processes that a fork server starts.
 
     `known`: cycles per instruction of the checks on this microarchitecture, as far as they are documented.
     """

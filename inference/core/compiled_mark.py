@@ -15,6 +15,7 @@ from pathlib import Path
 _SOURCES = Path(__file__).parent
 _MARK = "compiled"
 PREFIX = "loops-"
+CACHE_VARIABLE = "NUMBA_CACHE_DIR"
 _CPU_FACTS = ("model name", "flags", "CPU implementer", "CPU part", "Features")
 
 
@@ -40,7 +41,7 @@ def cache_directory() -> Path:
     Of a function that was compiled before, numba compares its own file alone. After an update it would go on
     with loops that hold functions of other files as these were.
     """
-    own = os.environ.get("NUMBA_CACHE_DIR")
+    own = os.environ.get(CACHE_VARIABLE)
     digest = hashlib.sha256()
     for file in sorted(_SOURCES.rglob("*.py")):
         status = file.stat()

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.extending import intrinsic
 
-from inference.core.compiled_mark import PREFIX, cache_directory
+from inference.core.compiled_mark import CACHE_VARIABLE, PREFIX, cache_directory
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -64,6 +64,8 @@ def _keep_in_a_directory_of_these_sources() -> None:
         return
     config: Any = numba.config  # its declared types know no settings
     config.CACHE_DIR = str(directory)
+    if CACHE_VARIABLE in os.environ:
+        return  # a place of somebody's choice, where other installations may keep theirs
     for other in directory.parent.glob(f"{PREFIX}*"):
         if other != directory:
             shutil.rmtree(other, ignore_errors=True)

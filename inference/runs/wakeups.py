@@ -77,7 +77,7 @@ class Wakeup:
         finally:
             loop.remove_reader(descriptor)
 
-    def fire(self) -> None:
+    def wake(self) -> None:
         """Wake this listener alone."""
         if self._socket is not None:
             _reach([self._name], b"!")
@@ -171,14 +171,14 @@ def _within_reach(folder: Path) -> Iterator[str]:
         os.close(descriptor)
 
 
-# Rings between hosts, over the channel layer where it crosses processes (Redis); elsewhere nothing happens.
+# Between hosts: over the channel layer where it crosses processes (Redis); elsewhere nothing happens.
 #
 # One thread per process speaks to the layer, so that whoever wakes others never waits for a network. It sends
 # what is woken here to the topic's group, and wakes this process's listeners when a group is woken. While the
 # layer is away, wake-ups are lost, and everybody finds news by looking.
 
 
-Fire = Callable[[], None]
+Callback = Callable[[], None]
 
 _TRY_AGAIN_AFTER = 2.0
 _PATIENCE = 5.0  # seconds for one message, after which the layer is taken to be down
@@ -198,7 +198,7 @@ class LayerRelay:
     def __init__(self, layer: BaseChannelLayer) -> None:
         self._layer = layer
         self._guard = threading.Lock()
-        self._fires: dict[str, list[Fire]] = {}
+        self._callbacks: dict[str, list[Callback]] = {}
         self._to_wake: set[str] = set()
         self._all_sent = threading.Event()
         self._failing = False
@@ -214,18 +214,18 @@ class LayerRelay:
             self._all_sent.clear()
         self._loop.call_soon_threadsafe(self._woken.set)
 
-    def connect(self, topic: str, fire: Fire) -> Callable[[], None]:
-        """Call `fire` whenever somebody elsewhere wakes the topic; calling what is returned ends that."""
+    def connect(self, topic: str, callback: Callback) -> Callable[[], None]:
+        """Call `callback` whenever somebody elsewhere wakes the topic; calling what is returned ends that."""
         with self._guard:
-            self._fires.setdefault(topic, []).append(fire)
+            self._callbacks.setdefault(topic, []).append(callback)
         self._loop.call_soon_threadsafe(self._changed.set)
-        return lambda: self._disconnect(topic, fire)
+        return lambda: self._disconnect(topic, callback)
 
-    def _disconnect(self, topic: str, fire: Fire) -> None:
+    def _disconnect(self, topic: str, callback: Callback) -> None:
         with self._guard:
-            self._fires[topic].remove(fire)
-            if not self._fires[topic]:
-                del self._fires[topic]
+            self._callbacks[topic].remove(callback)
+            if not self._callbacks[topic]:
+                del self._callbacks[topic]
         self._loop.call_soon_threadsafe(self._changed.set)
 
     def _farewell(self) -> None:
@@ -270,9 +270,9 @@ class LayerRelay:
             while not hearing.done():
                 self._changed.clear()
                 await self._join(channel, joined)
-                wish = asyncio.create_task(self._changed.wait())
-                await asyncio.wait({wish, hearing}, return_when=asyncio.FIRST_COMPLETED)
-                wish.cancel()
+                changed = asyncio.create_task(self._changed.wait())
+                await asyncio.wait({changed, hearing}, return_when=asyncio.FIRST_COMPLETED)
+                changed.cancel()
             hearing.result()
         finally:
             hearing.cancel()
@@ -280,7 +280,7 @@ class LayerRelay:
     async def _join(self, channel: str, joined: set[str]) -> None:
         """Be in the groups of the topics for which somebody here listens, and in no other."""
         with self._guard:
-            wanted = set(self._fires)
+            wanted = set(self._callbacks)
         for topic in wanted - joined:
             await asyncio.wait_for(self._layer.group_add(topic, channel), _PATIENCE)
             joined.add(topic)
@@ -292,9 +292,9 @@ class LayerRelay:
         while True:
             topic = (await self._layer.receive(channel)).get("topic", "")
             with self._guard:
-                fires = list(self._fires.get(topic, ()))
-            for fire in fires:
-                fire()
+                callbacks = list(self._callbacks.get(topic, ()))
+            for callback in callbacks:
+                callback()
 
     def _note(self, failure: Exception | None) -> None:
         """Say once that the layer is away, and once that it is back."""
@@ -308,7 +308,7 @@ class LayerRelay:
         self._failing = failure is not None
 
 
-_boards: dict[tuple[int, int], LayerRelay] = {}
+_relays: dict[tuple[int, int], LayerRelay] = {}
 
 
 def present() -> LayerRelay | None:
@@ -317,13 +317,11 @@ def present() -> LayerRelay | None:
     if not crosses_processes(layer):
         return None
     key = os.getpid(), id(layer)
-    if key not in _boards:
-        _boards[key] = LayerRelay(layer)
-    return _boards[key]
+    if key not in _relays:
+        _relays[key] = LayerRelay(layer)
+    return _relays[key]
 
 
-# Messages that only make things quicker: everybody also looks by themselves.
-#
 # Processes of one host and data directory hear each other by local sockets, those of other hosts
 # through the channel layer, if it is one that leaves its process.
 
@@ -338,7 +336,7 @@ class RemoteWakeup(Wakeup):
     def __init__(self, topic: str) -> None:
         super().__init__(topic)
         relay = present()
-        self._hang_up: Callable[[], None] | None = None if relay is None else relay.connect(topic, self.fire)
+        self._hang_up: Callable[[], None] | None = None if relay is None else relay.connect(topic, self.wake)
 
     def close(self) -> None:
         """Listen no longer."""

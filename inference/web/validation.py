@@ -47,6 +47,10 @@ class RequestError(BadRequest):
         self.what = what
         self.right = right
 
+    def named(self, names: Mapping[str, str]) -> RequestError:
+        """The same, with the field called as an address calls it, {field: name}."""
+        return RequestError(names.get(self.field, self.field), self.what, self.right)
+
 
 def read(model: type[ModelT], given: Mapping[str, Any], names: Mapping[str, str] | None = None) -> ModelT:
     """The request in the fields of an address or a form; fields of other purposes are passed over.
@@ -61,7 +65,7 @@ def read(model: type[ModelT], given: Mapping[str, Any], names: Mapping[str, str]
     except ValidationError as error:
         first = error.errors()[0]
         field = str(first["loc"][0]) if first["loc"] else ""
-        raise RequestError(names.get(field, field), what_is_wrong(first), what_is_right(first)) from error
+        raise RequestError(field, what_is_wrong(first), what_is_right(first)).named(names) from error
 
 
 def what_is_wrong(error: Mapping[str, Any]) -> str:

@@ -59,3 +59,32 @@ def test_other_sources_have_another_directory(monkeypatch: pytest.MonkeyPatch, t
     assert cache_directory() == before
     (sources / "called.py").write_text("x = 12")
     assert cache_directory() != before
+
+
+def test_numba_keeps_its_files_there_and_other_installations_theirs(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numba = pytest.importorskip("numba")
+    from inference.core import compiling
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    others = cache / f"{compiled_mark.PREFIX}of-others"
+    others.mkdir()
+    compiling._keep_in_a_directory_of_these_sources()
+    assert Path(numba.config.CACHE_DIR) == cache_directory()
+    assert cache_directory().is_dir()
+    assert others.is_dir()
+
+
+def test_what_was_compiled_of_earlier_sources_goes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    numba = pytest.importorskip("numba")
+    from inference.core import compiling
+
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setattr(compiled_mark, "_SOURCES", tmp_path)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    old = tmp_path / "__pycache__" / f"{compiled_mark.PREFIX}old"
+    old.mkdir(parents=True)
+    compiling._keep_in_a_directory_of_these_sources()
+    assert not old.exists()
+    assert cache_directory().is_dir()

@@ -135,6 +135,15 @@ def test_the_list_is_filtered_searched_and_saved(
     assert all(line["kind"] == "excluded" for line in table)
 
 
+@pytest.mark.parametrize(("query", "name"), [("with=x", "with"), ("by=999", "by"), ("over=nan", "over")])
+def test_what_is_wrong_is_told_in_the_words_of_the_address(
+    visitor: Client, row: PortMapping, query: str, name: str
+):
+    answer = visitor.get(f"{reverse('mapping', args=[row.pk])}?tab=doubts&{query}")
+    assert answer.status_code == 400
+    assert f"{name}: " in answer.content.decode()
+
+
 @pytest.mark.parametrize("query", ["with=x", "by=999", "over=-1", "over=nan", "kind=odd", "with=999999"])
 def test_a_strange_address_is_answered_with_what_is_wrong(visitor: Client, row: PortMapping, query: str):
     response = visitor.get(f"{reverse('mapping', args=[row.pk])}?tab=doubts&{query}")

@@ -29,7 +29,7 @@ from inference.storage.evidence import KEY as SEARCHED
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, page_in_memory
 from inference.web.requests import file_answer, whole_number
-from inference.web.validation import read
+from inference.web.validation import RequestError, read
 
 PAGE = 25
 NAMES = {"other": "with", "evaluation": "by"}
@@ -60,10 +60,10 @@ def doubts_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
     asked = read(DoubtsRequest, request.GET, NAMES)
     error = ""
     try:
-        found = ask(row, asked, value)
+        found = _ask(row, asked, value)
     except SearchError as refused:
         error = str(refused)
-        found = ask(row, asked.model_copy(update={"q": ""}), value)
+        found = _ask(row, asked.model_copy(update={"q": ""}), value)
     sort = request.GET.get("sort", "")
     context: dict[str, Any] = {
         "kinds": [(each.value, LABELS[each], found.doubts.counts[each]) for each in DoubtKind],
@@ -134,7 +134,7 @@ def _evidence(found: DoubtsOf, doubt: Doubt, pk: int | None, *, explained: bool)
 
 def mapping_doubts_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """All doubts as a file, or those of one `kind`."""
-    found = ask(_mapping(pk), read(DoubtsRequest, request.GET, NAMES))
+    found = _ask(_mapping(pk), read(DoubtsRequest, request.GET, NAMES))
     return file_answer(found.csv, "text/csv", f"{found.row.name} doubts", "csv")
 
 
@@ -144,7 +144,7 @@ def mapping_doubts_measure(request: HttpRequest, pk: int) -> HttpResponse:
     and the scheme's number, joined by colons.
     """
     asked = read(DoubtsRequest, request.POST, NAMES)
-    found = ask(_mapping(pk), asked)
+    found = _ask(_mapping(pk), asked)
     back = f"{reverse('mapping', args=[pk])}?{urlencode({'tab': 'doubts', **_address(found, asked)})}"
     if "machine" not in request.POST:
         messages.error(request, f"Nothing was measured: no machine of {found.row.isa.name} is connected.")
@@ -174,6 +174,13 @@ def _wanted(request: HttpRequest, found: DoubtsOf) -> tuple[str, Doubt]:
     if doubt is None:
         raise Http404(f"nothing of this kind is doubtful in {scheme.text}")
     return wanted, doubt
+
+
+def _ask(row: PortMapping, asked: DoubtsRequest, value: Value | None = None) -> DoubtsOf:
+    try:
+        return ask(row, asked, value)
+    except RequestError as error:
+        raise error.named(NAMES) from error
 
 
 def _mapping(pk: int) -> PortMapping:

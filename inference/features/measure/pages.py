@@ -167,9 +167,6 @@ def _pace_of(machine: Machine) -> str:
     return ""
 
 
-# Measuring on a machine for its own sake: which schemes, in which experiments, and how long it takes.
-
-
 PLANS = (
     ("singletons", "every scheme alone"),
     ("pairs", "alone, and every two together"),

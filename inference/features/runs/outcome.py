@@ -30,8 +30,9 @@ Finder = Callable[[Sequence[Run]], dict[int, RunOutcome]]
 def outcomes_of(runs: Iterable[Run]) -> dict[int, RunOutcome]:
     """{run id: outcome} of those runs that have one (a bounded number of queries, however many runs)."""
     finders: dict[str, list[Run]] = {}
+    known = kinds()
     for run in runs:
-        kind = kinds().get(run.kind)
+        kind = known.get(run.kind)
         finders.setdefault("" if kind is None else kind.outcomes, []).append(run)
     found = _own(finders.pop("", []))
     for path, theirs in finders.items():

@@ -88,9 +88,6 @@ def _readable_by(read: Callable[[bytes, str], object]) -> list[Upload]:
     return found
 
 
-# Files that come in, from a page or a program: kept until their owner decides what becomes of them.
-
-
 NAME_LENGTH = 300  # characters, as the column has it
 
 

@@ -3,8 +3,8 @@
 #   make setup   environment with what is needed to run; setup-scale: on several computers (PostgreSQL, Redis)
 #   make run     start the site; HOST=0.0.0.0 PORT=8001 to listen elsewhere
 #   make test    all tests; those whose tools are not installed skip
-#   make test-tools  install these tools: Chromium, PostgreSQL, Redis, nginx (Debian, as root)
-#   make check   style, types, rooms, migrations, locks, known vulnerabilities
+#   make test-tools  install these tools: Chromium, PostgreSQL, Redis, nginx, Node.js (Debian, as root)
+#   make check   style, types, templates, rooms, migrations, locks, known vulnerabilities
 #   make agent   dist/pmweb-agent.pyz, which measures another computer with nothing installed there
 #   make bench   benchmarks; NAME=simulate to run one
 #   make sbom    dist/sbom.cdx.json, what a site consists of (CycloneDX)
@@ -45,6 +45,7 @@ test: $(VENV)/developing.stamp
 	@.ci/tests $(PYTHON)
 
 test-tools:
+	@.ci/node
 	@.ci/chromium
 	@.ci/servers
 
@@ -52,7 +53,10 @@ check: $(VENV)/developing.stamp
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
+	$(PYTHON) -m mypy --scripts-are-modules .ci/audit .ci/cycles .ci/locks .ci/names
 	$(VENV)/bin/lint-imports
+	@.ci/javascript
+	$(VENV)/bin/djlint --lint --quiet templates
 	$(PYTHON) .ci/cycles
 	$(PYTHON) .ci/names
 	$(PYTHON) manage.py check

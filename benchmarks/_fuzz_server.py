@@ -75,7 +75,12 @@ class Server:
         return row.pk
 
     def _connection(self, number: int, cycles: float, drawn: random.Random) -> None:
-        options = {"max_size": MAX_MESSAGE_BYTES, "proxy": None, "compression": None, "close_timeout": 1}
+        options: dict[str, Any] = {
+            "max_size": MAX_MESSAGE_BYTES,
+            "proxy": None,
+            "compression": None,
+            "close_timeout": 1,
+        }
         headers = {"Authorization": f"Bearer {self._token}"}
         with connect(self._address, additional_headers=headers, **options) as socket:
             if drawn.random() < 0.1:
@@ -141,7 +146,7 @@ class Server:
     def _look_after(self, number: int) -> None:
         row = Batch.objects.get(pk=number)
         if row.state == Batch.State.DONE:
-            self.survey.expect(_are_sound(row.results), f"stored: {row.results!r:.500}")
+            self.survey.expect(_are_sound(row.results or []), f"stored: {row.results!r:.500}")
         else:
             self.survey.expect(row.results is None, f"results of a batch that is {row.state}")
         foreign = Batch.objects.get(pk=self._foreign)
@@ -162,8 +167,9 @@ def _hello() -> dict[str, Any]:
 
 
 def _heard(socket: ClientConnection, kind: str) -> dict[str, Any]:
-    while (message := json.loads(socket.recv(_SOON)))["type"] != kind:
-        pass
+    message: dict[str, Any] = {}
+    while message.get("type") != kind:
+        message = json.loads(socket.recv(_SOON))
     return message
 
 

@@ -30,12 +30,15 @@ def fuzz_requests(token: str, seed: int, n: int) -> Survey:
         raise MissingDataError(
             "schemathesis is not installed: pip install -r requirements-dev.lock"
         ) from None
+    from schemathesis.core.result import Ok
+
     from inference.web.api.site import document
 
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
     survey = Survey()
     client = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {token}"})
-    operations = [found.ok() for found in schemathesis.openapi.from_dict(document()).get_all_operations()]
+    found = schemathesis.openapi.from_dict(document()).get_all_operations()
+    operations = [one.ok() for one in found if isinstance(one, Ok)]
     modes = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
     each = math.ceil(n / (len(operations) * len(modes)))
     for number, operation in enumerate(operations):
@@ -55,7 +58,9 @@ def _generate(operation: Any, mode: Any, n: int, seed: int, send: Callable[[Any]
     few = hypothesis.settings(max_examples=n, deadline=None, database=None, suppress_health_check=calm)
     try:
         # Nothing is raised for what is found, so that nothing is tried twice to make it smaller.
-        hypothesis.seed(seed)(few(hypothesis.given(operation.as_strategy(generation_mode=mode))(send)))()
+        given: Any = hypothesis.given(operation.as_strategy(generation_mode=mode))
+        search: Any = few(given(send))
+        hypothesis.seed(seed)(search)()
     except Unsatisfiable:
         return  # nothing contradicts an operation without parameters
 

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
+from websockets.typing import Origin
 
 from inference.agent.session import run_agent
 from inference.core.mapping import PortMapping
@@ -110,9 +111,9 @@ class Visitors:
         try:
             async with connect(
                 address,
-                origin=self._load.server,
+                origin=Origin(self._load.server),
                 additional_headers=headers,
-                open_timeout=60,  # type: ignore[arg-type]
+                open_timeout=60,
             ) as socket:
                 self._listening += 1
                 async for message in socket:
@@ -132,7 +133,7 @@ class Visitors:
 
     async def _measure(self, number: int, token: str) -> None:
         ports, usage = self._load.mapping
-        mapping = PortMapping(tuple(ports), {name: tuple(map(tuple, uops)) for name, uops in usage.items()})  # type: ignore[arg-type, attr-defined, call-overload]
+        mapping = PortMapping(tuple(ports), {name: tuple(map(tuple, uops)) for name, uops in usage.items()})  # type: ignore[arg-type, attr-defined]
         harness = SimulatedHarness(mapping, noise=0.001, seed=number, pace=self._load.pace)
         facts = simulated_facts(f"agent {number}", mapping)
         await run_agent(self._load.server, token, harness, lambda: facts, "load")

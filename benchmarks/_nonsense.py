@@ -14,7 +14,7 @@ Json = Any
 Maker = Callable[[Json, random.Random], str | bytes]
 
 _DEPTHS = (50, 500, 5_000, 200_000)
-_OTHERS = (
+_OTHERS: tuple[Json, ...] = (
     *(None, True, -1, 0, 2**63, 2**64, -(2**70), 1.5, -1e308),
     *("", "x", "\ud800", "0", [], [[]], {}, {"a": 1}),
 )

@@ -30,7 +30,8 @@ def traced() -> Iterator[list[str]]:
     if not _hooked:
         sys.addaudithook(_hear)
         _hooked = True
-    before, events = _current, []
+    events: list[str] = []
+    before = _current
     _current = events
     try:
         yield events

@@ -45,7 +45,7 @@ def run(quick: bool) -> Iterator[Result]:
         yield from _imported(content, rows)
         made = BasicBlockSet.objects.get()
         reference = made.columns.get(position=0)
-        config = {"block_set": made.pk, "reference": reference.pk}
+        config: dict[str, object] = {"block_set": made.pk, "reference": reference.pk}
         began = time.monotonic()
         compared = _done("accuracy", config)
         yield Result("accuracy", round(time.monotonic() - began, 2), "s", more={"blocks": rows})

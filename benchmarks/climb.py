@@ -9,9 +9,11 @@ them, and is compared with evaluating each by itself. Medians of CPU seconds of 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +50,7 @@ def _changes(rng: np.random.Generator, evaluator: Evaluator, measured: np.ndarra
     ours, theirs = [], []
     for _ in range(rounds):
         changes = [(int(rng.integers(len(SCHEMES))), _uops(rng)) for _ in range(200)]
-        ours.append(_seconds(lambda changes=changes: [search.error_with(*each) for each in changes]) / 200)
+        ours.append(_seconds(partial(_errors, search.error_with, changes)) / 200)
         theirs.append(_seconds(lambda: evaluator.mean_relative_error(population, measured)))
     more = {"experiments": len(evaluator.table), "ports": PORTS}
     return Result("change", round(1 / median(ours)), "changes/s", round(1 / median(theirs), 1), more)
@@ -75,6 +77,10 @@ def _generation(
     return Result(
         f"generation-{variants}", round(1 / median(ours)), "mappings/s", round(1 / median(theirs), 1), more
     )
+
+
+def _errors(error_with: Callable[..., float], changes: Sequence[tuple[Any, ...]]) -> list[float]:
+    return [error_with(*each) for each in changes]
 
 
 def _seconds(work: Callable[[], object]) -> float:

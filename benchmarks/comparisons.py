@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from django.test import Client, override_settings
 
@@ -64,7 +65,7 @@ def run(quick: bool) -> Iterator[Result]:
             ("heat map, filtered", f"{in_map}&q=op00&unit=ipc"),
         ):
             for cold in (True, False):
-                wall, processor = _times(lambda url=url: _get(client, url), cold)
+                wall, processor = _times(partial(_get, client, url), cold)
                 name = f"{case}{', cold' if cold else ''}"
                 yield Result(name, wall, "ms", None, {**more, "cpu_milliseconds": processor})
 

@@ -19,6 +19,7 @@ from contextlib import chdir
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 from django.db import connections
 from django.utils import timezone
@@ -118,7 +119,7 @@ def _server(n: int, drawn: random.Random) -> Survey:
             lease_until=timezone.now() + timedelta(days=1),
             config={},
         )
-        web = Web(SimpleNamespace(home=home))
+        web = Web(cast("Any", SimpleNamespace(home=home)))
         try:
             fuzzed = Server(web.socket_address, tokens.issue(machine), machine, other, run).fuzz(n, drawn)
             fuzzed.expect(web.process.poll() is None, "the web server has ended")

@@ -171,7 +171,7 @@ def _prepared(size: Size, server: str) -> Load:
     pages += [f"/mappings/{row.pk}/"]
     pages += [f"/runs/{each.pk}/" for each in runs] + [f"/machines/{each.pk}/" for each in machines]
     sockets = [*(f"/ws/runs/{each.pk}/" for each in runs), "/ws/runs/"]
-    mapping = [truth.ports, usage]
+    mapping: list[object] = [truth.ports, usage]
     return Load(
         server,
         cookie,

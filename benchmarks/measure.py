@@ -29,6 +29,7 @@ from inference.agent.targets.x86_64 import expected
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.model_check import Alone, AloneVerdict, judge_alone, summary_of
+from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
 from inference.formats.parsing import read, resolve
 from inference.formats.uops_info_json import NAMES
@@ -117,7 +118,7 @@ def _sample(texts: Sequence[str], n: int) -> list[str]:
 def _items(starter: Sequence[str], default: Sequence[str], n: int) -> list[BatchItem]:
     """n experiments as machine code: the starters alone, then pairs and five-mixes of the others in turn."""
     drawn = random.Random(SEED)
-    terms = [((text, 1),) for text in starter]
+    terms: list[tuple[tuple[str, int], ...]] = [((text, 1),) for text in starter]
     while len(terms) < n:
         mix = drawn.choices(default, k=5) if len(terms) % 2 else drawn.sample(default, 2)
         terms.append(tuple((text, mix.count(text)) for text in sorted(set(mix))))
@@ -133,7 +134,7 @@ def _item(terms: tuple[tuple[str, int], ...]) -> BatchItem:
 
 async def _rounds(
     processes: ForkServer,
-    computer: dict,
+    computer: Json,
     items: Sequence[BatchItem],
     alone: Sequence[BatchItem],
     pause: float,
@@ -150,7 +151,7 @@ async def _rounds(
         await harness.close()
 
 
-async def _round(harness: LocalHarness, computer: dict, items: Sequence[BatchItem], seed: int) -> _Round:
+async def _round(harness: LocalHarness, computer: Json, items: Sequence[BatchItem], seed: int) -> _Round:
     settings = Settings(patience=_SLOWER_THAN_MEASURING)
     surrounding = frame(avx="avx" in computer["flags"])
     found: dict[str, Answer] = {}
@@ -165,20 +166,25 @@ async def _round(harness: LocalHarness, computer: dict, items: Sequence[BatchIte
     return _Round(found, tuple(batches))
 
 
-def _repeatability(items: Sequence[BatchItem], first: _Round, second: _Round, more: dict) -> Result:
+def _cycles(measured: _Round, name: str) -> float:
+    """Of an experiment that has settled."""
+    cycles = measured.answers[name].cycles
+    assert cycles is not None
+    return cycles
+
+
+def _repeatability(items: Sequence[BatchItem], first: _Round, second: _Round, more: Json) -> Result:
     """The share of all experiments that settled both times, on nearly the same cycles per instruction."""
     lengths = {item.id: item.instructions for item in items}
     both = first.settled.keys() & second.settled.keys()
     near = [
-        name
-        for name in both
-        if abs(first.answers[name].cycles - second.answers[name].cycles) <= NEAR_CPI * lengths[name]
+        name for name in both if abs(_cycles(first, name) - _cycles(second, name)) <= NEAR_CPI * lengths[name]
     ]
     counts = {"experiments": len(items), "settled_twice": len(both), "within_cpi": NEAR_CPI}
     return Result("repeatability", round(len(near) / len(items), 4), "share", None, {**more, **counts})
 
 
-def _textbook(microarchitecture_name: str, measured: _Round, more: dict) -> Result:
+def _textbook(microarchitecture_name: str, measured: _Round, more: Json) -> Result:
     """The share of documented schemes whose time alone is the documented one."""
     documented = known_cpi(microarchitecture_name)
     answers = {text: measured.answers.get(f"1*{text}") for text in documented}
@@ -205,7 +211,7 @@ def _documented(microarchitecture_name: str | None) -> PortMapping | None:
     return resolve(read(path.read_bytes(), path.name, wanted=key), names).mapping
 
 
-def _within_ten_percent(single: _Round, documented: PortMapping, more: dict) -> Result:
+def _within_ten_percent(single: _Round, documented: PortMapping, more: Json) -> Result:
     """The share of settled, documented schemes whose time alone is within 10 % of what the ports allow."""
     described = {scheme.text: scheme for scheme in schemes()}
     alone = [

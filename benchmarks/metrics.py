@@ -85,6 +85,8 @@ def _points(n: int) -> Iterator[Result]:
 
 def _check(scores: Scores, mape: float, pearson: float, kendall: float) -> None:
     assert scores.kendall == kendall, (scores, kendall)
+    assert scores.mape is not None
+    assert scores.pearson is not None
     assert np.allclose([scores.mape, scores.pearson], [mape, pearson], rtol=1e-9)
 
 

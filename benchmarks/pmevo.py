@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from django.conf import settings
@@ -44,7 +45,7 @@ TEN_PORTS_BAR, TEN_PORTS_MINUTES = 3.0, 15.0
 SEEDS = (0, 1, 2)
 EXACT_POPULATION = 3_000
 _SKYLAKE_PORTS = 9
-_QUICK = {"rounds": 1, "sweeps": 1, "starts": 1}
+_QUICK: dict[str, Any] = {"rounds": 1, "sweeps": 1, "starts": 1}
 
 
 class Watch:

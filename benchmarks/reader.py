@@ -140,7 +140,8 @@ def _printer(codes: list[bytes]) -> Iterator[Result]:
 
     printers = {"printer": lambda code: block_of_bytes(code).text, "printer-att": att}
     for case, printed in printers.items():
-        same, none, rest = 0, 0, {}
+        same, none = 0, 0
+        rest: dict[Any, Any] = {}
         for code in codes:
             try:
                 text = printed(code)

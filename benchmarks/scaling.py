@@ -78,7 +78,7 @@ def _evolutions(quick: bool) -> Iterator[Result]:
         with closing(DaskExecutor(address, _Nobody())) as executor:
             return _digest(evolve(judge, times, _SEED, None, lambda _: None, executor))
 
-    more = {"population": settings.population, "generations": settings.max_generations}
+    more: dict[str, object] = {"population": settings.population, "generations": settings.max_generations}
     yield from _compared("pmevo", _warm_up, once, 1 if quick else 3, more)
 
 

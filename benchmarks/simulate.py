@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from statistics import median
 from typing import Any
@@ -21,7 +22,7 @@ from benchmarks import Result
 from benchmarks._reference import enumerate_ports
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.mapping import Uops, uops_of
+from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.oracle import lp_inverse_throughput
 from inference.core.tables import ExperimentTable, Population
 
@@ -68,8 +69,8 @@ def _against_enumeration(
     cycles = np.empty(len(part))
     for k in range(rounds + 1):
         population = _population(rng, 2, n_ports, most_kinds)
-        seconds, found = _timed(lambda population=population: evaluator.cycles(population))
-        reference, _ = _timed(lambda population=population: _enumerate(population, part, cycles))
+        seconds, found = _timed(partial(evaluator.cycles, population))
+        reference, _ = _timed(partial(_enumerate, population, part, cycles))
         difference = max(difference, float(np.max(np.abs(found[0, :share] - cycles))))
         if k:  # the first round loads and compiles
             ours.append(seconds / found.size)
@@ -95,11 +96,11 @@ def _threads(
     pairs = []
     for _ in range(6):
         single, many = (
-            _wall(lambda n=n: evaluator.mean_relative_error(population, measured, n)) for n in (1, threads)
+            _wall(partial(evaluator.mean_relative_error, population, measured, n)) for n in (1, threads)
         )
         pairs.append((single / many, single / size, many / size))
     _, single, many = max(pairs[1:])
-    more = {
+    more: dict[str, object] = {
         "threads": threads,
         "mappings": population.n_mappings,
         "median_ratio": round(median(ratio for ratio, _, _ in pairs[1:]), 3),
@@ -116,12 +117,8 @@ def _against_the_lp(rng: np.random.Generator, n_ports: int, n: int, rounds: int)
     for k in range(rounds + 1):
         population = _population(rng, 1, n_ports, 4)
         mapping = population.mapping(0, SCHEMES, [str(port) for port in range(n_ports)])
-        seconds, found = _timed(lambda population=population: evaluator.cycles(population))
-        reference, solved = _timed(
-            lambda mapping=mapping: [
-                lp_inverse_throughput(mapping, mix) for mix in mixes[: max(5, n // rounds)]
-            ]
-        )
+        seconds, found = _timed(partial(evaluator.cycles, population))
+        reference, solved = _timed(partial(_by_lp, mapping, mixes[: max(5, n // rounds)]))
         difference = max(difference, float(np.max(np.abs(found[0, : len(solved)] - solved))))
         if k:
             ours.append(seconds / found.size)
@@ -151,6 +148,10 @@ def _enumerate(population: Population, table: ExperimentTable, cycles: np.ndarra
 def _as_many_as_take(seconds: float, experiments: list[Experiment], n_ports: int) -> int:
     """How many experiments the enumeration does in about this time, at some 7 ns per port set."""
     return int(min(len(experiments), max(5, seconds / (7e-9 * 2**n_ports))))
+
+
+def _by_lp(mapping: PortMapping, mixes: Sequence[Experiment]) -> list[float]:
+    return [lp_inverse_throughput(mapping, mix) for mix in mixes]
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:

@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from django.conf import settings
@@ -41,7 +42,7 @@ from inference.measuring.simulated import SimulatedProcessor
 
 SKYLAKE_EXACT, ZEN2_EXACT = 55.0, 80.0
 _ZEN2_PORTS = 10
-_QUICK = {"perturbations": 3, "starts": 1}
+_QUICK: dict[str, Any] = {"perturbations": 3, "starts": 1}
 _HELD_OUT = 0.2
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from typing import Any
 
 import django
 from channels.auth import AuthMiddlewareStack
@@ -26,7 +27,7 @@ from pmweb.timing import timed  # noqa: E402
 
 keep_private()
 
-browsers = OwnOriginAlone(AuthMiddlewareStack(URLRouter(guarded(websocket_urlpatterns))))
+browsers: Any = OwnOriginAlone(AuthMiddlewareStack(URLRouter(guarded(websocket_urlpatterns))))
 application = Logged(
     OwnCookies(
         ProtocolTypeRouter(

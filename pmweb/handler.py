@@ -133,7 +133,12 @@ class Pages(ASGIHandler):
         except BaseException:
             self._budgets.leave(visitor)
             raise
-        return _Place(lambda: (self._expensive.release(), self._budgets.leave(visitor)), hurries=False)
+
+        def leave() -> None:
+            self._expensive.release()
+            self._budgets.leave(visitor)
+
+        return _Place(leave, hurries=False)
 
     def _settle(self, scope: dict[str, Any], visitor: Visitor, place: _Place) -> None:
         """Remember what a request has cost, and whom."""
@@ -155,7 +160,8 @@ class Pages(ASGIHandler):
         set_script_prefix(get_script_prefix(scope))
         request_started.send(sender=type(self), scope=scope)
         request, error = self.create_request(scope, body)
-        response: HttpResponseBase = error if request is None else self.get_response(request)
+        response: HttpResponseBase | None = error if request is None else self.get_response(request)
+        assert response is not None  # `create_request` gives one of the two
         response._handler_class = type(self)  # type: ignore[attr-defined]  # the sender of `request_finished`
         if isinstance(response, FileResponse):
             response.block_size = self.chunk_size

@@ -20,10 +20,11 @@ from pathlib import Path
 from django.conf import settings
 
 from inference.agent.packing import OLDEST_PYTHON
-from inference.agent.protocol import PROTOCOL, Json
+from inference.agent.protocol import PROTOCOL
 from inference.cluster.connection import condition
 from inference.containment import CannotStartError, Limits, host, run
 from inference.containment.access import READS
+from inference.core.protocols import Json
 from inference.features.machines.query import condition_of, counts_of, local_machine
 from pmweb import __version__, services
 

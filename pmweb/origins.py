@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from channels.security.websocket import WebsocketDenier
 from django.conf import settings
-from django.http.request import is_same_domain, validate_host
+from django.http.request import validate_host
+from django.utils.http import is_same_domain
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -80,7 +81,7 @@ def _is_trusted(origin: Origin, text: str) -> bool:
     trusted = origin_in(text)
     if trusted is None or (origin.scheme, origin.port) != (trusted.scheme, trusted.port):
         return False
-    return is_same_domain(origin.host, trusted.host.removeprefix("*"))
+    return bool(is_same_domain(origin.host, trusted.host.removeprefix("*")))
 
 
 def _in_header(host: str) -> str:

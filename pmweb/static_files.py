@@ -17,4 +17,4 @@ class StaticFiles(CompressedManifestStaticFilesStorage):
 
     def url(self, name: str | None, force: bool = False) -> str:
         """The address of a file."""
-        return self._addresses(name, force)
+        return str(self._addresses(name, force))

@@ -100,7 +100,7 @@ def _keep_files(rows: CampaignRows, tree: FileTree) -> None:
 def judge_of(config: Json) -> InterestJudge | None:
     """What a campaign found interesting; None where that cannot be told, or was turned around."""
     match config:
-        case {"abstraction_config": {"interestingness_metric": {**metric}}}:
+        case {"abstraction_config": {"interestingness_metric": dict(metric)}}:
             least = metric.get("min_interestingness", 0.5)
         case _:
             metric, least = {}, 0.5

@@ -198,7 +198,7 @@ class Gathering:
         free = [number for number in sizes if number not in self.steps_of]
         size = _setting(self.published.config, "discovery", "discovery_batch_size")
         batches = self.published.report.batches
-        found = {
+        found: dict[int, tuple[str, Json]] = {
             number: (SampleBatch.Purpose.MINIMISATION.value, {}) for number in free if sizes[number] == 1
         }
         rounds = [number for number in free if sizes[number] == size]
@@ -244,10 +244,10 @@ class Gathering:
             mean = self.means.get(-1 if one.result_ref is None else one.result_ref, math.nan)
             if row.interestingness is None and not math.isnan(mean):
                 row.interestingness = mean
-        for row in self.rows.generalisations:
-            own = steps.get(row.number, ())
-            row.samples_count = sum(step.n for step in own)
-            self.rows.steps[row.number] = [self._bulk(step) for step in own]
+        for tree in self.rows.generalisations:
+            own = steps.get(tree.number, ())
+            tree.samples_count = sum(step.n for step in own)
+            self.rows.steps[tree.number] = [self._bulk(step) for step in own]
         series, blocks, answers = measurements.counts()
         missing = sorted(number for number in self.steps_of if number not in sizes)
         self.rows.campaign.facts |= {

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.models import Field
 from django.utils.dateparse import parse_datetime
 
 from inference.core.protocols import Json
@@ -40,7 +41,11 @@ def read_row(given: Any, row: Row, fields: Sequence[str], where: str) -> Row:
     for name in fields:
         if name not in given:
             raise ExchangeError(f"{where}: the field {name!r} is missing")
-        setattr(row, name, _read(given[name], row._meta.get_field(name), f"{where}, {name}"))
+        setattr(
+            row,
+            name,
+            _read(given[name], cast("Field[Any, Any]", row._meta.get_field(name)), f"{where}, {name}"),
+        )
     others = [field.name for field in row._meta.fields if field.name not in fields]
     try:
         row.clean_fields(exclude=others)

@@ -25,7 +25,7 @@ def fill(apps: Any, schema_editor: Any) -> None:
         blocks.bulk_update(rows, ["length", "mnemonics"], batch_size=200)
 
 
-def _key(called: str, to: str) -> models.ForeignKey:
+def _key(called: str, to: str) -> models.ForeignKey[Any, Any]:
     """Without an index of its own: another index begins with it."""
     return models.ForeignKey(
         on_delete=django.db.models.deletion.CASCADE, related_name=called, to=to, db_index=False

@@ -75,7 +75,8 @@ def _lose() -> None:
 def _double() -> None:
     from inference.runs import measurements
 
-    store = measurements.store_measurements
+    module: Any = measurements
+    store = module.store_measurements
     remember = measurements.RunMeasurements.remember
 
     def doubling(self: Any, results: Sequence[Any]) -> None:
@@ -88,11 +89,11 @@ def _double() -> None:
             _note(self._lease.run_id)
             return store(experiment_set, rows, repeat)
 
-        measurements.store_measurements = stored
+        module.store_measurements = stored
         try:
             return remember(self, results)
         finally:
-            measurements.store_measurements = store
+            module.store_measurements = store
 
     measurements.RunMeasurements.remember = doubling  # type: ignore[method-assign]
 

@@ -56,7 +56,7 @@ class ChaosRun:
     seed: int
     kills: int
     site_faults: bool = True
-    say: Callable[[str], None] = lambda text: sys.stderr.write(f"{text}\n")
+    say: Callable[[str], object] = lambda text: sys.stderr.write(f"{text}\n")
 
     def __post_init__(self) -> None:
         self._dice = Random(self.seed)

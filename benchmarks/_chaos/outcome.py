@@ -39,7 +39,8 @@ def outcome(run: Run) -> Json:
     """Everything that came of a run: its state and result, and the rows that belong to it."""
     run.refresh_from_db()
     found = {"state": run.state, "result": cleaned(run.result), **_belongings(run, {Run})}
-    return _renamed(found, run.name)
+    renamed: Json = _renamed(found, run.name)
+    return renamed
 
 
 def digest(outcome_of_run: Json) -> str:

@@ -7,6 +7,7 @@ is 17 or newer: older releases know no memory annotations. See docs/formats.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from iced_x86 import Decoder, InstructionInfoFactory, Register, RegisterExt
 
@@ -18,6 +19,7 @@ from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.assembling import LoopCode, unroll
 from inference.isa.x86.att import listed
 from inference.isa.x86.blocks import BlocksOfText, Piece
+from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.surroundings import Surroundings, needs
@@ -104,31 +106,33 @@ def _set_up(body: LoopCode, frame: Frame) -> Iterator[str]:
             yield f"{_COMMENT}DEFREG {name.upper()} {frame.registers[name]:x}"
 
 
-def _as_wide_as(register: int, frame: Frame) -> int:
+def _as_wide_as(register: RegisterValue, frame: Frame) -> RegisterValue:
     """The register itself, its lower half where all it does in the upper one is to be cleared."""
-    return Register.YMM0 + register - Register.ZMM0 if _is_zmm(register) and not frame.mask_bits else register
+    if frame.mask_bits or not _is_zmm(register):
+        return register
+    return cast("RegisterValue", Register.YMM0 + register - Register.ZMM0)
 
 
-def _is_zmm(register: int) -> bool:
+def _is_zmm(register: RegisterValue) -> bool:
     return Register.ZMM0 <= register <= Register.ZMM31
 
 
-def _vector(register: int, name: str, frame: Frame) -> str:
+def _vector(register: RegisterValue, name: str, frame: Frame) -> str:
     pattern = frame.vectors.get(f"xmm{name[3:]}", frame.vector)
     return f"{pattern:016x}" * (8 * RegisterExt.size(register) // _PATTERN_BITS)
 
 
-def _used(code: bytes) -> list[int]:
+def _used(code: bytes) -> list[RegisterValue]:
     """The registers that the code reads or writes, whole general-purpose ones, vectors as wide as used."""
     factory = InstructionInfoFactory()
-    widest: dict[int, int] = {}
+    widest: dict[RegisterValue, RegisterValue] = {}
     for one in Decoder(64, code, ip=ADDRESS_OF_CODE):
         for use in factory.info(one).used_registers():
             register = use.register
             if RegisterExt.is_gpr(register):
                 register = RegisterExt.full_register(register)
             whole = RegisterExt.full_register(register)
-            best = widest.get(whole, Register.NONE)
-            if best == Register.NONE or RegisterExt.size(register) > RegisterExt.size(best):
+            best = widest.get(whole)
+            if best is None or RegisterExt.size(register) > RegisterExt.size(best):
                 widest[whole] = register
     return [widest[whole] for whole in sorted(widest)]

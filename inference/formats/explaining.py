@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import (
@@ -183,7 +184,7 @@ def _characterisation(
     said = [run.get(scheme) for run in told.rejections]
     rejected = [each for each in said if each is not None]
     witnesses = (*_quoted_witnesses(scheme, said, told), *_below(told.floods.get(scheme, ())))
-    common = {
+    common: dict[str, Any] = {
         "scheme": scheme,
         "stage": "remaining",
         "cycles": verdict.cycles,

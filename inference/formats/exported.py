@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
@@ -19,6 +17,7 @@ from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import ExperimentSet, Measurement
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.instruction_sets import X86, core_of
+from inference.storage.recorded import settled_medians
 from inference.storage.rows import load_mapping
 
 # What a mapping's word on a scheme rests on, as far as an export can say it in a line.
@@ -58,13 +57,8 @@ def evidence_of(row: PortMappingRow) -> dict[str, SchemeEvidence]:
 
 
 def _alone(row: PortMappingRow) -> Mapping[str, float]:
-    measured = Measurement.objects.filter(
-        experiment_set__in=own_sets(row), experiment__length=1, state=Measurement.State.SETTLED
-    )
-    cycles: dict[str, list[float]] = defaultdict(list)
-    for text, value in measured.values_list("experiment__terms__scheme__text", "cycles"):
-        cycles[text].append(value)
-    return {text: median(values) for text, values in cycles.items()}
+    measured = Measurement.objects.filter(experiment_set__in=own_sets(row), experiment__length=1)
+    return settled_medians(measured, "experiment__terms__scheme__text")
 
 
 def own_sets(row: PortMappingRow) -> QuerySet[ExperimentSet]:

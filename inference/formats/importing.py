@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 from django.db import transaction
 
@@ -45,7 +45,7 @@ XML_PEEK = 64
 """Bytes that show whether a file is XML."""
 
 
-def taken_in(file: BinaryIO, file_name: str, limit: int = SIZE_LIMIT) -> bytes:
+def taken_in(file: IO[bytes], file_name: str, limit: int = SIZE_LIMIT) -> bytes:
     """The bytes to store and to read: of XML a digest (see `uops_info_xml`), of all else the file.
 
     Raises `ExchangeError` for XML that is not understood, and for other files of more than `limit` bytes.
@@ -56,14 +56,14 @@ def taken_in(file: BinaryIO, file_name: str, limit: int = SIZE_LIMIT) -> bytes:
         return kept.read()
 
 
-def to_be_kept(file: BinaryIO, file_name: str, limit: int, spools: ExitStack) -> BinaryIO:
+def to_be_kept(file: IO[bytes], file_name: str, limit: int, spools: ExitStack) -> IO[bytes]:
     """The same as a file: the one that came, or one on the disk, which the stack closes. Raises the same."""
     beginning = file.read(XML_PEEK)
     file.seek(0)
     if is_xml(beginning):
         digest = tempfile.TemporaryFile()  # noqa: SIM115  the stack closes it
         spools.callback(digest.close)
-        digest.write(condensed(file, file_name))
+        digest.write(condensed(cast("BinaryIO", file), file_name))
         return digest
     if file.seek(0, os.SEEK_END) > limit:
         raise ExchangeError(f"{file_name} is larger than {limit >> 20} MiB, the most that can be read")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from inference.core.experiment import Experiment
-from inference.formats.document import Document
+from inference.formats.document import Document, LoadEntry, UsageEntry, VerdictEntry
 from inference.formats.experiment_csv import parse_terms
 from inference.formats.problems import Problems, excerpt
 from inference.models import ISA
@@ -84,11 +85,14 @@ def is_foreign(unknown: int, names: int) -> bool:
 def _places(document: Document) -> Iterable[tuple[str, int, str]]:
     """(scheme name, row, column) of every mention."""
     if not document.partial:
-        for entry in document.experiments:
-            for name, _ in entry.terms:
-                yield name, entry.row, entry.column
-        for said in (*document.usages, *document.verdicts, *document.loads):
-            yield said.scheme, said.row, said.column
+        for one in document.experiments:
+            for name, _ in one.terms:
+                yield name, one.row, one.column
+        said: Iterable[UsageEntry | VerdictEntry | LoadEntry] = chain(
+            document.usages, document.verdicts, document.loads
+        )
+        for entry in said:
+            yield entry.scheme, entry.row, entry.column
     yield from document.refused
 
 

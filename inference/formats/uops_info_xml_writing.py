@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Mapping
 from xml.sax.saxutils import XMLGenerator
+from xml.sax.xmlreader import AttributesImpl
 
 from inference.core.mapping import Uops, ports_in
 from inference.formats.exported import ExportedMapping, ExportedScheme
@@ -101,7 +102,7 @@ def port_codes(ports: tuple[str, ...], usages: Iterable[Uops]) -> tuple[str, ...
 
 def _open(xml: XMLGenerator, depth: int, name: str, attributes: Mapping[str, str]) -> None:
     xml.ignorableWhitespace(" " * depth)
-    xml.startElement(name, {key: value for key, value in attributes.items() if value})
+    xml.startElement(name, AttributesImpl({key: value for key, value in attributes.items() if value}))
     xml.ignorableWhitespace("\n")
 
 
@@ -113,7 +114,7 @@ def _close(xml: XMLGenerator, depth: int, name: str) -> None:
 
 def _leaf(xml: XMLGenerator, depth: int, name: str, attributes: Mapping[str, str], text: str = "") -> None:
     xml.ignorableWhitespace(" " * depth)
-    xml.startElement(name, {key: value for key, value in attributes.items() if value})
+    xml.startElement(name, AttributesImpl({key: value for key, value in attributes.items() if value}))
     xml.characters(text)
     xml.endElement(name)
     xml.ignorableWhitespace("\n")

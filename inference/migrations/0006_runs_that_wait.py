@@ -1,5 +1,7 @@
 """Runs of PMEvo that wait or are paused go on as they were described: with what was usual before 0.4."""
 
+from typing import Any
+
 from django.db import migrations
 
 USUAL = {
@@ -13,7 +15,7 @@ USUAL = {
 }
 
 
-def complete(apps, schema_editor):
+def complete(apps: Any, schema_editor: Any) -> None:
     """Write down what the descriptions leave open."""
     runs = apps.get_model("inference", "Run").objects
     for run in runs.filter(kind="infer", state__in=("queued", "running", "paused")):

@@ -1,12 +1,14 @@
 """Measurements with the length of their experiments, and indexes that lists of large sets are sorted by."""
 
+from typing import Any
+
 from django.db import migrations, models
 from django.db.models import F, OuterRef, Subquery
 
 from inference.models.experiment import cycles_or_0
 
 
-def fill(apps, schema_editor):
+def fill(apps: Any, schema_editor: Any) -> None:
     """The lengths of the measurements that are there."""
     experiments = apps.get_model("inference", "Experiment").objects.filter(pk=OuterRef("experiment_id"))
     measurements = apps.get_model("inference", "Measurement").objects

@@ -1,9 +1,11 @@
 """SQLite gets to know how the schemes that are there spread over instruction sets, as it does of new ones."""
 
+from typing import Any
+
 from django.db import migrations
 
 
-def analyse(apps, schema_editor):
+def analyse(apps: Any, schema_editor: Any) -> None:
     """PostgreSQL does so by itself."""
     if schema_editor.connection.vendor == "sqlite":
         schema_editor.execute("ANALYZE inference_instructionscheme")

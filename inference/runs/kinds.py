@@ -99,7 +99,8 @@ class RunKind:
         return self._job().work(task)
 
     def _job(self) -> Job:
-        return import_string(self.job)()
+        job: Job = import_string(self.job)()
+        return job
 
 
 JOBS: dict[str, Job] = {}

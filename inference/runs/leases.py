@@ -163,7 +163,7 @@ def give_back(lease: Lease, note: str, *, counts: bool, delay: timedelta = timed
             attempts=F("attempts") if counts else F("attempts") - 1,
         )
         if back is None:
-            settle(lease, _STATE_OF_WISH[wanted(lease)], entries)
+            settle(lease, _STATE_OF_WISH[Run.Wanted(wanted(lease))], entries)
         else:
             wakeups.announce_work()
 
@@ -218,14 +218,14 @@ def _settle_abandoned(run: Run) -> bool:
     """Settle a run that has lost its holder and shall not be worked on again; whether that was so."""
     if run.state != Run.State.RUNNING:
         return False
-    token = {"lease_token": run.lease_token + 1}
+    token = run.lease_token + 1
     if run.wanted:
         state = _STATE_OF_WISH[Run.Wanted(run.wanted)]
-        return _settle(_unchanged(run), run.pk, state, **token)
+        return _settle(_unchanged(run), run.pk, state, lease_token=token)
     if run.attempts < MAX_ATTEMPTS:
         return False
     error = exhausted(run.attempts, f"its worker {run.worker} stopped answering")
-    return _settle(_unchanged(run), run.pk, Run.State.FAILED, error=error, **token)
+    return _settle(_unchanged(run), run.pk, Run.State.FAILED, error=error, lease_token=token)
 
 
 def exhausted(attempts: int, last: str) -> str:

@@ -39,11 +39,11 @@ class Wakeup:
 
     def __init__(self, topic: str) -> None:
         self._name = f"{topic}.{os.getpid()}.{secrets.token_hex(4)}"
+        self._socket: socket.socket | None = None
         try:
             self._socket = _listen(self._name)
         except OSError as error:
             logger.warning("no socket for wake-ups of %s, looking must do: %s", topic, error)
-            self._socket = None
         _sweep()
 
     def wait(self, seconds: float) -> bool:

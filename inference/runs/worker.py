@@ -87,7 +87,7 @@ class _Lane:
         return len(self.supervised) < self.queue.slots
 
 
-class RunWorker(Worker):  # type: ignore[misc]
+class RunWorker(Worker):
     """Works up to `jobs` inferences at a time until SIGTERM or SIGINT, then puts them back into the queue.
 
     Runs of the other lanes have slots of their own beside them (`queue.queues`).
@@ -140,7 +140,8 @@ class RunWorker(Worker):  # type: ignore[misc]
 
     async def _claim(self, lanes: Sequence[_Lane]) -> tuple[_Lane, Lease] | None:
         try:
-            return await database_sync_to_async(_claim)(lanes, self._watch)
+            claimed: tuple[_Lane, Lease] | None = await database_sync_to_async(_claim)(lanes, self._watch)
+            return claimed
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
             return None
@@ -152,11 +153,12 @@ class RunWorker(Worker):  # type: ignore[misc]
         done, _ = await asyncio.wait(
             signals | self._supervised, timeout=POLL_EVERY, return_when=asyncio.FIRST_COMPLETED
         )
-        for task in signals:
-            task.cancel()
+        for waiting in signals:
+            waiting.cancel()
         for lane in self._lanes:
             lane.supervised -= done
-        for task in done - signals:
+        ended: set[asyncio.Task[Any]] = done - signals
+        for task in ended:
             task.result()  # a fault of the supervisor itself ends this worker; its leases run out
 
 

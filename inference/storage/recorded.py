@@ -1,20 +1,33 @@
-"""Recorded data as an inference run divides it: what is learnt from, and what only judges the result."""
+"""Recorded measurements: their medians, and the shares that an inference run learns from or is judged by."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from django.db.models import QuerySet
 
 from inference.core.experiment import MeasurementState
 from inference.core.holdout import held_out_experiments, held_out_of
 from inference.core.predicting import known_to
-from inference.models import ISA, ExperimentSet
+from inference.models import ISA, ExperimentSet, Measurement
 from inference.models.scheme_search import select_schemes
 from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.storage.streaming import Chunk, set_chunks
+
+
+def settled_medians(measurements: QuerySet[Measurement], column: str = "experiment_id") -> dict[Any, float]:
+    """{value of a column: median of the settled measurements in cycles} (one query)."""
+    times: defaultdict[Any, list[float]] = defaultdict(list)
+    settled = measurements.filter(state=Measurement.State.SETTLED, cycles__isnull=False).order_by()
+    for value, cycles in settled.values_list(column, "cycles"):
+        times[value].append(cycles or 0.0)
+    return {value: median(found) for value, found in times.items()}
 
 
 @dataclass(frozen=True)

@@ -361,7 +361,7 @@ def load_part(row: PortMappingRow, texts: Mapping[int, str]) -> PortMapping:
     """What a mapping says of those of some schemes, {row id: text}, that it describes (one query)."""
     usages = row.usages.filter(scheme__in=list(texts)).order_by("scheme_id", "mask")
     found = usages.values_list("scheme_id", "mask", "count", "slots")
-    return _value_of(row, ((texts[scheme], *uop) for scheme, *uop in found))
+    return _value_of(row, ((texts[scheme], mask, count, slots) for scheme, mask, count, slots in found))
 
 
 def load_parts(isa: ISA | int, texts: Mapping[int, str]) -> list[tuple[PortMappingRow, PortMapping]]:

@@ -77,7 +77,7 @@ def show_on_scheme(panel: SchemePanel) -> None:
 
 def panels_for(request: HttpRequest, scheme: InstructionScheme) -> list[tuple[SchemePanel, str]]:
     """Those that have something to say of this scheme, with what they say as HTML."""
-    found = []
+    found: list[tuple[SchemePanel, str]] = []
     for panel in _PANELS:
         say: Callable[[InstructionScheme], Context | None] = import_string(panel.context)
         if (context := say(scheme)) is not None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import BadRequest
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import slugify
 
@@ -15,6 +17,8 @@ from inference.formats.provenance import head_of
 from inference.models import Run
 from inference.runs.errors import ConfigError, RunNameTakenError
 from inference.runs.lifecycle import submit, unused_name
+
+RowT = TypeVar("RowT", bound=Model)
 
 # What a page reads from its address, and numbers in what is posted to it.
 
@@ -27,6 +31,12 @@ def whole_number(request: HttpRequest, name: str, default: int | None = None) ->
     if not (text.isascii() and text.isdigit()) or len(text) > 18:
         raise BadRequest(f"{name} must be a whole number, not {text[:40]!r}")
     return int(text)
+
+
+def row_named(request: HttpRequest, name: str, rows: QuerySet[RowT]) -> RowT | None:
+    """Return the row whose number is under `name`; None where there is no number, or no such row."""
+    number = whole_number(request, name)
+    return None if number is None else rows.filter(pk=number).first()
 
 
 def one_of(request: HttpRequest, name: str, allowed: tuple[str, ...], default: str = "") -> str:

@@ -27,7 +27,7 @@ class ApiAccess:
             found = api_tokens.user_and_scope_of(api_tokens.token_shown(request))
             if found is None:
                 return None
-            request._bearer = found  # type: ignore[attr-defined]  for the access log
+            request._bearer = found  # type: ignore[attr-defined]  # for the access log
             return ApiCaller(found.user, CallerScope(found.scope.value))
         user = request.user
         if user.is_authenticated:

@@ -62,7 +62,7 @@ class PasswordLoginForm(forms.Form):
         if not (name and password):
             return cleaned
         with _attempt(self.request, name) as attempt:
-            self.user = authenticate(username=name, password=password)  # type: ignore[assignment]
+            self.user = authenticate(username=name, password=password)
             if self.user is None:
                 raise ValidationError(
                     "This is not the password." if self.sole else "Name and password do not match."
@@ -102,11 +102,11 @@ class _EndingWaysIn(forms.Form):
     )
 
 
-class FirstPasswordForm(_EndingWaysIn, SetPasswordForm):  # type: ignore[misc]
+class FirstPasswordForm(_EndingWaysIn, SetPasswordForm):  # type: ignore[type-arg]  # not generic as it runs
     """A password for somebody who has none, or has come by a link just now."""
 
 
-class ChangePasswordForm(_EndingWaysIn, PasswordChangeForm):  # type: ignore[misc]
+class ChangePasswordForm(_EndingWaysIn, PasswordChangeForm):
     """The old password and a new one; wrong old ones count as failures to log in do."""
 
     def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:

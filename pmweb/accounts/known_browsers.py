@@ -82,7 +82,8 @@ def _number(known: Known, user: User) -> str:
 
 def _known(request: HttpRequest) -> Known:
     try:
-        return signing.loads(request.COOKIES.get(cookie_name(), ""), salt=_SALT, max_age=_LIFETIME)
+        known: Known = signing.loads(request.COOKIES.get(cookie_name(), ""), salt=_SALT, max_age=_LIFETIME)
+        return known
     except signing.BadSignature:
         return {}
 

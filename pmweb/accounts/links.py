@@ -32,7 +32,7 @@ Way = BrowserSession.Way
 
 def let_in(request: HttpRequest, user: User, way: BrowserSession.Way, onward: str) -> HttpResponseRedirect:
     """Begin the session, and lead on to an address or the name of one; `noting` notes it."""
-    request._way_in = way  # type: ignore[attr-defined]  the signal of `login` has no room for it
+    request._way_in = way  # type: ignore[attr-defined]  # the signal of `login` has no room for it
     login(request, user)
     response = HttpResponseRedirect(resolve_url(onward))
     known_browsers.remember(request, response, user)
@@ -94,7 +94,7 @@ def redeem(token: str) -> User | None:
     return LoginLink.objects.select_related("user").get(token_hash=_hash(token)).user
 
 
-def _usable(token: str):
+def _usable(token: str) -> QuerySet[LoginLink]:
     return LoginLink.objects.filter(
         token_hash=_hash(token), used__isnull=True, expires__gt=timezone.now(), user__is_active=True
     )

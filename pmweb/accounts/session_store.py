@@ -70,5 +70,5 @@ class SessionStore(db.SessionStore):
 
     def _alive(self) -> Any:
         return self.model.objects.filter(
-            session_key=digest_of(self.session_key), expire_date__gt=timezone.now()
+            session_key=digest_of(str(self.session_key)), expire_date__gt=timezone.now()
         )

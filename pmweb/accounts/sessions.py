@@ -93,12 +93,12 @@ def end_all_of(user: User, but: str = "") -> int:
 
 def address_of(request: HttpRequest) -> str:
     """Where a request comes from."""
-    return request.META.get("REMOTE_ADDR", "")[:64]
+    return str(request.META.get("REMOTE_ADDR", ""))[:64]
 
 
 def browser_of(request: HttpRequest) -> str:
     """As it calls itself."""
-    return request.META.get("HTTP_USER_AGENT", "").replace("\0", "")[:300]
+    return str(request.META.get("HTTP_USER_AGENT", "")).replace("\0", "")[:300]
 
 
 def _sweep(user: User) -> None:

@@ -56,7 +56,8 @@ class Brake:
         if row is None or beyond < 0:
             return timedelta(0)
         whole = min(FIRST_WAIT * 2 ** min(beyond, _MOST_COUNTED), self.longest)
-        return max(min(row.last + whole - now, whole), timedelta(0))  # the clock may have been set
+        wait: timedelta = max(min(row.last + whole - now, whole), timedelta(0))
+        return wait  # at most the whole: the clock may have been set
 
 
 OF_PAIR = Brake(free=5, longest=timedelta(hours=1), forgives=timedelta(hours=1))

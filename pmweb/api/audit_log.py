@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
@@ -13,15 +13,15 @@ from inference.web.api.access import ADMINISTERS, administering
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed
 from inference.web.api.shapes import Text, Time, attachment
-from inference.web.validation import Id
+from inference.web.validation import Id, OneOf
 from pmweb.accounts import audit
 from pmweb.accounts.audit import COLUMNS, VIA, AuditQuery
 from pmweb.models import AuditEntry
 
 router = Router()
 _CSV = {**ADMINISTERS, FILE: "text/csv"}
-ActionName = Literal["", *AuditEntry.Action.values]  # type: ignore[valid-type]
-Way = Literal["", *VIA]  # type: ignore[valid-type]
+ActionName = Annotated[str, OneOf(["", *AuditEntry.Action.values])]
+Way = Annotated[str, OneOf(["", *VIA])]
 
 
 class AuditFilter(Schema):

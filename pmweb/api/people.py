@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -14,7 +14,7 @@ from pydantic import Field
 from inference.web.api.access import ADMINISTERS, IN_PERSON, administering, confirmed_in_person
 from inference.web.api.errors import Flaw, ProblemError
 from inference.web.api.shapes import Input, Time
-from inference.web.validation import Id
+from inference.web.validation import Id, OneOf
 from pmweb.accounts import api_tokens, people
 from pmweb.accounts.forms import InviteForm
 from pmweb.accounts.links import invited_until, path_of
@@ -23,7 +23,7 @@ from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, Role
 
 router = Router()
-RoleName = Literal[tuple(Role.values)]  # type: ignore[valid-type]
+RoleName = Annotated[str, OneOf(Role.values)]
 
 
 class ApiTokenOut(Schema):
@@ -104,7 +104,7 @@ def get_caller(request: HttpRequest) -> Any:
     return {
         "name": user.get_username() if known else "",
         "role": role_of(user) if known else None,
-        "scope": request.auth.scope,  # type: ignore[attr-defined]  ninja keeps there who was let in
+        "scope": request.auth.scope,  # type: ignore[attr-defined]  # ninja keeps there who was let in
         "tokens": _tokens(tokens),
     }
 
@@ -132,7 +132,7 @@ def invite(request: HttpRequest, data: Invitation) -> Any:
     """
     form = InviteForm({"username": data.name, "role": data.role})
     if not form.is_valid():
-        flaws = [Flaw(problem, "body name") for problems in form.errors.values() for problem in problems]
+        flaws = [Flaw(str(problem), "body name") for problems in form.errors.values() for problem in problems]
         raise ProblemError(422, flaws[0].what, flaws=flaws)
     user, token = people.invite(form.cleaned_data["username"], Role(data.role), by=request.user)
     return Status(201, _link(request, user, token))

@@ -16,7 +16,7 @@ import zlib
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
@@ -70,8 +70,8 @@ def write(target: Path, dump: Path, rows: dict[str, int], secret: Path) -> Backu
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with (
-            os.fdopen(descriptor, "wb") as handle,
-            zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed,
+            os.fdopen(descriptor, "wb") as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed,
         ):
             packed.writestr(_MANIFEST, json.dumps(asdict(manifest), indent=1))
             packed.write(dump, _DUMP)
@@ -174,7 +174,7 @@ def check_rows(expected: dict[str, int], found: dict[str, int]) -> None:
         )
 
 
-def _copy(source: BinaryIO, copy: BinaryIO) -> str:
+def _copy(source: IO[bytes], copy: IO[bytes]) -> str:
     digest = hashlib.sha256()
     while chunk := source.read(_CHUNK):
         digest.update(chunk)

@@ -19,8 +19,9 @@ from typing import Any
 from daphne.http_protocol import HTTPFactory
 from django.conf import settings
 from twisted.internet import reactor
-from twisted.internet.protocol import Protocol
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
+from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
 from pmweb.callers import network_of
@@ -43,6 +44,8 @@ def raise_file_limit() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     return max(wanted - RESERVED_FILES, wanted // 2)
 
+
+_reactor: Any = reactor  # whose methods Twisted's types know only by a plugin
 
 _LOOK_EVERY_SECONDS, _ENDED_AT_ONCE = 0.25, 16
 """Of many that are late a few are ended at a time: all at once would keep everybody else waiting."""
@@ -74,8 +77,11 @@ def is_trusted(address: str) -> bool:
     return any(mapped in network for network in settings.TRUSTED_PROXIES)
 
 
-class Channel(HTTPChannel):  # type: ignore[misc]
+class Channel(HTTPChannel):
     """One connection over HTTP; the factory knows those whose head is not complete."""
+
+    factory: Channels
+    transport: Any
 
     def connectionMade(self) -> None:  # noqa: N802  Twisted calls it so
         """Wait for the first request."""
@@ -93,7 +99,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         self.factory.waiting.pop(self, None)
         super().allHeadersReceived()
 
-    def connectionLost(self, reason: Any) -> None:  # noqa: N802
+    def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: N802
         """Whoever it was has left."""
         self.factory.waiting.pop(self, None)
         super().connectionLost(reason)
@@ -110,7 +116,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         self.factory.waiting[self] = time.monotonic() + settings.HEAD_SECONDS
 
 
-class Channels(HTTPFactory):  # type: ignore[misc]
+class Channels(HTTPFactory):
     """Daphne's factory with such channels; `waiting` has those without a complete head, the oldest first, and
     until when.
     """
@@ -120,35 +126,37 @@ class Channels(HTTPFactory):  # type: ignore[misc]
     def __init__(self, server: Any) -> None:
         super().__init__(server)
         self.waiting: dict[Channel, float] = {}
-        reactor.callLater(_LOOK_EVERY_SECONDS, self._look)
+        _reactor.callLater(_LOOK_EVERY_SECONDS, self._look)
 
     def _look(self) -> None:
         now = time.monotonic()
         for channel, until in [*islice(self.waiting.items(), _ENDED_AT_ONCE)]:
             if until <= now:
                 channel.end()
-        reactor.callLater(_LOOK_EVERY_SECONDS, self._look)
+        _reactor.callLater(_LOOK_EVERY_SECONDS, self._look)
 
 
 class ConnectionRefused(Protocol):
     """A connection of somebody who has too many."""
 
+    transport: Any
+
     def connectionMade(self) -> None:  # noqa: N802
         """Wait for what they want: an answer before it could be lost."""
-        self._end = reactor.callLater(_REFUSED_SECONDS, self.transport.abortConnection)
+        self._end = _reactor.callLater(_REFUSED_SECONDS, self.transport.abortConnection)
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
         """Whatever it was."""
         self.transport.write(_TOO_MANY)
         self.transport.loseConnection()
 
-    def connectionLost(self, reason: Any) -> None:  # noqa: N802
+    def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: N802
         """They have left."""
         if self._end.active():
             self._end.cancel()
 
 
-class Connections(WrappingFactory):  # type: ignore[misc]
+class Connections(WrappingFactory):
     """All connections of this process, WebSockets among them, counted by address."""
 
     def __init__(self, server: Any) -> None:
@@ -156,7 +164,7 @@ class Connections(WrappingFactory):  # type: ignore[misc]
         self._most = raise_file_limit()
         self._of: Counter[str] = Counter()
 
-    def buildProtocol(self, addr: Any) -> Protocol:  # noqa: N802
+    def buildProtocol(self, addr: Any) -> Protocol:  # type: ignore[override]  # noqa: N802
         """What a new connection is met by."""
         address = getattr(addr, "host", "")
         allowed = settings.CONNECTIONS_PER_ADDRESS

@@ -43,9 +43,10 @@ _STATUS = {NO_ENTRY: (401, "Unauthorized"), TRY_AGAIN: (503, "Service Unavailabl
 _FORBIDDEN = (403, "Forbidden")
 
 
-class Socket(WebSocketProtocol):  # type: ignore[misc]
+class Socket(WebSocketProtocol):
     """A WebSocket; the code with which the application closes it in the handshake tells the status."""
 
+    handshake_deferred: Deferred[Any]
     _refusal = _STATUS[TRY_AGAIN]  # of one that is not answered in time
 
     def handle_reply(self, message: dict[str, Any]) -> None:
@@ -57,8 +58,12 @@ class Socket(WebSocketProtocol):  # type: ignore[misc]
     def serverReject(self) -> None:  # noqa: N802  Daphne calls it so
         """End the handshake."""
         handshake = self.handshake_deferred
+
+        def refuse(_: Failure) -> None:
+            handshake.errback(ConnectionDeny(*self._refusal))
+
         self.handshake_deferred = Deferred()
-        self.handshake_deferred.addErrback(lambda _: handshake.errback(ConnectionDeny(*self._refusal)))
+        self.handshake_deferred.addErrback(refuse)
         super().serverReject()
 
 
@@ -108,6 +113,8 @@ class SpooledBody:
 
 class BoundedRequest(http_protocol.WebRequest):
     """A request that ends where it becomes too large."""
+
+    content: Any  # a file, or a `SpooledBody`
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)

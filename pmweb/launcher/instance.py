@@ -102,7 +102,8 @@ def _lock(descriptor: int, home: Path) -> None:
 
 def _announced(text: bytes) -> dict[str, str]:
     try:
-        return json.loads(text)
+        known: dict[str, str] = json.loads(text)
+        return known
     except ValueError:  # its holder has not got that far
         return {}
 

@@ -18,7 +18,7 @@ from pmweb.launcher import address
 from pmweb.launcher.instance import MANAGE, only_instance, typed
 from pmweb.launcher.local_agent import local_agent
 from pmweb.launcher.prepare import prepare
-from pmweb.launcher.probe import FirstAnswer
+from pmweb.launcher.probe import PROBE_HOST, FirstAnswer
 from pmweb.launcher.supervisor import Child, ProcessSupervisor
 
 DAPHNE = (
@@ -127,4 +127,4 @@ class Site:
 def _from_here(server: socket.socket) -> tuple[str, int]:
     """Where a process on this very host reaches the listening socket, whatever names mean to it."""
     host, port = server.getsockname()
-    return (address.PROBE_HOST if host == address.WILDCARD else host), port
+    return (PROBE_HOST if host == address.WILDCARD else host), port

@@ -96,7 +96,8 @@ def _subject(rule: Rule, named: dict[str, Any]) -> Model | None:
     """What the address is about, looked up before the view may delete it."""
     if not rule.of or "pk" not in named:
         return None
-    return apps.get_model(rule.of)._default_manager.filter(pk=named["pk"]).first()
+    found: Model | None = apps.get_model(rule.of)._default_manager.filter(pk=named["pk"]).first()
+    return found
 
 
 def _note(request: HttpRequest, rule: Rule, subject: Model | None) -> None:

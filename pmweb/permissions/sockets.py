@@ -61,7 +61,7 @@ class Guard:
             await send({"type": "websocket.accept"})
             await send({"type": "websocket.close", "code": _refusal(level)})
             return
-        if level < AccessLevel.MEMBER:  # public reading: there is no session that could end
+        if user is None or level < AccessLevel.MEMBER:  # public reading: there is no session that could end
             await self.application(scope, receive, send)
             return
         session = digest_of(scope["session"].session_key)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from pmweb.models import Pruning
@@ -109,7 +109,7 @@ def claim() -> Pruning | None:
     return None
 
 
-def _open() -> Any:
+def _open() -> QuerySet[Pruning]:
     lost = Q(started__lt=timezone.now() - GIVEN_UP_AFTER)
     return Pruning.objects.filter(Q(started=None) | lost, ended=None)
 

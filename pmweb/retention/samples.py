@@ -62,4 +62,5 @@ def _surplus(keep: int) -> tuple[QuerySet[Any], QuerySet[Any]]:
 
 
 def _with_blocks(rows: QuerySet[Any]) -> QuerySet[Any]:
-    return rows.annotate(size=_SIZE).filter(size__gt=0).order_by("pk")
+    with_blocks: QuerySet[Any] = rows.annotate(size=_SIZE).filter(size__gt=0).order_by("pk")
+    return with_blocks

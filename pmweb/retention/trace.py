@@ -34,11 +34,20 @@ class RetainedTrace(Protocol):
     `unit` says so. `stays`: what is left of it, in words.
     """
 
-    key: str
-    title: str
-    goes: str
-    stays: str
-    unit: str
+    @property
+    def key(self) -> str: ...  # noqa: D102  see above
+
+    @property
+    def title(self) -> str: ...  # noqa: D102  see above
+
+    @property
+    def goes(self) -> str: ...  # noqa: D102  see above
+
+    @property
+    def stays(self) -> str: ...  # noqa: D102  see above
+
+    @property
+    def unit(self) -> str: ...  # noqa: D102  see above
 
     def weigh(self, keep: int) -> Weight:
         """What would go."""
@@ -61,5 +70,5 @@ def days_ago(days: int) -> datetime:
 
 def length_of_json(column: str) -> Length:
     """Characters of a JSON column as it is stored."""
-    as_text: Field = TextField()
+    as_text: Field[str, str] = TextField()
     return Length(Cast(column, as_text))

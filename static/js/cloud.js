@@ -12,7 +12,10 @@ function frameOf({ generation, errors, volumes }) {
   return { generation, x: volumes, y: errors.map((error) => Math.max(LEAST_ERROR, 100 * error)) };
 }
 
-/** Round numbers in a range of logarithms, fewer of each decade where there are many. */
+/**
+ * Round numbers in a range of logarithms, fewer of each decade where there are many.
+ * @param {number[]} range
+ */
 function ticks([from, to]) {
   const digits = to - from < 1.2 ? [1, 2, 3, 5, 7] : to - from < 2.5 ? [1, 2, 5] : [1];
   const found = [];

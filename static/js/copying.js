@@ -25,7 +25,7 @@ async function copy(element) {
 }
 
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("[data-copy]");
+  const button = /** @type {Element} */ (event.target).closest("[data-copy]");
   if (!button) return;
   const told = (await copy(document.getElementById(button.dataset.copy))) ? "Copied" : "Selected: press Ctrl-C";
   const label = button.querySelector("[data-label]");

@@ -3,6 +3,7 @@
 import { colour } from "./colours.js";
 import { Plot } from "./plots.js";
 
+/** @type {[string, number][]} */
 const SERIES = [["best_error", 100], ["mean_error", 100], ["best_volume", 1], ["mean_volume", 1]]; // as the figure has them
 const whole = new Intl.NumberFormat("en");
 

@@ -14,7 +14,11 @@ export function tinted(trace) {
 }
 
 export class Figure {
-  /** `element` has a `.plot-area`; `height` in pixels, none for the usual one. */
+  /**
+   * `element` has a `.plot-area`; `height` in pixels, none for the usual one.
+   * @param {Element} element
+   * @param {{height?: number, onClick?: ((event: any) => void) | null}} options
+   */
   constructor(element, { height, onClick = null } = {}) {
     this.area = element.querySelector(".plot-area");
     this.height = height;

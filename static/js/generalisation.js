@@ -43,7 +43,7 @@ window.addEventListener("popstate", () => open(window.location.href, { keep: tru
 
 // Sorting and paging of the blocks stay within their part of the page.
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("#step a.sort, #step .pager a");
+  const link = /** @type {Element} */ (event.target).closest("#step a.sort, #step .pager a");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   const url = new URL(window.location.href);
@@ -53,7 +53,7 @@ document.addEventListener("click", (event) => {
 });
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("[data-step-link]");
+  const link = /** @type {Element} */ (event.target).closest("[data-step-link]");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
   tree.go(Number(link.dataset.stepLink));
@@ -61,7 +61,7 @@ document.addEventListener("click", (event) => {
 
 // The choice of predictors takes a moment to find out: it is asked for when it is wanted.
 document.addEventListener("toggle", async (event) => {
-  const { target } = event;
+  const target = /** @type {HTMLDetailsElement} */ (event.target);
   if (!target.matches?.("[data-load]") || !target.open || target.dataset.loaded) return;
   target.dataset.loaded = "1";
   const answer = await fetch(target.dataset.load, { headers: { "X-Part": "form" } });

@@ -11,6 +11,8 @@ const DIGITS = { mape: (value) => `${value.toFixed(2)} %`, pearson: decimals, ke
 
 export class HeatMap {
   constructor(element, { onBin = null } = {}) {
+    this.counts = null; // of experiments, by row and column
+    this.bounds = null; // of the bins, as text
     this.scores = element.querySelector("[data-scores]");
     this.area = element.querySelector(".plot-area");
     this.status = element.querySelector("[data-marked]");
@@ -26,7 +28,7 @@ export class HeatMap {
   }
 
   /** `figure` as inference.figures.heatmap makes it, `scores` {n, mape, pearson, kendall}, `on` what was predicted. */
-  show({ figure, scores, on }) {
+  show({ figure, scores = null, on = "" }) {
     this.area.classList.remove("waiting");
     [{ customdata: this.counts, meta: this.bounds }] = figure.data;
     if (scores) this.tell(scores, on);

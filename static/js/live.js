@@ -17,6 +17,10 @@ export function backOff(attempt, random = Math.random) {
  * "refused" (not logged in), "gone" (no such run) or "closed".
  */
 export class LiveJournal {
+  /**
+   * @param {string} path
+   * @param {{since?: number, onEvent: (event: any) => void, onConnection?: (state: string, seconds?: number) => void}} options
+   */
   constructor(path, { since = 0, onEvent, onConnection = () => {} }) {
     this.path = path;
     this.since = since;

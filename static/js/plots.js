@@ -13,6 +13,7 @@ let loading = null;
 function loadPlotly(source) {
   loading ??= new Promise((resolve, reject) => {
     const setAttribute = Element.prototype.setAttribute;
+    /** @this {HTMLElement} */
     Element.prototype.setAttribute = function setAttributeWithinPolicy(name, value) {
       if (name === "style" && this.style) this.style.cssText = value;
       else setAttribute.call(this, name, value);

@@ -11,7 +11,8 @@ import { ModelCheck } from "./model-check.js";
 import { Notice } from "./notifying.js";
 import { throttled } from "./plots.js";
 import { fetchPage, replaceRegion } from "./regions.js";
-import { duration } from "./ticking.js";
+import { duration } from "./texts.js";
+import "./ticking.js";
 
 const LOG_LINES = 400;
 const HEAD_EVERY = 15000; // ms; the time spent, and whether a wish was heard

@@ -44,7 +44,7 @@ document.addEventListener("keydown", (event) => {
     }
   }
   const control = event.ctrlKey || event.metaKey;
-  const slash = event.key === "/" && !control && !event.target.closest("input, textarea, select");
+  const slash = event.key === "/" && !control && !(/** @type {Element} */ (event.target)).closest("input, textarea, select");
   const site = control && !event.altKey && event.key.toLowerCase() === "k";
   if (slash || site) {
     // The filter of the page goes before the search over the site, which has a key of its own.
@@ -85,7 +85,7 @@ for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
 // A filter form applies itself: its answer replaces the region it names, and the address follows.
 async function refresh(form, signal) {
   const query = new URLSearchParams();
-  for (const [name, value] of new FormData(form)) if (value !== "") query.append(name, value);
+  for (const [name, value] of new FormData(form)) if (value !== "") query.append(name, String(value));
   const url = `${form.getAttribute("action") || location.pathname}?${query}`;
   const answer = await fetch(url, { signal, headers: { Accept: "text/html" } });
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -117,11 +117,11 @@ function apply(form, delay) {
 }
 
 document.addEventListener("input", (event) => {
-  const { form } = event.target; // of a field elsewhere on the page too, which names its form
+  const { form } = /** @type {HTMLInputElement} */ (event.target); // of a field elsewhere on the page too, which names its form
   if (form?.matches("[data-live]")) apply(form, 250);
 });
 document.addEventListener("submit", (event) => {
-  if (!event.target.matches("form[data-live]")) return;
+  if (!(/** @type {Element} */ (event.target)).matches("form[data-live]")) return;
   event.preventDefault();
   apply(event.target, 0);
 });
@@ -157,8 +157,9 @@ for (const zone of document.querySelectorAll(".dropzone")) {
 
 // A form is sent once: a second press of its button would do the work twice.
 document.addEventListener("submit", (event) => {
-  if (event.defaultPrevented || event.target.method !== "post") return;
-  const buttons = event.target.querySelectorAll("button:not([type=button])");
+  const form = /** @type {HTMLFormElement} */ (event.target);
+  if (event.defaultPrevented || form.method !== "post") return;
+  const buttons = form.querySelectorAll("button:not([type=button])");
   setTimeout(() => buttons.forEach((button) => (button.disabled = true)), 0);
 });
 window.addEventListener("pageshow", (event) => {

@@ -2,20 +2,10 @@
 // follows the ways on to the pages behind it. Whatever a spreadsheet would take for a formula becomes plain text.
 
 import { download } from "./saving.js";
+import { cell } from "./texts.js";
 
 const MOST_PAGES = 200;
-const NUMBER = /^[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?%?$/;
 const product = document.querySelector("[data-citation]");
-
-/** A text as a cell: numbers without the signs of print, texts safe. */
-function cell(text) {
-  const plain = text.replace(/\s+/g, " ").trim();
-  const number = plain.replace(/\u2212/g, "-").replace(/ (?=%$)/, "");
-  if (plain === "–") return "";
-  if (NUMBER.test(number)) return number.replaceAll(",", "");
-  const safe = /^['\s]*[=+\-@]/.test(plain) ? `'${plain}` : plain;
-  return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
 
 /** What a cell shows, its parts parted. */
 function textOf(element) {
@@ -73,7 +63,7 @@ async function save(table, button) {
     download(`${[...head, ...headOf(table), ...rows].join("\n")}\n`, `${name || "table"}.csv`, "text/csv;charset=utf-8");
     button.textContent = label;
   } catch (error) {
-    button.textContent = `CSV: ${error.message}`;
+    button.textContent = `CSV: ${error instanceof Error ? error.message : error}`;
   } finally {
     button.disabled = false;
   }

@@ -4,31 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
-from typing import Any
 
 import playwright.sync_api
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.problem import USAGE
-
-SMALL = {
-    "ports": ["0", "1", "2"],
-    "uops": [
-        {"mask": "0x1", "ports": [0], "label": "[0]"},
-        {"mask": "0x3", "ports": [0, 1], "label": "[0,1]"},
-        {"mask": "0x4", "ports": [2], "label": "[2]"},
-    ],
-    "groups": [
-        {"schemes": ["add A", "sub A"], "uops": [{"uop": 0, "count": 1}], "usage": "1×[0]"},
-        {
-            "schemes": ["mul A"],
-            "uops": [{"uop": 1, "count": 2}, {"uop": 2, "count": 1}],
-            "usage": "2×[0,1] + 1×[2]",
-        },
-    ],
-}
 
 
 @pytest.fixture
@@ -38,66 +19,6 @@ def mapping_path(page: Page, example: None) -> str:
     path = page.get_by_role("link", name="Example: Zen 4, by PMEvo", exact=True).get_attribute("href")
     assert path is not None
     return path
-
-
-def in_module(page: Page, module: str, expression: str, argument: object = None) -> Any:
-    """The value of an expression over the exports `m` of a script and an argument `a`."""
-    page.goto("/about/")
-    return page.evaluate(
-        f"([path, a]) => import(path).then((m) => {expression})", [f"/static/js/{module}.js", argument]
-    )
-
-
-def rows(page: Page, **options: object) -> Sequence[Sequence[str]]:
-    """The three columns of the small graph."""
-    expression = "m.shownRows(a.model, { ...a.options, open: new Set(a.open) }).columns"
-    given = {"model": SMALL, "options": options, "open": options.pop("open", [])}
-    return in_module(page, "graph-layout", expression, given)
-
-
-def test_the_columns_hold_what_is_searched_and_what_belongs_to_it(page: Page):
-    assert rows(page) == [["g0", "g1"], ["u0", "u1", "u2"], ["p0", "p1", "p2"]]
-    assert rows(page, query="mul")[:2] == [["g1"], ["u1", "u2"]]
-    assert rows(page, query="a -add -mul", open=[0])[:2] == [["g0", "s0.1"], ["u0"]]
-    assert rows(page, query="nothing")[:2] == [[], []]
-
-
-@pytest.mark.parametrize(
-    ("node", "lit"),
-    [
-        ("g1", {"g1", "g1-u1", "g1-u2", "u1", "u2", "u1-p0", "u1-p1", "u2-p2", "p0", "p1", "p2"}),
-        ("u0", {"u0", "u0-p0", "p0", "g0", "g0-u0"}),
-        ("p1", {"p1", "u1-p1", "u1", "g1", "g1-u1"}),
-    ],
-)
-def test_a_node_lights_exactly_its_paths(page: Page, node: str, lit: set[str]):
-    found = in_module(page, "graph-layout", "[...new m.Connections(a[0]).paths(a[1])]", [SMALL, node])
-    assert lit <= set(found)
-    assert {name for name in found if "-" not in name} == {name for name in lit if "-" not in name}
-
-
-def test_all_columns_reach_their_ends_together(page: Page):
-    columns = [[f"g{k}" for k in range(2000)], [f"u{k}" for k in range(200)], [f"p{k}" for k in range(9)]]
-    expression = """(() => {
-      const positions = new m.Positions(a, 600);
-      const end = positions.height - positions.view;
-      const at = (scroll) => (node) => positions.at(node, scroll);
-      const ends = (scroll) => a.map((nodes) => [nodes[0], nodes.at(-1)].map(at(scroll)));
-      const middle = positions.scrollTo("g1000") / end;
-      return { start: ends(0), end: ends(end), view: positions.view, middle };
-    })()"""
-    found = in_module(page, "graph-layout", expression, columns)
-    for (first, _), (_, last) in zip(found["start"], found["end"], strict=True):
-        assert 0 < first < 60
-        assert found["view"] - 60 < last < found["view"]
-    assert found["middle"] == pytest.approx(0.5, abs=0.01)
-
-
-def test_the_waits_between_attempts_grow_and_are_spread(page: Page):
-    waits = in_module(
-        page, "live", "[0, 1, 2, 3, 20].map((k) => [m.backOff(k, () => 0), m.backOff(k, () => 1)])"
-    )
-    assert waits == [[250, 500], [500, 1000], [1000, 2000], [2000, 4000], [7500, 15000]]
 
 
 def test_a_search_in_the_graph_is_kept_in_the_address(page: Page, mapping_path: str):
@@ -187,23 +108,6 @@ def test_the_arrow_keys_walk_over_filled_bins_and_enter_lists_one(page: Page, ma
     expect(page.locator("#bin .table-count")).to_contain_text(said.rpartition(", ")[0])
     page.reload()
     expect(page.locator(".shapelayer path")).to_have_count(3)
-
-
-def test_every_filled_bin_can_be_reached_with_arrow_keys(page: Page):
-    counts = [[1, 0, 0, 0, 2], [0, 0, 0, 0, 0], [0, 0, 5, 0, 0], [3, 0, 0, 0, 4]]
-    expression = """(() => {
-      const seen = new Map([[String(m.fullestBin(a)), m.fullestBin(a)]]);
-      for (const bin of seen.values()) {
-        for (const key of ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]) {
-          const next = m.nextBin(a, bin, key);
-          if (next) seen.set(String(next), next);
-        }
-      }
-      return [...seen.keys()];
-    })()"""
-    found = in_module(page, "heatmap-bins", expression, counts)
-    assert found[0] == "2,2"
-    assert set(found) == {"0,0", "0,4", "2,2", "3,0", "3,4"}
 
 
 def test_the_graph_has_no_frame_around_it_when_a_node_has_the_focus(page: Page, mapping_path: str):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema
+from ninja import Router, Schema
 from pydantic import Field
 
 from anica_app.features.block_sets.accuracy import (
@@ -29,11 +29,11 @@ from inference.features.runs.runs_of_kind import started
 from inference.features.uploads.api import FileProblemOut
 from inference.features.uploads.query import waiting_uploads
 from inference.web.api.errors import ProblemError
-from inference.web.api.shapes import Input, Ref, Scores, ref
+from inference.web.api.shapes import Input, Ref, Scores, parameter, ref
 from inference.web.validation import Id
 
 router = Router()
-Name = Query(..., min_length=1, max_length=200, description="A column by its name.", examples=["measured"])
+Name = parameter(..., min_length=1, max_length=200, description="A column's name.", examples=["measured"])
 
 
 class ColumnAccuracyOut(Scores):
@@ -134,7 +134,7 @@ def preview_block_file(
     request: HttpRequest,
     block_file_id: Id,
     broken: Literal["stop", "skip"] = "skip",
-    issue_width: float | None = Query(
+    issue_width: float | None = parameter(
         None, gt=0, le=1000, description="Instructions per cycle.", examples=[8]
     ),
 ) -> Any:

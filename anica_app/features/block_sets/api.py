@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.db import transaction
 from django.http import HttpRequest, StreamingHttpResponse
@@ -47,6 +47,7 @@ from inference.web.api.shapes import (
     Time,
     deleted,
     dependents_json,
+    parameter,
     ref,
     renamed,
 )
@@ -54,7 +55,7 @@ from inference.web.paging import Order
 from inference.web.validation import Id
 
 router = Router()
-SetSort = sorts(SET_ORDERS)
+SetSort = Annotated[str, sorts(SET_ORDERS)]
 
 
 class BlockSetOut(Schema):
@@ -155,10 +156,10 @@ def list_set_blocks(
     block_set_id: Id,
     paging: Query[Paging],
     q: Text = "",
-    length: int | None = Query(None, ge=1, le=10_000, examples=[4]),
-    column: str = Query("", max_length=200, description="A column by its name."),
-    told: Literal["", "number", "failure", "nothing"] = Query("", description="What that column has."),
-    sort: str = Query(
+    length: int | None = parameter(None, ge=1, le=10_000, examples=[4]),
+    column: str = parameter("", max_length=200, description="A column by its name."),
+    told: Literal["", "number", "failure", "nothing"] = parameter("", description="What that column has."),
+    sort: str = parameter(
         "position",
         max_length=210,
         description="position, length, weight, or column:NAME; a minus before it for descending.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -57,9 +58,10 @@ class Command(RunCommand):
         return self._facts(row, as_json=options["json"])
 
     def _list(self, *, as_json: bool) -> None:
+        listed: Iterable[Any] = block_sets().order_by("-id")  # with their `column_count`
         rows = [
             {"name": row.name, "blocks": row.size, "columns": row.column_count, "source": row.source}
-            for row in block_sets().order_by("-id")
+            for row in listed
         ]
         if as_json:
             self.stdout.write(json.dumps({"block_sets": rows}, ensure_ascii=False))

@@ -36,16 +36,25 @@ _WEIGHING = {
 }
 
 
+def _with_beginnings() -> QuerySet[Any]:
+    """The waiting uploads, newest first, each with the first bytes of its content as `beginning`."""
+    return waiting_uploads().annotate(beginning=Substr("content", 1, BEGINNING)).order_by("-id")
+
+
 def waiting_samples() -> QuerySet[Upload]:
     """The waiting uploads that have samples of perf, newest first; their beginnings tell."""
-    rows = waiting_uploads().annotate(beginning=Substr("content", 1, BEGINNING)).order_by("-id")
+    rows: QuerySet[Any] = (
+        waiting_uploads().annotate(beginning=Substr("content", 1, BEGINNING)).order_by("-id")
+    )
     ids = [row.pk for row in rows if _has_samples(bytes(row.beginning))]
     return waiting_uploads().filter(pk__in=ids).order_by("-id")
 
 
 def waiting_programs() -> QuerySet[Upload]:
     """The waiting uploads that are compiled programs, newest first."""
-    rows = waiting_uploads().annotate(beginning=Substr("content", 1, BEGINNING)).order_by("-id")
+    rows: QuerySet[Any] = (
+        waiting_uploads().annotate(beginning=Substr("content", 1, BEGINNING)).order_by("-id")
+    )
     ids = [row.pk for row in rows if bytes(row.beginning)[:4] == b"\x7fELF"]
     return waiting_uploads().filter(pk__in=ids).order_by("-id")
 

@@ -40,7 +40,8 @@ from inference.features.uploads.query import keep_all
 from inference.models import Run
 from inference.runs.errors import LimitError
 from inference.storage.errors import ExchangeError
-from inference.web.naming import NOTE_LIMIT, delete_page, edit_page
+from inference.storage.names import NOTE_LIMIT
+from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
 from inference.web.requests import one_of, start_run, whole_number
 
@@ -178,7 +179,7 @@ class ColumnsForm(ChoosingForm):
         max_length=200, required=False, help_text="Of the run; left empty, one is made up."
     )
     note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
-    anew = None  # what is remembered is what they would say again
+    anew = None  # type: ignore[assignment]  # as Django removes a field; what is remembered is what they would say again
 
     def clean(self) -> dict[str, Any]:
         """Somebody must be asked."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
 from operator import or_
+from typing import Any
 
 from django.db.models import (
     Case,
@@ -248,7 +249,7 @@ def numbers_of(
     return [(column, _numbers(size, found.get(column.pk))) for column in columns]
 
 
-def _numbers(size: int, row: dict[str, float] | None) -> ColumnNumbers:
+def _numbers(size: int, row: Mapping[str, Any] | None) -> ColumnNumbers:
     if row is None:
         return ColumnNumbers(size, 0, 0, None, None)
     numbers = int(row["numbers"])

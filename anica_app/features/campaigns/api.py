@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import zlib
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -36,14 +36,15 @@ from inference.web.api.shapes import (
     attachment,
     deleted,
     dependents_json,
+    parameter,
     ref,
     renamed,
 )
 from inference.web.paging import Order
-from inference.web.validation import Id
+from inference.web.validation import Id, OneOf
 
-CampaignSort = sorts(CAMPAIGN_ORDERS)
-Kind = Literal["", *Campaign.Kind.values]  # type: ignore[valid-type]
+CampaignSort = Annotated[str, sorts(CAMPAIGN_ORDERS)]
+Kind = Annotated[str, OneOf(["", *Campaign.Kind.values])]
 _IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
 
 
@@ -139,7 +140,7 @@ def list_campaigns(
     paging: Query[Paging],
     q: Text = "",
     kind: Kind = "",
-    predictor: int | None = Query(
+    predictor: int | None = parameter(
         None, ge=0, le=2**63 - 1, description="Number of one that it has asked.", examples=[2]
     ),
     sort: CampaignSort = "-newest",

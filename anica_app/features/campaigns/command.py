@@ -139,7 +139,7 @@ class Command(RunCommand):
             )
         found = Discovery.objects.filter(campaign=result["campaign"], subsumed_by=None)
         for row in found.order_by("-interestingness", "number")[:_SHOWN]:
-            self.stdout.write(f"  {row.number}. {_in_words(row.abstract)}")
+            self.stdout.write(f"  {row.number}. {_in_words(row.abstract or {})}")
         if explained := result.get("explained"):
             if explained["interesting"]:
                 self.stdout.write(

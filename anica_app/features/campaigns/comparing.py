@@ -105,7 +105,7 @@ class ComparedCampaigns:
 
 def compared_campaigns(ids: Sequence[int]) -> ComparedCampaigns:
     """Those of these ids that there are, in the order of their numbers."""
-    return ComparedCampaigns(listed_campaigns().defer(None).filter(pk__in=ids).order_by("pk"))
+    return ComparedCampaigns(list(listed_campaigns().defer(None).filter(pk__in=ids).order_by("pk")))
 
 
 def differing(told: Sequence[Mapping[str, str]], unknown: str) -> tuple[list[Line], list[Line]]:

@@ -22,7 +22,7 @@ from inference.features.inferring.request import DEFAULT_SEED
 from inference.features.measure.pages import search_field
 from inference.models import PortMapping
 from inference.storage.instruction_sets import X86
-from inference.web.naming import NOTE_LIMIT
+from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 from inference.web.requests import row_numbers
 
@@ -103,7 +103,7 @@ def _field(entry: dataclasses.Field[Any], group: str) -> forms.Field:
         "initial": entry.default,
     }
     kind = str(entry.type)
-    field: forms.Field
+    field: Any  # with what the template shows beside it: `paper` and `group`
     if entry.name in _WORDS:
         field = WordsField(*_WORDS[entry.name], **shown)
     elif entry.name in _CHOICES:
@@ -118,9 +118,10 @@ def _field(entry: dataclasses.Field[Any], group: str) -> forms.Field:
         field = forms.CharField(
             max_length=400, widget=forms.TextInput(attrs={"spellcheck": "false"}), **shown
         )
-    field.paper = _paper(entry.metadata["paper"])  # type: ignore[attr-defined]
-    field.group = group  # type: ignore[attr-defined]
-    return field
+    field.paper = _paper(entry.metadata["paper"])
+    field.group = group
+    made: forms.Field = field
+    return made
 
 
 def _paper(value: Any) -> str:
@@ -222,15 +223,16 @@ class CampaignForm(forms.Form):
             assert isinstance(choice, forms.ChoiceField)
             choice.choices = [empty, *names]
         self.fields.update(setting_fields())
-        self.fields["evaluate"].paper = "10,000"  # type: ignore[attr-defined]
+        fields: dict[str, Any] = self.fields
+        fields["evaluate"].paper = "10,000"
         if data is None and not any(name.startswith(END) for name in initial or {}):
             self.initial[END + "minutes"] = DEFAULT_MINUTES
         mappings = PortMapping.objects.filter(isa__name=X86).defer("report").order_by("name")
-        self.fields["uops"].queryset = mappings  # type: ignore[attr-defined]
+        fields["uops"].queryset = mappings
         wanted = data.getlist("excluded") if data is not None else excluded
         ids = row_numbers(map(str, wanted))
         rows = Discovery.objects.filter(pk__in=ids, abstract__isnull=False).select_related("campaign")
-        self.fields["excluded"].queryset = rows  # type: ignore[attr-defined]
+        fields["excluded"].queryset = rows
         describe_fields(self)
 
     def clean(self) -> dict[str, Any]:

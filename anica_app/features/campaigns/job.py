@@ -86,7 +86,8 @@ class RowKeeper:
             "failed_samples": counters.failed_samples,
             "failures": dict(news.failures),
         }
-        return self._campaign.facts
+        facts: Json = self._campaign.facts
+        return facts
 
     def _store_round(self, fresh: Round[Any]) -> None:
         SampleBatch.objects.create(

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from typing import Any
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.protocols import AnicaError
@@ -80,7 +81,7 @@ def restricted_domain(
     return domain.restricted(known["supported"]), known
 
 
-def world_of(domain: X86Domain, search: Json, seed: int) -> World:
+def world_of(domain: X86Domain, search: Json, seed: int) -> World[Any, Any, Any]:
     """What the searches of a run have in common."""
     return World(domain, SearchSettings(**search), seed)
 

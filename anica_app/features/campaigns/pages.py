@@ -27,8 +27,8 @@ from anica_app.features.campaigns.query import (
     rounds,
 )
 from anica_app.features.campaigns.standing import failures_in_words, lacking_of, standing_of
-from anica_app.features.coverage.job import KIND
 from anica_app.features.coverage.query import (
+    KIND,
     coverage_config,
     coverage_runs,
     measure_of,
@@ -61,7 +61,12 @@ class DiscoveryRow:
 def chart_of(campaign: Campaign) -> RoundsChart | None:
     """The share of interesting blocks in each round (one query)."""
     rows = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND, interesting__isnull=False)
-    return rounds_chart(list(rows.order_by("number").values_list("number", "n", "interesting")))
+    return rounds_chart(
+        [
+            (number, n, interesting or 0)
+            for number, n, interesting in rows.order_by("number").values_list("number", "n", "interesting")
+        ]
+    )
 
 
 def found_of(row: Discovery, covered: Mapping[int, int] | None) -> DiscoveryRow:
@@ -130,7 +135,7 @@ def selection(request: HttpRequest, campaign: Campaign, tools: list[str]) -> dic
         return context
     sizes = found["best"]
     k = min(max(1, whole_number(request, "k", 10) or 1), max(1, len(sizes)))
-    best = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
+    best: Json = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
     by_pk = {int(pk): count for pk, count in found["by_discovery"].items()}
     rows = Discovery.objects.defer("foreign", "facts", "remarks", "note").in_bulk(best["chosen"])
     return context | {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
@@ -11,8 +11,8 @@ from pydantic import Field
 
 from anica_app.features.api_shapes import DiscoveryOut, JudgedBlockOut, discovery_json, judged_json
 from anica_app.features.campaigns.query import DISCOVERY_ORDERS, discoveries, judge_of, rounds
-from anica_app.features.coverage.job import KIND
 from anica_app.features.coverage.query import (
+    KIND,
     Measure,
     coverage_config,
     coverage_runs,
@@ -23,18 +23,19 @@ from anica_app.features.coverage.query import (
 from anica_app.features.discoveries.generalisations import BY_BLOCK, sample_page, samples_of_batch
 from anica_app.features.discoveries.query import judged
 from anica_app.models import BasicBlockSet, Campaign, Discovery, SampleBatch
+from inference.core.protocols import Json
 from inference.features.runs.api import RunOut
 from inference.features.runs.runs_of_kind import started
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, number_of_page, page_json, sorts
-from inference.web.api.shapes import Input
+from inference.web.api.shapes import Input, parameter
 from inference.web.paging import Order
 from inference.web.validation import Id
 
 router = Router()
 COVERAGE = "coverage"
-DiscoverySort = sorts([*DISCOVERY_ORDERS, COVERAGE])
-Over = Query(
+DiscoverySort = Annotated[str, sorts([*DISCOVERY_ORDERS, COVERAGE])]
+Over = parameter(
     None, ge=0, le=2**63 - 1, description="A run of kind `coverage`; the newest without.", examples=[9]
 )
 
@@ -92,7 +93,7 @@ def list_discoveries(
     request: HttpRequest,
     campaign_id: Id,
     paging: Query[Paging],
-    subsumed: bool = Query(False, description="Those that others include as well.", examples=[False]),
+    subsumed: bool = parameter(False, description="Those that others include as well.", examples=[False]),
     coverage: int | None = Over,
     sort: DiscoverySort = "-interestingness",
 ) -> Any:
@@ -118,7 +119,7 @@ def list_discoveries(
 def get_best_selection(
     request: HttpRequest,
     campaign_id: Id,
-    k: int = Query(10, ge=1, le=1000, description="How many discoveries.", examples=[2]),
+    k: int = parameter(10, ge=1, le=1000, description="How many discoveries.", examples=[2]),
     coverage: int | None = Over,
 ) -> Any:
     """The k discoveries that together cover the most of what was looked at; fewer where fewer suffice."""
@@ -128,7 +129,7 @@ def get_best_selection(
     assert runs.shown is not None
     measure, sizes = measure_of_run(runs), runs.result["best"]
     k = min(k, len(sizes))
-    best = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
+    best: Json = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
     rows = Discovery.objects.defer("foreign", "facts", "remarks").in_bulk(best["chosen"])
     return {
         "coverage": runs.shown.pk,
@@ -173,7 +174,7 @@ def list_batch_blocks(
     campaign_id: Id,
     number: Id,
     paging: Query[Paging],
-    sort: Literal["block", "-block", "length", "-length", "1", "-1", "2", "-2"] = Query(
+    sort: Literal["block", "-block", "length", "-length", "1", "-1", "2", "-2"] = parameter(
         BY_BLOCK, description="As sampled, by length in bytes, or by what the first or second tool says."
     ),
 ) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from django.db import transaction
 from django.http import HttpRequest
@@ -20,13 +20,13 @@ from inference.features.runs.runs_of_kind import submitted
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Ref, ref
-from inference.web.validation import Id
+from inference.web.validation import Id, OneOf
 
 router = Router()
 """Of all operations on campaigns themselves; those that name one by its number come behind these."""
 
 KIND = "campaign"
-Preset = Literal[tuple(PRESETS)]  # type: ignore[valid-type]
+Preset = Annotated[str, OneOf(PRESETS)]
 
 
 class WantedCampaign(Input):

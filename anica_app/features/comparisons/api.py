@@ -39,7 +39,7 @@ from inference.models import Run
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Input, Ref, SchemeText, Scores, Text, ref
+from inference.web.api.shapes import Input, Ref, SchemeText, Scores, Text, parameter, ref
 from inference.web.validation import Id
 
 router = Router()
@@ -206,8 +206,8 @@ def list_compared_measurements(
     comparison_id: Id,
     position: Id,
     part: Query[PartOfComparison],
-    row: int | None = Query(None, ge=0, le=1000, examples=[3]),
-    column: int | None = Query(None, ge=0, le=1000, examples=[4]),
+    row: int | None = parameter(None, ge=0, le=1000, examples=[3]),
+    column: int | None = parameter(None, ge=0, le=1000, examples=[4]),
 ) -> Any:
     """The worst predictions, 50 at most: of all, or of the heat map's bin at `row` and `column`."""
     if (row is None) != (column is None):

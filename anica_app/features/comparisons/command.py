@@ -41,7 +41,7 @@ class Command(RunCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument("set", metavar="SET", help="an experiment set")
-        many = {"action": "append", "default": [], "metavar": "NAME"}
+        many: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME"}
         parser.add_argument("--mapping", **many, help="a port mapping or a resource mapping; may be repeated")
         parser.add_argument("--tool", **many, help="a tool whose answers came with the set; may be repeated")
         parser.add_argument("--other-set", **many, help="other measurements of the experiments; repeatable")

@@ -187,7 +187,7 @@ def _bar(
 
 
 def _url(request: HttpRequest, position: int, grade: str = "", *, beyond: bool = False) -> str:
-    fields = {
+    fields: dict[str, Any] = {
         name: value
         for name, value in request.GET.items()
         if name not in ("tab", "column", "grade", "beyond", "page", "bin")
@@ -291,7 +291,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _kept(request: HttpRequest, **changed: object) -> str:
     """The part of the address that says which experiments are shown how, with other fields changed."""
-    fields = {name: request.GET[name] for name in _KEPT if request.GET.get(name)}
+    fields: dict[str, Any] = {name: request.GET[name] for name in _KEPT if request.GET.get(name)}
     return urlencode({**fields, **changed})
 
 

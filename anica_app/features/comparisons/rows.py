@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +75,7 @@ def read_points(row: Comparison) -> Points:
     return Points(
         np.cumsum(found["ids"], dtype=np.int64),
         np.cumsum(found["experiments"], dtype=np.int64),
-        found["cycles"],
+        found["cycles"].astype(np.float64),
         found["lengths"].astype(np.int64),
     )
 
@@ -100,7 +101,11 @@ def answers_field(answers: ColumnCycles) -> bytes:
 def read_answers(row: ComparedColumn) -> ColumnCycles:
     """The answers of a column."""
     found = checkpoint.decode(bytes(row.answers))
-    return ColumnCycles(found.arrays["cycles"], found.arrays["reasons"], tuple(found.meta["lacks"]))
+    return ColumnCycles(
+        found.arrays["cycles"].astype(np.float64),
+        found.arrays["reasons"].astype(np.uint8),
+        tuple(found.meta["lacks"]),
+    )
 
 
 def biases_json(found: Sequence[SchemeBias]) -> list[list[float | int | None]]:
@@ -108,9 +113,9 @@ def biases_json(found: Sequence[SchemeBias]) -> list[list[float | int | None]]:
     return [list(astuple(each)) for each in found]
 
 
-def biases_from(told: Sequence[Sequence[float | int | None]]) -> list[SchemeBias]:
+def biases_from(told: Sequence[Sequence[Any]]) -> list[SchemeBias]:
     """What `biases_json` gave."""
-    return [SchemeBias(*each) for each in told]  # type: ignore[arg-type]  as they were stored
+    return [SchemeBias(*each) for each in told]
 
 
 def narrowed(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:

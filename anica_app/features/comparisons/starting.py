@@ -27,7 +27,7 @@ from inference.core.protocols import Json
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.instruction_sets import X86, core_of
-from inference.web.naming import NOTE_LIMIT
+from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 from inference.web.requests import start_run, whole_number
 

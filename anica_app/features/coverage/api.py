@@ -11,14 +11,15 @@ from pydantic import Field
 
 from anica_app.features.api_shapes import Interest, SetBlockOut, block_json
 from anica_app.features.block_sets.query import answers_of, blocks_at, columns_of
-from anica_app.features.coverage.job import KIND, MOST_BLOCKS, MOST_CAMPAIGNS
+from anica_app.features.coverage.job import MOST_BLOCKS, MOST_CAMPAIGNS
+from anica_app.features.coverage.query import KIND
 from anica_app.models import BasicBlockSet
 from inference.features.runs.api import RunOut, run_json
 from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Input
+from inference.web.api.shapes import Input, parameter
 from inference.web.validation import Id
 
 router = Router()
@@ -74,8 +75,8 @@ def start_coverage(request: HttpRequest, data: NewCoverage) -> Any:
 def list_coverages(
     request: HttpRequest,
     paging: Query[Paging],
-    block_set: int | None = Query(None, ge=0, le=2**63 - 1, examples=[2]),
-    campaign: int | None = Query(None, ge=0, le=2**63 - 1, examples=[4]),
+    block_set: int | None = parameter(None, ge=0, le=2**63 - 1, examples=[2]),
+    campaign: int | None = parameter(None, ge=0, le=2**63 - 1, examples=[4]),
 ) -> Any:
     """The runs that looked at coverage, newest first: over a set, of a campaign, or all."""
     rows = Run.objects.filter(kind=KIND)

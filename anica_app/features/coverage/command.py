@@ -9,7 +9,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
-from anica_app.features.coverage.job import KIND, MOST_BLOCKS
+from anica_app.features.coverage.job import MOST_BLOCKS
+from anica_app.features.coverage.query import KIND
 from anica_app.models import BasicBlockSet, Campaign
 from inference.core.protocols import Json
 from inference.isa.x86.blocks.listing import intel_of_bytes

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.block_sets.query import answers_of, blocks_at, columns_of
-from anica_app.features.coverage.job import KIND, MOST_BLOCKS, MOST_CAMPAIGNS
-from anica_app.features.coverage.query import CoverageRuns, coverage_of_set
+from anica_app.features.coverage.job import MOST_BLOCKS, MOST_CAMPAIGNS
+from anica_app.features.coverage.query import KIND, CoverageRuns, coverage_of_set
 from anica_app.features.predictors.query import kinds
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign
 from anica_app.web.presentation import asm
@@ -70,16 +70,17 @@ class CoverageForm(forms.Form):
         offered = campaigns_offered()
         self.fields["campaigns"].queryset = offered  # type: ignore[attr-defined]
         if len(columns) > 1:
-            self.initial |= {"first": columns[0].pk, "second": columns[1].pk}
+            self.initial = {**self.initial, "first": columns[0].pk, "second": columns[1].pk}
 
     def begin_with(self, config: Json, columns: Sequence[BlockColumn]) -> None:
         """Propose what was asked before."""
         ids = {column.name: column.pk for column in columns}
         pair = [ids.get(name) for name in config["columns"]]
         if None not in pair and len(pair) == 2:
-            self.initial |= dict(zip(("first", "second"), pair, strict=True))
-        self.initial |= {name: config["interest"][name] for name in ("metric", "threshold")}
-        self.initial |= {"campaigns": config["campaigns"], "blocks": config["blocks"]}
+            self.initial = {**self.initial, **dict(zip(("first", "second"), pair, strict=True))}
+        proposed = {name: config["interest"][name] for name in ("metric", "threshold")}
+        proposed |= {name: config[name] for name in ("campaigns", "blocks")}
+        self.initial = {**self.initial, **proposed}
 
     def clean(self) -> dict[str, Any]:
         """Refuse a column beside itself, and more campaigns than a run takes."""
@@ -216,7 +217,7 @@ def block_set_uncovered_csv(request: HttpRequest, pk: int, run: int) -> HttpResp
         (
             each.block.position,
             bytes(each.block.code).hex(),
-            asm(each.block.code),
+            asm(bytes(each.block.code)),
             *(None if one is None else one.cycles for one in each.answers),
         )
         for each in answers_of(blocks, columns)

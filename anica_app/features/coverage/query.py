@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -149,7 +150,9 @@ class Coverage:
     @property
     def uncovered(self) -> list[SetBlock]:
         """The blocks that no discovery subsumes."""
-        known = self.covered.any(axis=0) if len(self.discoveries) else [False] * len(self.blocks)
+        if not self.discoveries:
+            return list(self.blocks)
+        known: Any = self.covered.any(axis=0)
         return [block for block, by_any in zip(self.blocks, known, strict=True) if not by_any]
 
     @property

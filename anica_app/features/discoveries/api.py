@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -31,12 +31,12 @@ from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory
-from inference.web.api.shapes import Input, Note, Ref, Time, attachment, ref
-from inference.web.validation import Id
+from inference.web.api.shapes import Input, Note, Ref, Time, attachment, parameter, ref
+from inference.web.validation import Id, OneOf
 
 router = Router()
-Mark = Literal[tuple(Discovery.Mark.values)]  # type: ignore[valid-type]
-Block = Query(
+Mark = Annotated[str, OneOf(Discovery.Mark.values)]
+Block = parameter(
     "",
     max_length=2000,
     description="Machine code in hexadecimal digits, of another block than the smallest example.",
@@ -147,7 +147,7 @@ class MentionsOut(Schema):
 def list_all_discoveries(
     request: HttpRequest,
     paging: Query[Paging],
-    mark: Annotated[Mark | None, Query(description="Only with this mark; empty: without.")] = None,
+    mark: Annotated[Mark | None, parameter(description="Only with this mark; empty: without.")] = None,
 ) -> Any:
     """The discoveries of all campaigns that no other one includes, newest first."""
     rows = _listed_discoveries().filter(subsumed_by=None)

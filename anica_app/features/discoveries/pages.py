@@ -46,7 +46,7 @@ from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.models import InstructionScheme
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.web.naming import NOTE_LIMIT
+from inference.storage.names import NOTE_LIMIT
 from inference.web.requests import file_answer, one_of, whole_number
 
 

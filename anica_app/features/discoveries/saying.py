@@ -109,11 +109,10 @@ def decision(node: Node) -> str:
 
 def label(node: Node) -> str:
     """The same in few words, for a box of the tree."""
-    given = node.expansion
-    match given:
+    match node.expansion:
         case {"aliasing": [str(one), str(other)]}:
             return f"{_short(one)} , {_short(other)} free".replace(" ,", ",")
-        case {"instruction": int(number), "feature": str(feature)}:
+        case {"instruction": int(number), "feature": str(feature), **given}:
             if "drop" in given:
                 return f"{number} · {feature} without {given['drop']}"
             return f"{number} · {feature} {_value(given['to']) if 'to' in given else 'any'}"

@@ -41,11 +41,11 @@ from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, number_of_page, page_json
-from inference.web.api.shapes import Input, Ref, attachment, ref
+from inference.web.api.shapes import Input, Ref, attachment, parameter, ref
 from inference.web.validation import Id
 
 router = Router()
-Which = Query(
+Which = parameter(
     None, ge=0, le=2**31 - 1, description="Number of a generalisation; the main one without.", examples=[0]
 )
 
@@ -100,7 +100,7 @@ def export_tree(
     request: HttpRequest,
     discovery_id: Id,
     generalisation: int | None = Which,
-    samples: bool = Query(False, description="With every judged block.", examples=[False]),
+    samples: bool = parameter(False, description="With every judged block.", examples=[False]),
 ) -> HttpResponse:
     """The whole tree of a generalisation as one JSON document, as the page gives it to take away."""
     found, tree = _tree(discovery_id, generalisation)
@@ -145,7 +145,7 @@ def list_step_blocks(
     step: Id,
     paging: Query[Paging],
     generalisation: int | None = Which,
-    sort: str = Query(
+    sort: str = parameter(
         BY_BLOCK,
         max_length=10,
         description="block (as sampled), length, interest, or the place of a column from 1; a minus before "

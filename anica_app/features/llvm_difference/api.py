@@ -18,7 +18,7 @@ from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Input, SchemeText, attachment
+from inference.web.api.shapes import Input, SchemeText, attachment, parameter
 from inference.web.validation import Id
 
 router = Router()
@@ -78,7 +78,7 @@ class LlvmDifferenceOut(Schema):
 def list_llvm_differences(
     request: HttpRequest,
     paging: Query[Paging],
-    mapping: int | None = Query(None, ge=0, le=2**63 - 1, description="Of this one.", examples=[7]),
+    mapping: int | None = parameter(None, ge=0, le=2**63 - 1, description="Of this one.", examples=[7]),
 ) -> Any:
     """The runs that held a mapping against LLVM's model, newest first."""
     rows = Run.objects.filter(kind=KIND)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from django.db import transaction
 from django.http import HttpRequest
@@ -24,7 +24,7 @@ from inference.web.paging import Order
 from inference.web.validation import Id
 
 router = Router()
-DifferingSort = sorts(ORDERS)
+DifferingSort = Annotated[str, sorts(ORDERS)]
 
 
 class NewMatrix(Input):

@@ -115,9 +115,11 @@ class MatrixJob:
     def work(self, task: Task) -> Store:
         """Ask the predictors for the blocks that they have no column of, and count."""
         config = MatrixConfig(**task.run.config)
-        row = BasicBlockSet.objects.filter(pk=config.block_set).first()
-        if config.block_set is not None and row is None:
-            raise JobError("the basic-block set has been deleted")
+        row = None
+        if config.block_set is not None:
+            row = BasicBlockSet.objects.filter(pk=config.block_set).first()
+            if row is None:
+                raise JobError("the basic-block set has been deleted")
         codes = _fresh(config) if row is None else codes_of(row)
         answers: list[list[Answer]] = [[] for _ in config.predictors]
         if config.predictors:
@@ -142,7 +144,8 @@ def _store(
     run: Run, config: MatrixConfig, codes: Sequence[bytes], answers: list[list[Answer]], cycles: Cycles
 ) -> tuple[Json, Sequence[Entry]]:
     """The new columns, in a new set where there was none, and the counts."""
-    row = BasicBlockSet.objects.filter(pk=config.block_set).first() or _new_set(run, config, codes)
+    known = None if config.block_set is None else BasicBlockSet.objects.filter(pk=config.block_set).first()
+    row = known or _new_set(run, config, codes)
     old = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
     columns = [*old, *add_columns(row, config.predictors, answers)]
     counted = agreement(cycles, config.interest["metric"], config.interest["threshold"])

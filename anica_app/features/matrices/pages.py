@@ -21,7 +21,7 @@ from anica_app.web.presentation import newest_runs
 from inference.core.protocols import Json
 from inference.formats.csv_cells import written
 from inference.models import Run
-from inference.web.naming import NOTE_LIMIT
+from inference.storage.names import NOTE_LIMIT
 from inference.web.paging import Order
 from inference.web.presentation import describe_fields
 from inference.web.requests import row_number, start_run, table_answer, whole_number

@@ -23,8 +23,7 @@ from anica_app.predictors import machine, mapping
 from anica_app.predictors.kinds import PredictorKind, UnconfiguredError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import NameTakenError
-from inference.storage.names import free_or_refuse
-from inference.web.naming import NOTE_LIMIT
+from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.web.presentation import describe_fields
 
 _LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")

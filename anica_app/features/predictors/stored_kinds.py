@@ -135,7 +135,7 @@ def _identity(row: Machine) -> dict[str, object]:
 
 
 def _mappings_found() -> list[FoundKind]:
-    rows = [
+    rows: list[PortMapping | ResourceMapping] = [
         *PortMapping.objects.filter(isa__name=X86)
         .select_related("isa")
         .defer("report")

@@ -297,12 +297,12 @@ def answers_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 def _origins(runs: Sequence[Run]) -> dict[int, Link]:
     steps = {run.pk: _number(run, "generalisation") for run in runs}
     rows: dict[int, Generalisation] = {}
-    if wanted := set(steps.values()) - {None}:
+    if wanted := {pk for pk in steps.values() if pk is not None}:
         found = Generalisation.objects.filter(pk__in=wanted, discovery__isnull=False)
         rows = {row.pk: row for row in found.select_related("discovery")}
     before = {run.pk: _number(run, "asked") for run in runs}
     there: set[int] = set()
-    if wanted := set(before.values()) - {None}:
+    if wanted := {pk for pk in before.values() if pk is not None}:
         there = set(Run.objects.filter(pk__in=wanted, kind=KIND).values_list("pk", flat=True))
     links = {}
     for run in runs:

@@ -19,7 +19,7 @@ from inference.core.protocols import Json
 from inference.features.blocks.job import MOST_BLOCKS
 from inference.isa.x86.blocks import Block, BlockError, BlocksOfText, body_of, read
 from inference.measuring.blocks import LOOP, MOST_COPIES, MOST_PAGES, START, UNROLLED, BlockOptions
-from inference.web.naming import NOTE_LIMIT
+from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 
 _LONGEST = 300

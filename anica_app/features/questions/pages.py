@@ -22,7 +22,7 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_hex
 from inference.models import ISA, Machine, Run
 from inference.storage.instruction_sets import X86
-from inference.web.requests import start_run, whole_number
+from inference.web.requests import row_named, start_run, whole_number
 
 
 def ports_context(
@@ -80,7 +80,8 @@ def blocks(request: HttpRequest) -> HttpResponse:
 
 def _address(posted: QueryDict) -> str:
     """What of the form travels in the address of the page."""
-    kept = [(name, posted[name]) for name in ("code", *SURROUNDINGS) if posted.get(name)]
+    named = ("code", *SURROUNDINGS)
+    kept: list[tuple[str, Any]] = [(name, posted[name]) for name in named if posted.get(name)]
     return urlencode([*kept, *(("predictors", text) for text in posted.getlist("predictors"))])
 
 
@@ -102,7 +103,7 @@ def _at_first(request: HttpRequest) -> BlockForm:
     if again is not None:
         return BlockForm(initial=_as_before(get_object_or_404(Run, pk=again, kind=KIND)))
     form = BlockForm()
-    row = Machine.objects.filter(pk=whole_number(request, "machine")).first()
+    row = row_named(request, "machine", Machine.objects.all())
     if row is not None:
         form.initial["predictors"].append(written(machine.KIND, {"machine": row.name}))
     return form
@@ -179,7 +180,7 @@ def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpRespo
 
 def _obstacle(request: HttpRequest) -> str:
     """Why the machine that the address names cannot be asked about blocks, "" where it can."""
-    row = Machine.objects.filter(pk=whole_number(request, "machine")).select_related("isa").first()
+    row = row_named(request, "machine", Machine.objects.select_related("isa"))
     return "" if row is None else obstacle_to_blocks(row.name, row.isa.name)
 
 

@@ -120,8 +120,8 @@ def load_of(block: Block, row: PortMapping) -> BlockLoad | None:
     spread = schedule(value, experiment)
     loads = {text: _ports(spread, text, counts[text]) for text in usage}
     instructions = tuple(
-        InstructionLoad(usage[one.scheme], loads[one.scheme]) if one.scheme in usage else InstructionLoad()
-        for one in block.instructions
+        InstructionLoad(usage[text], loads[text]) if text in usage else InstructionLoad()
+        for text in (one.scheme or "" for one in block.instructions)
     )
     return BlockLoad(row, experiment, spread, instructions)
 

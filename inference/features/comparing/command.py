@@ -17,6 +17,7 @@ from inference.core.holdout import MIX_LENGTH
 from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import described
 from inference.core.metrics import Scores, Unit
+from inference.core.protocols import Json
 from inference.features.comparing.query import (
     DifferingExperiment,
     Model,
@@ -80,8 +81,11 @@ class Command(DataCommand):
         """Print what is equal, what tells the mappings apart, and how far apart their predictions are."""
         try:
             row, other = (_model(options[name]) for name in ("mapping", "other"))
+            lines: list[str] = []
+            told: Json = {}
             have_ports = isinstance(row, PortMapping) and isinstance(other, PortMapping)
-            lines, told = self._structure(row, other, options) if have_ports else ([], {})
+            if isinstance(row, PortMapping) and isinstance(other, PortMapping):
+                lines, told = self._structure(row, other, options)
             if options["experiments"] is not None or not have_ports:
                 require_same_isa(row, other)
                 found = deviation_of(row, other, _sampling(options))
@@ -204,10 +208,10 @@ def _told(
     for each in different[:LISTED]:
         first, second = (described(uops or (), comparison.ports) for uops in each.uops)
         yield f"  {each.scheme}: {first} | {second}"
-        if (witness := spoken.get(each.scheme)) is not None:
+        if (shown := spoken.get(each.scheme)) is not None:
             yield (
-                f"    beside {witness.copies} × {witness.blocker}, {witness.shown} µops cannot evade "
-                f"its ports, not {witness.said}"
+                f"    beside {shown.copies} × {shown.blocker}, {shown.shown} µops cannot evade "
+                f"its ports, not {shown.said}"
             )
     if len(different) > LISTED:
         yield f"  … and {len(different) - LISTED} more; --csv writes them all"

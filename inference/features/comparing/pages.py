@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import BadRequest
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import path, reverse
@@ -170,10 +171,8 @@ def _other(request: HttpRequest, row: PortMapping) -> PortMapping | ResourceMapp
         return None
     if not (number.isascii() and number.isdigit()) or len(number) > 18:
         raise BadRequest(f"with must be the number of a mapping, not {text[:40]!r}")
-    model = ResourceMapping if text.startswith(RESOURCES) else PortMapping
-    other: PortMapping | ResourceMapping = get_object_or_404(
-        model.objects.select_related("isa"), pk=int(number)
-    )
+    rows: QuerySet[Any] = (ResourceMapping if text.startswith(RESOURCES) else PortMapping).objects.all()
+    other: PortMapping | ResourceMapping = get_object_or_404(rows.select_related("isa"), pk=int(number))
     if other.isa_id != row.isa_id:
         raise BadRequest(f"{other.name!r} describes {other.isa.name}, not {row.isa.name}: nothing to compare")
     return other
@@ -245,7 +244,11 @@ def _told(witness: DifferingExperiment, row: PortMapping) -> DecidingExperiment:
     if witness.experiment_id is not None:
         url = f"{reverse('experiment', args=[witness.experiment_id])}?{urlencode({'mapping': row.pk})}"
     else:
-        asked = {"e": str(witness.distinction.experiment), "isa": row.isa_id, "mapping": row.pk}
+        asked: dict[str, Any] = {
+            "e": str(witness.distinction.experiment),
+            "isa": row.isa_id,
+            "mapping": row.pk,
+        }
         url = f"{reverse('experiments')}?{urlencode(asked)}"
     return DecidingExperiment(witness, url)
 
@@ -355,7 +358,7 @@ def _cells(drawn: HeatMap, across: str, upwards: str) -> Iterator[DeviationBin]:
 def _experiment_url(found: Deviation, row: PortMapping) -> str:
     if found.furthest is None:
         return ""
-    asked = {"e": str(found.furthest.experiment), "isa": row.isa_id, "mapping": row.pk}
+    asked: dict[str, Any] = {"e": str(found.furthest.experiment), "isa": row.isa_id, "mapping": row.pk}
     return f"{reverse('experiments')}?{urlencode(asked)}"
 
 

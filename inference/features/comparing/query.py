@@ -97,9 +97,9 @@ def _up_to_hidden(
     row: tuple[int, datetime], other: tuple[int, datetime], set_id: int, measurements: int
 ) -> float | None:
     del measurements  # with more of them it is another question
-    values = [load_mapping(PortMapping.objects.get(pk=pk)) for pk, _ in (row, other)]
+    first, second = (load_mapping(PortMapping.objects.get(pk=pk)) for pk, _ in (row, other))
     stored = Measurement.objects.filter(experiment_set=set_id, state=Measurement.State.SETTLED)
-    return agreement_up_to_hidden(*values, (each.value.experiment for each in measurements_of(stored)))
+    return agreement_up_to_hidden(first, second, (each.value.experiment for each in measurements_of(stored)))
 
 
 def differences_first(rows: Sequence[ComparedScheme]) -> list[ComparedScheme]:

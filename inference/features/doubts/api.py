@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -25,10 +25,10 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import Cycles, Input, SchemeText, Uop, attachment, uops_json
-from inference.web.validation import Id
+from inference.web.validation import Id, OneOf
 
 router = Router()
-Kind = Literal[tuple(each.value for each in DoubtKind)]  # type: ignore[valid-type]
+Kind = Annotated[str, OneOf(each.value for each in DoubtKind)]
 
 
 class DoubtOut(Schema):

@@ -91,9 +91,9 @@ def doubts_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
     return {**context, "page": page, "rows": _rows(found, page.rows)}
 
 
-def _address(found: DoubtsOf, asked: DoubtsRequest) -> dict[str, object]:
+def _address(found: DoubtsOf, asked: DoubtsRequest) -> dict[str, Any]:
     """What is asked for, as parameters of an address, with what was usual named."""
-    address: dict[str, object] = {"with": NONE if found.other is None else found.other.pk}
+    address: dict[str, Any] = {"with": NONE if found.other is None else found.other.pk}
     if found.evaluation is not None:
         address |= {"by": found.evaluation.pk, "over": f"{asked.over:g}"}
     return {**address, "kind": asked.kind.value} if asked.kind else address
@@ -119,7 +119,7 @@ def _evidence(found: DoubtsOf, doubt: Doubt, pk: int | None, *, explained: bool)
     """(what it is called, its address); ("", "") where there is nothing to look at."""
     page = reverse("mapping", args=[found.row.pk])
     if doubt.kind is DoubtKind.CONFLICT and found.other is not None:
-        query = {"tab": "compare", "with": found.other.pk, "q": f'"{doubt.scheme}"'}
+        query: dict[str, Any] = {"tab": "compare", "with": found.other.pk, "q": f'"{doubt.scheme}"'}
         return "side by side", f"{page}?{urlencode(query)}"
     if pk is None:
         return "", ""

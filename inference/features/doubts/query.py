@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from statistics import median
 
 from django.shortcuts import get_object_or_404
 
@@ -31,6 +30,7 @@ from inference.models import Evaluation, InstructionScheme, Measurement, PortMap
 from inference.models.scheme_search import texts_found
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence
+from inference.storage.recorded import settled_medians
 from inference.storage.rows import load_mapping, measurements_of
 from inference.web.validation import RequestError
 
@@ -373,11 +373,7 @@ def _witnessed(row: PortMapping, scheme: str) -> list[Experiment]:
 
 def _settled(experiments: Iterable[int]) -> dict[int, float]:
     """{experiment: median of its settled measurements in cycles} of those that have any (one query)."""
-    times: dict[int, list[float]] = {}
-    rows = Measurement.objects.filter(experiment__in=list(experiments), state=Measurement.State.SETTLED)
-    for experiment, cycles in rows.values_list("experiment_id", "cycles"):
-        times.setdefault(experiment, []).append(cycles)
-    return {experiment: median(values) for experiment, values in times.items()}
+    return settled_medians(Measurement.objects.filter(experiment__in=list(experiments)))
 
 
 # The doubts of a port mapping as CSV: a row for every doubt of every scheme.

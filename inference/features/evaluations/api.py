@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
@@ -27,12 +27,12 @@ from inference.storage.listing import WorstPredictions
 from inference.storage.resource_mappings import load_predictor
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
-from inference.web.api.shapes import Cycles, Ref, SchemeText, Scores, Text, Time, Unit, ref
+from inference.web.api.shapes import Cycles, Ref, SchemeText, Scores, Text, Time, Unit, parameter, ref
 from inference.web.paging import Order
 from inference.web.validation import Id
 
 router = Router()
-ErrorSort = sorts(ERROR_ORDERS)
+ErrorSort = Annotated[str, sorts(ERROR_ORDERS)]
 
 
 class EvaluationOut(Scores):
@@ -155,9 +155,9 @@ def list_scheme_errors(
 def list_worst(
     request: HttpRequest,
     evaluation_id: Id,
-    row: int | None = Query(None, ge=0, le=1000, examples=[3]),
-    column: int | None = Query(None, ge=0, le=1000, examples=[4]),
-    scheme: int | None = Query(
+    row: int | None = parameter(None, ge=0, le=1000, examples=[3]),
+    column: int | None = parameter(None, ge=0, le=1000, examples=[4]),
+    scheme: int | None = parameter(
         None, ge=0, le=2**63 - 1, description="Number of a scheme that they contain.", examples=[812]
     ),
 ) -> Any:
@@ -170,8 +170,8 @@ def list_worst(
         return [predicted_json(each) for each in listed(predictor, ids, Units(found.unit))]
     if (row is None) != (column is None):
         raise ProblemError(422, "A bin has a row and a column", where="query", right="both, or none")
-    ids = _ids(listing_in(found), row, column)
-    return [predicted_json(each) for each in listed(predictor, ids, Units(found.unit))]
+    shown = _ids(listing_in(found), row, column)
+    return [predicted_json(each) for each in listed(predictor, shown, Units(found.unit))]
 
 
 def _ids(listing: WorstPredictions, row: int | None, column: int | None) -> Sequence[int]:

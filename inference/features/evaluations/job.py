@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
@@ -71,7 +72,7 @@ def _field(config: Json) -> str:
 
 def _rows(config: Json) -> tuple[PortMapping | ResourceMapping | None, ExperimentSet | None]:
     field = _field(config)
-    ids = config.get(field), config["experiment_set"]
+    ids: list[Any] = [config.get(field), config["experiment_set"]]
     if not all(type(pk) is int for pk in ids):
         raise ConfigError(f"{field} and experiment_set must be ids, not {ids[0]!r} and {ids[1]!r}")
     predicts = _PREDICTORS[field].objects.filter(pk=ids[0]).first()

@@ -72,7 +72,7 @@ def _found_again(pk: int, _computed: datetime) -> WorstPredictions:
     evaluation = Evaluation.objects.select_related(
         "mapping", "resource_mapping", "experiment_set", "held_out_by"
     ).get(pk=pk)
-    predictor = load_predictor(evaluation.mapping or evaluation.resource_mapping)
+    predictor = load_predictor(evaluation.predictor)
     unit, drawn = Unit(evaluation.unit), HeatMap.from_json(evaluation.heat_map)
     if evaluation.experiment_set is not None:
         return judge(predictor, evaluation.experiment_set, unit, drawn).listing

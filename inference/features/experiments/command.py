@@ -114,7 +114,7 @@ def _read(text: str, isas: Sequence[ISA]) -> tuple[Experiment, ISA]:
 
 def _only(mappings: Mappings, found: Sequence[AnyPrediction]) -> list[AnyPrediction]:
     """The predictions of these mappings, in their order; refuses where one of them makes none."""
-    by_mapping = {prediction.mapping: prediction for prediction in found}
+    by_mapping: dict[Any, AnyPrediction] = {prediction.mapping: prediction for prediction in found}
     lacking = [mapping.name for mapping in mappings if mapping not in by_mapping]
     if lacking:
         raise CommandError(f"not all of these schemes are described by {', '.join(map(repr, lacking))}")

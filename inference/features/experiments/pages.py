@@ -34,7 +34,7 @@ from inference.models import Experiment as ExperimentRow
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86 as X86_NAME
 from inference.storage.rows import experiment_of, texts_in
-from inference.web.requests import file_answer, whole_number
+from inference.web.requests import file_answer, row_named, whole_number
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,10 @@ def _by_agent(row: Measurement) -> bool:
 
 def _try_url(value: ExperimentValue, isa: ISA, pinned: Pinned | None) -> str:
     """The page where the experiment can be changed, with the mapping that is shown now."""
-    kept = {} if pinned is None else {"mapping": pinned.prediction.mapping.pk}
-    return f"{reverse('experiments')}?{urlencode({'e': str(value), 'isa': isa.pk, **kept})}"
+    address: dict[str, Any] = {"e": str(value), "isa": isa.pk}
+    if pinned is not None:
+        address["mapping"] = pinned.prediction.mapping.pk
+    return f"{reverse('experiments')}?{urlencode(address)}"
 
 
 def _snippet_url(value: ExperimentValue, isa: ISA) -> str:
@@ -101,7 +103,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
             known = measured_row(typed.experiment, isa)
             if known is not None and request.GET.get("stay") != "1":
                 query = request.GET.copy()
-                kept = {"mapping": query["mapping"]} if query.get("mapping") else {}
+                kept: dict[str, Any] = {"mapping": query["mapping"]} if query.get("mapping") else {}
                 return redirect(f"{reverse('experiment', args=[known.pk])}?{urlencode(kept)}".rstrip("?"))
             context |= _context(request, typed.experiment, isa, None)
         context["typed"] = typed
@@ -150,7 +152,7 @@ def _context(
 
 def _wanted(request: HttpRequest) -> PortMapping | None:
     """The mapping that the address names, as far as it exists."""
-    return PortMapping.objects.filter(pk=whole_number(request, "mapping")).first()
+    return row_named(request, "mapping", PortMapping.objects.all())
 
 
 def _pin(prediction: MappingPrediction, value: ExperimentValue) -> Pinned:

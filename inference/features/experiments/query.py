@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Mapping as TextMapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from inference.core.schedule import Schedule, schedule
 from inference.formats.exegesis import write_exegesis
 from inference.models import ISA, ExperimentSet, ExperimentTerm, Measurement, PortMapping
 from inference.models import Experiment as ExperimentRow
+from inference.storage.recorded import settled_medians
 from inference.storage.rows import experiment_key, ids_of_schemes, load_parts
 
 # What port mappings predict for one experiment, and what measuring it gave.
@@ -102,18 +102,12 @@ class Singleton:
 def measured_singletons(isa: ISA, set_id: int | None = None) -> dict[int, Singleton]:
     """{scheme id: what one instance was measured to take}, in one set or in all of the instruction set."""
     alone = ExperimentRow.objects.filter(isa=isa, length=1)
-    measured = Measurement.objects.filter(experiment__in=alone, state=Measurement.State.SETTLED)
+    measured = Measurement.objects.filter(experiment__in=alone)
     if set_id is not None:
         measured = measured.filter(experiment_set=set_id)
     terms = ExperimentTerm.objects.filter(experiment__in=alone)
     schemes = dict(terms.values_list("experiment_id", "scheme_id"))
-    cycles: dict[int, list[float]] = defaultdict(list)
-    for experiment_id, value in measured.values_list("experiment_id", "cycles"):
-        cycles[experiment_id].append(value)
-    return {
-        schemes[experiment_id]: Singleton(median(values), experiment_id)
-        for experiment_id, values in cycles.items()
-    }
+    return {schemes[pk]: Singleton(cycles, pk) for pk, cycles in settled_medians(measured).items()}
 
 
 def sets_with_singletons(isa: ISA) -> QuerySet[ExperimentSet]:

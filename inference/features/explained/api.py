@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
@@ -255,7 +255,7 @@ def _ports(mask: int, ports: Any) -> list[str]:
 # What an inference concluded beside its mapping: verdicts with witnesses, and the front of a search.
 
 
-VerdictSort = sorts(VERDICT_COLUMNS)
+VerdictSort = Annotated[str, sorts(VERDICT_COLUMNS)]
 
 
 class EvidenceOut(Schema):

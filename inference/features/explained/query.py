@@ -235,7 +235,6 @@ def _compared(
 ) -> Remeasured:
     before = median(base) if base else None
     after = median(tested) if tested else None
-    known = before is not None and after is not None
     at = made.created if made.run is None or made.run.finished is None else made.run.finished
     return Remeasured(
         made,
@@ -243,7 +242,7 @@ def _compared(
         before,
         after,
         min(len(base), len(tested)),
-        measured_again(witness, before, after) if known else None,
+        None if before is None or after is None else measured_again(witness, before, after),
     )
 
 

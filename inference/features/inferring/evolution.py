@@ -158,7 +158,7 @@ def card_of(run: Run, record: RunRecord, row: PortMapping | None) -> Card:
         inference=_spent(record, [p.name for p in record.phases if p.name not in (*MEASURING, MIXES)]),
         schemes=congruence.get("schemes"),
         classes=congruence.get("classes"),
-        kinds=(best and best["kinds"]) if row is None else _kinds(row),
+        kinds=_kinds(row) if row is not None else best["kinds"] if best else None,
         measured=measured,
         exhaustive=report.get("exhaustive"),
     )
@@ -199,7 +199,8 @@ def _accuracy_url(row: PortMapping | None, judged_by: str, place: str, **asked: 
     """Where on the page of the run's mapping its judgement is; "" while there is none."""
     if row is None or not judged_by:
         return ""
-    query = urlencode({"tab": "accuracy", "set": judged_by, **asked})
+    parameters: dict[str, Any] = {"tab": "accuracy", "set": judged_by, **asked}
+    query = urlencode(parameters)
     return f"{reverse('mapping', args=[row.pk])}?{query}#{place}"
 
 

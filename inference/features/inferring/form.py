@@ -21,7 +21,7 @@ from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.isa import Named
 from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.web.naming import NOTE_LIMIT
+from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 
 SELECTIONS = (
@@ -41,7 +41,7 @@ OWN_FIELDS = ("ports",)
 Reader = Callable[[str], tuple[Any, Sequence[str]]]
 
 
-class SetsField(forms.ModelMultipleChoiceField):
+class SetsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
     """Any number of experiment sets; a number that no row can have is an unknown set as well."""
 
     def clean(self, value: Any) -> Any:
@@ -53,7 +53,7 @@ class SetsField(forms.ModelMultipleChoiceField):
         return super().clean(value)
 
 
-class MachineField(forms.ModelChoiceField):
+class MachineField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs
     """A machine that answers: a simulated one, or a computer whose agent has connected before.
 
     One that is away at the moment will do, since a run waits for it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION, select_schemes
 from inference.runs.machines.facts import likely_ports, obstacle_to_measuring, seconds_for
-from inference.web.requests import one_of, row_number, start_run, whole_number
+from inference.web.requests import one_of, row_named, row_number, start_run, whole_number
 
 EXAMPLES = 3  # schemes that the count shows by name
 
@@ -107,8 +107,8 @@ def _known(data: Mapping[str, Any], selection: str) -> tuple[ISA, QuerySet[Instr
         return isa, isa.schemes.filter(pk__in=used)
     if data["source"] == "simulate":
         mapping: PortMapping = data["mapping"]
-        used = mapping.usages.filter(count__gt=0).values("scheme").distinct()
-        return mapping.isa, mapping.isa.schemes.filter(pk__in=used)
+        described = mapping.usages.filter(count__gt=0).values("scheme").distinct()
+        return mapping.isa, mapping.isa.schemes.filter(pk__in=described)
     machine: Machine = data["machine"]
     return machine.isa, measurable_schemes(machine, selection)
 
@@ -137,14 +137,15 @@ def _experiments(
 def _config(
     data: Mapping[str, Any], settings: Json, known: Json, isa: ISA, chosen: QuerySet[InstructionScheme]
 ) -> Json:
-    source: Json = {
+    sources: dict[str, Callable[[], Json]] = {
         "datasets": lambda: {"datasets": [row.pk for row in data["datasets"]]},
         "simulate": lambda: {
             "simulate": data["mapping"].pk,
             **{name: data[name] for name in NOISE if data[name] not in (None, "")},
         },
         "machine": lambda: {"machine": data["machine"].pk},
-    }[data["source"]]()
+    }
+    source = sources[data["source"]]()
     exact = ALGORITHMS[data["algorithm"]].exact
     measures = data["source"] == "machine" and data["machine"].kind == Machine.Kind.AGENT
     measures |= exact and data["source"] != "datasets"
@@ -271,7 +272,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
         initial["datasets"] = list(ExperimentSet.objects.filter(name__in=named).values_list("pk", flat=True))
     if simulated := whole_number(request, "simulate"):
         initial |= {"source": "simulate", "mapping": simulated}
-    machine = Machine.objects.filter(pk=whole_number(request, "machine")).first()
+    machine = row_named(request, "machine", Machine.objects.all())
     if machine is not None:
         selection = first_selection(machine)
         if OFFERS[algorithm].exact and machine.kind == Machine.Kind.AGENT:

@@ -136,20 +136,21 @@ def _mentions(experiment: str, scheme: str) -> bool:
 
 def config_without(run: Run, search: SearchRecord, what: str, scheme: str) -> Json:
     """The run's description with what shall be left out taken out."""
+    config: Json = run.config
     if what == ALWAYS:
-        return run.config | {"settings": run.config["settings"] | {"on_clash": "drop-scheme"}}
+        return config | {"settings": config["settings"] | {"on_clash": "drop-scheme"}}
     dropped = {scheme}
     if what == MNEMONIC:
         dropped = {other for other in search.schemes if mnemonic(other) == mnemonic(scheme)}
     kept = [other for other in search.schemes if other not in dropped]
-    rows = ISA.objects.get(name=run.config["isa"]).schemes.filter(text__in=kept)
+    rows = ISA.objects.get(name=config["isa"]).schemes.filter(text__in=kept)
     known = {
         name: [each for each in facts if each not in dropped]
         if isinstance(facts, list)
         else {each: value for each, value in facts.items() if each not in dropped}
         for name, facts in run.config.get("known", {}).items()
     }
-    return run.config | {
+    return config | {
         "schemes": list(rows.order_by("id").values_list("pk", flat=True)),
         "scheme_filter": "",
         "known": known,

@@ -149,7 +149,7 @@ def read_known(algorithm: str, given: object) -> Json:
     """What is known of schemes, whatever these are, without what says nothing. Raises `ConfigError`."""
     if not isinstance(given, Mapping) or not given.keys() <= set(KNOWN):
         raise ConfigError(f"known must be an object with {', '.join(KNOWN)}, not {given!r}"[:300])
-    shapes = {"uops": Mapping, "widths": Mapping, "improper": list, "documented": Mapping}
+    shapes: dict[str, Any] = {"uops": Mapping, "widths": Mapping, "improper": list, "documented": Mapping}
     for name, facts in given.items():
         if not isinstance(facts, shapes[name]) or not all(isinstance(scheme, str) for scheme in facts):
             wanted = "a list of schemes" if shapes[name] is list else "an object of schemes and numbers"
@@ -169,7 +169,7 @@ def source_kind(given: object) -> str:
     kinds = ", ".join(_SOURCES)
     if not isinstance(given, Mapping) or len(given.keys() & _SOURCES.keys()) != 1:
         raise ConfigError(f"source must say exactly one of {kinds}, not {given!r}")
-    kind = next(iter(given.keys() & _SOURCES.keys()))
+    kind: str = next(iter(given.keys() & _SOURCES.keys()))
     unknown = sorted(given.keys() - {kind} - set(_SOURCES[kind]))
     if unknown:
         raise ConfigError(f"source: {unknown[0]!r} does not go with {kind}")
@@ -308,7 +308,8 @@ def archived(config: Json) -> Json:
     ports = settings.pop("ports")
     read_schemes(value.schemes)
     read_held_out(value.held_out)
-    return value.as_json() | {
+    stored: Json = value.as_json()
+    return stored | {
         "source": _archived_source(value.source),
         "settings": settings,
         "ports": ports,

@@ -129,8 +129,8 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
                 yield lab.subject(spread(able, config.sample), judged_on)
     else:
         processor, known, simulated = _processor(config)
-        chosen = selected_schemes(isa, config.schemes)
-        schemes = sorted(known if chosen is None else known & chosen)
+        admitted = selected_schemes(isa, config.schemes)
+        schemes = sorted(known if admitted is None else known & admitted)
         if not schemes:
             raise JobError("none of the chosen schemes can be measured there")
         lab = _Laboratory(task, config, isa, simulated, processor, stages)

@@ -39,6 +39,7 @@ from inference.web.api.shapes import (
     Time,
     deleted,
     dependents_json,
+    parameter,
     ref,
     renamed,
 )
@@ -212,7 +213,7 @@ def list_readings(
 
 
 @router.get("/machines/{machine_id}/trust", response=TrustOut)
-def get_trust(request: HttpRequest, machine_id: Id, hours: int = Query(24, ge=1, le=MOST_HOURS)) -> Any:
+def get_trust(request: HttpRequest, machine_id: Id, hours: int = parameter(24, ge=1, le=MOST_HOURS)) -> Any:
     """Whether a machine's numbers can be trusted: noise, known answers, drift, shares of settled results."""
     row = get_object_or_404(machines(), pk=machine_id)
     since = timezone.now() - timedelta(hours=hours)

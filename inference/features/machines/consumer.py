@@ -55,10 +55,11 @@ logger = logging.getLogger(__name__)
 database = DatabaseThread("agents")
 
 
-class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+class AgentConsumer(AsyncWebsocketConsumer):
     """Hands batches to one agent, one at a time, and takes its results and signs of life."""
 
     channel_layer_alias = NO_LAYER
+    _machine: Machine
 
     async def connect(self) -> None:
         """Accept whoever has a good token; of anybody else there is no connection."""
@@ -72,7 +73,6 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._allowance = Allowance()
         self._over = False
         self._looking: asyncio.Task[None] | None = None
-        self._machine: Machine | None = None
         self._enter()
         try:
             token = await database.run(tokens.token_of, _token(self.scope))
@@ -263,11 +263,11 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _end_replaced(self) -> None:
         """Somebody else speaks for the machine; or nobody may by this token."""
         try:
-            self._machine = await database.run(tokens.machine_of, _token(self.scope))
+            machine: Machine | None = await database.run(tokens.machine_of, _token(self.scope))
         except OperationalError:
             await self._end(TRY_AGAIN)
             return
-        if self._machine is None:
+        if machine is None:
             await self._end(NO_ENTRY, REVOKED)
         else:
             await self._end(REPLACED)

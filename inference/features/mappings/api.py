@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -40,16 +40,17 @@ from inference.web.api.shapes import (
     dependents_json,
     described_schemes,
     file_answer,
+    parameter,
     renamed,
     uops_json,
 )
-from inference.web.validation import Id
+from inference.web.validation import Id, OneOf
 
 router = Router()
 MOST_EXPERIMENTS = 1000
-MappingSort = sorts(MAPPING_COLUMNS)
+MappingSort = Annotated[str, sorts(MAPPING_COLUMNS)]
 SCHEME_ORDER = {"row": "id", "text": "text"}
-MappingFormat = Literal[tuple(MAPPING_EXPORTS)]  # type: ignore[valid-type]
+MappingFormat = Annotated[str, OneOf(MAPPING_EXPORTS)]
 
 
 class MappingOut(AnyMappingOut):
@@ -108,7 +109,7 @@ def list_mappings(
     request: HttpRequest,
     paging: Query[Paging],
     q: Text = "",
-    on: int | None = Query(None, ge=0, le=2**63 - 1, examples=[3]),
+    on: int | None = parameter(None, ge=0, le=2**63 - 1, examples=[3]),
     sort: MappingSort = "-created",
 ) -> Any:
     """All port mappings, those with the text `q` in name or note.

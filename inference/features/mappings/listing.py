@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -54,13 +56,14 @@ def mappings(request: HttpRequest) -> HttpResponse:
     order = Order.read(request.GET.get("sort", ""), MAPPING_COLUMNS, "-created")
     page = page_of(port_mappings(q, on), order, MAPPING_COLUMNS, request.GET.get("page", ""))
     shown = Evaluation.objects.select_related("experiment_set").defer("heat_map")
-    evaluations = shown.in_bulk([row.evaluation_id for row in page.rows if row.evaluation_id])
+    rows: Sequence[Any] = page.rows  # with their `evaluation_id`
+    evaluations = shown.in_bulk([row.evaluation_id for row in rows if row.evaluation_id])
     return render(
         request,
         "inference/mappings/list.html",
         {
             "page": page,
-            "rows": [ListedMapping(row, evaluations.get(row.evaluation_id)) for row in page.rows],
+            "rows": [ListedMapping(row, evaluations.get(row.evaluation_id)) for row in rows],
             "q": q,
             "on": on,
             "sort": str(order),

@@ -10,7 +10,8 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.inferring.request import DEFAULT_SEED
-from inference.features.measure.job import LISTED, PLANS, MeasureConfig, effort
+from inference.features.measure.job import PLANS, MeasureConfig, effort
+from inference.features.measure.listed import LISTED
 from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST
 from inference.isa.x86.values import VALUES
 from inference.models import Machine, Run

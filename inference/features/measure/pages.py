@@ -27,7 +27,7 @@ from inference.models.scheme_search import (
     select_schemes,
 )
 from inference.runs.machines.facts import executable_schemes, obstacle_to_measuring
-from inference.web.naming import NOTE_LIMIT
+from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 from inference.web.requests import start_run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -20,12 +20,12 @@ from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import Ref, SchemeText, Scores, Text, attachment, ref
-from inference.web.validation import Id
+from inference.web.validation import Id, OneOf
 
 router = Router()
 KIND = "check-model"
-Wanted = Literal[tuple(each.value for each in AloneVerdict)]  # type: ignore[valid-type]
-Table = Literal[tuple(TABLES)]  # type: ignore[valid-type]
+Wanted = Annotated[str, OneOf(each.value for each in AloneVerdict)]
+Table = Annotated[str, OneOf(TABLES)]
 
 
 class MixesOut(Schema):

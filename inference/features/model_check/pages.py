@@ -40,7 +40,7 @@ from inference.web.paging import page_in_memory
 from inference.web.requests import one_of, start_run, table_answer, whole_number
 
 
-class ReferenceField(forms.ModelChoiceField):
+class ReferenceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs
     """Port mappings by name, with their instruction set."""
 
     def label_from_instance(self, obj: Any) -> str:

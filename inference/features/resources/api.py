@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -35,11 +35,11 @@ from inference.web.api.shapes import (
     file_answer,
     renamed,
 )
-from inference.web.validation import Id
+from inference.web.validation import Id, OneOf
 
 router = Router()
-ResourceSort = sorts(RESOURCE_MAPPING_COLUMNS)
-ResourceFormat = Literal[tuple(RESOURCE_EXPORTS)]  # type: ignore[valid-type]
+ResourceSort = Annotated[str, sorts(RESOURCE_MAPPING_COLUMNS)]
+ResourceFormat = Annotated[str, OneOf(RESOURCE_EXPORTS)]
 
 
 class ResourceMappingOut(AnyMappingOut):

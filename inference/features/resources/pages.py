@@ -49,10 +49,11 @@ def resource_mappings_page(request: HttpRequest) -> HttpResponse:
     order = Order.read(request.GET.get("sort", ""), RESOURCE_MAPPING_COLUMNS, "-created")
     page = page_of(resource_mappings(q), order, RESOURCE_MAPPING_COLUMNS, request.GET.get("page", ""))
     newest = Evaluation.objects.select_related("experiment_set").defer("heat_map")
-    evaluations = newest.in_bulk([row.evaluation_id for row in page.rows if row.evaluation_id])
+    rows: Sequence[Any] = page.rows  # with their `evaluation_id`
+    evaluations = newest.in_bulk([row.evaluation_id for row in rows if row.evaluation_id])
     context = {
         "page": page,
-        "rows": [ListedMapping(row, evaluations.get(row.evaluation_id)) for row in page.rows],
+        "rows": [ListedMapping(row, evaluations.get(row.evaluation_id)) for row in rows],
         "q": q,
         "sort": str(order),
         "any_mapping": bool(page.rows) or ResourceMapping.objects.exists(),

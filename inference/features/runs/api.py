@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -66,7 +66,7 @@ def described(**more: str) -> list[Json]:
 
 router = Router()
 router.add_router("", events_router)
-RunSort = sorts(RUN_COLUMNS)
+RunSort = Annotated[str, sorts(RUN_COLUMNS)]
 _WISHES: dict[str, Callable[[Run], Run]] = {
     "pause": lifecycle.pause,
     "resume": lifecycle.resume,

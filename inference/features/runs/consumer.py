@@ -37,7 +37,7 @@ NO_LAYER = "none"
 """The name of no channel layer: consumers are woken by the watcher and need no Redis."""
 
 
-class _SpeakingConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+class _SpeakingConsumer(AsyncWebsocketConsumer):
     """Sends what its `speak` sends, until the browser leaves; ignores whatever the browser says."""
 
     channel_layer_alias = NO_LAYER
@@ -142,7 +142,7 @@ def _since(scope: dict[str, Any]) -> int:
     return int(values[-1]) if values[-1].isdecimal() and len(values[-1]) < 19 else 0
 
 
-class NothingHereConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+class NothingHereConsumer(AsyncWebsocketConsumer):
     """Every other address: refused in the same way, not as an error of the site."""
 
     channel_layer_alias = NO_LAYER

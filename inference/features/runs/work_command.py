@@ -23,7 +23,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-class Command(RunWorkerCommand):  # type: ignore[misc]
+class Command(RunWorkerCommand):
     """Channels' `runworker` with durable runs behind it."""
 
     help = "Work on runs, each in a process of its own. SIGTERM puts them back into the queue and ends."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
@@ -24,7 +24,7 @@ from inference.web.api.shapes import Cycles, Name, Note, Ref, SchemeText, Text, 
 from inference.web.validation import Id
 
 router = Router()
-SchemeSort = sorts(SCHEME_COLUMNS)
+SchemeSort = Annotated[str, sorts(SCHEME_COLUMNS)]
 SHORTEST_FIRST = {"length": "experiment__length"}
 
 

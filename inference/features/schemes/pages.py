@@ -160,9 +160,9 @@ class DocumentForm(forms.Form):
         widget=forms.ClearableFileInput(attrs={"accept": ".json,application/json"}),
     )
 
-    def clean_document(self) -> UploadedFile:
+    def clean_document(self) -> UploadedFile[bytes]:
         """Refuse what is too large for a page."""
-        given: UploadedFile = self.cleaned_data["document"]
+        given: UploadedFile[bytes] = self.cleaned_data["document"]
         if given.size is None or given.size > BYTES_AT_ONCE:
             raise forms.ValidationError(
                 f"This page takes documents of up to {BYTES_AT_ONCE >> 20} MiB; larger ones are for the "

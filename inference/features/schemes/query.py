@@ -138,7 +138,7 @@ def said_of(scheme: InstructionScheme) -> list[MappingSaid]:
     for pk, row in sorted(mappings.items(), reverse=True):
         uops = usages[pk].uops if pk in usages else None
         verdict = verdicts.get(pk)
-        number = 0 if verdict is None else verdict.number  # type: ignore[attr-defined]
+        number = 0 if verdict is None else verdict.number
         cycles = None if uops is None else alone[pk]
         found.append(MappingSaid(row, uops, cycles, verdict, number, residuals.get(pk)))
     return found

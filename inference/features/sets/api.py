@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -48,16 +48,17 @@ from inference.web.api.shapes import (
     deleted,
     dependents_json,
     file_answer,
+    parameter,
     ref,
     renamed,
 )
-from inference.web.validation import Id
+from inference.web.validation import Id, OneOf
 
 router = Router()
-SetSort = sorts(SET_COLUMNS)
-MeasurementSort = sorts(MEASUREMENT_COLUMNS)
+SetSort = Annotated[str, sorts(SET_COLUMNS)]
+MeasurementSort = Annotated[str, sorts(MEASUREMENT_COLUMNS)]
 State = Literal["", "settled", "unsettled", "contended", "failed"]
-SetFormat = Literal[tuple(SET_EXPORTS)]  # type: ignore[valid-type]
+SetFormat = Annotated[str, OneOf(SET_EXPORTS)]
 
 
 class SetOut(Schema):
@@ -153,7 +154,7 @@ def list_measurements(
     set_id: Id,
     paging: Query[Paging],
     q: Text = "",
-    length: int | None = Query(None, ge=1, le=10_000, examples=[2]),
+    length: int | None = parameter(None, ge=1, le=10_000, examples=[2]),
     state: State = "",
     sort: MeasurementSort = "row",
 ) -> Any:
@@ -291,8 +292,8 @@ def list_differing_experiments(
     request: HttpRequest,
     set_id: Id,
     other_set_id: Id,
-    row: int | None = Query(None, ge=0, le=1000, examples=[3]),
-    column: int | None = Query(None, ge=0, le=1000, examples=[3]),
+    row: int | None = parameter(None, ge=0, le=1000, examples=[3]),
+    column: int | None = parameter(None, ge=0, le=1000, examples=[3]),
 ) -> Any:
     """The experiments that differ most: of all, or of a bin of the heat map (`row`, `column`); 50 at most."""
     first, second, report = _compared(set_id, other_set_id)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import median
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
@@ -23,6 +21,7 @@ from inference.models import ExperimentSet, ExperimentTerm, Measurement, Run
 from inference.models.experiment import cycles_or_0
 from inference.models.scheme_search import search_schemes
 from inference.storage.errors import ExchangeError
+from inference.storage.recorded import settled_medians
 from inference.storage.rows import experiment_of, texts_in
 from inference.storage.set_summary import SetSummary, keep_summary, kept_summary, summarise
 from inference.web.paging import having_words
@@ -149,13 +148,7 @@ def pairs_of(
 
 
 def _medians(experiment_set: ExperimentSet, experiments: list[int]) -> Mapping[int, float]:
-    settled = experiment_set.measurements.filter(
-        experiment__in=experiments, state=Measurement.State.SETTLED
-    ).order_by()
-    found: defaultdict[int, list[float]] = defaultdict(list)
-    for pk, cycles in settled.values_list("experiment_id", "cycles"):
-        found[pk].append(cycles)
-    return {pk: median(cycles) for pk, cycles in found.items()}
+    return settled_medians(experiment_set.measurements.filter(experiment__in=experiments))
 
 
 def two_sets(first: int, second: int) -> tuple[ExperimentSet, ExperimentSet]:

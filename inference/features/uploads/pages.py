@@ -138,7 +138,7 @@ def upload(request: HttpRequest) -> HttpResponse:
     return render(request, "inference/uploads/upload.html", context, status=400 if error else 200)
 
 
-def _refusal(files: list[UploadedFile]) -> str:
+def _refusal(files: list[UploadedFile[bytes]]) -> str:
     if not files:
         return "No file was chosen. Choose one or more CSV, JSON or XML files."
     limit = settings.UPLOAD_LIMIT_BYTES

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, BinaryIO
+from typing import IO, Any, cast
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -81,7 +81,8 @@ def waiting_rejects() -> list[Upload]:
 def _readable_by(read: Callable[[bytes, str], object]) -> list[Upload]:
     """The small waiting uploads that this reads, oldest first."""
     found = []
-    for upload in waiting_uploads().defer(None).filter(size__lte=SIDE_FILE_SIZE):
+    small: QuerySet[Any] = waiting_uploads()
+    for upload in small.defer(None).filter(size__lte=SIDE_FILE_SIZE):
         with suppress(ExchangeError):
             read(bytes(upload.content), upload.file_name)
             found.append(upload)
@@ -96,12 +97,12 @@ class _Received:
     """A file that was read once, and is not in the database yet."""
 
     name: str
-    file: BinaryIO
+    file: IO[bytes]
     size: int
     sha256: str
 
 
-def keep_all(files: Sequence[UploadedFile], user: Any) -> list[Upload]:
+def keep_all(files: Sequence[UploadedFile[bytes]], user: Any) -> list[Upload]:
     """Store all of the files, or after an error none; of those that wait already, find the one that waits.
 
     They are read before anything is locked: a large one takes minutes, and meanwhile nobody else could write.
@@ -114,9 +115,9 @@ def keep_all(files: Sequence[UploadedFile], user: Any) -> list[Upload]:
             return [_keep(each, user) for each in received]
 
 
-def _receive(file: UploadedFile, spools: ExitStack) -> _Received:
+def _receive(file: UploadedFile[bytes], spools: ExitStack) -> _Received:
     name = file.name or "upload"
-    kept = to_be_kept(file, name, settings.UPLOAD_LIMIT_BYTES, spools)
+    kept = to_be_kept(cast("IO[bytes]", file), name, settings.UPLOAD_LIMIT_BYTES, spools)
     size = kept.seek(0, os.SEEK_END)
     kept.seek(0)
     digest = hashlib.sha256()

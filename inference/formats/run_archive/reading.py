@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -209,7 +209,7 @@ class _Files:
             raise ExchangeError(f"{name} is missing in the zip of the run") from None
         except ValueError as error:  # a place before the beginning, or a name that is no text
             raise ExchangeError(f"{name} is not where the zip says: {error}") from error
-        with opened, io.BufferedReader(opened, _PIECE) as file:
+        with opened, io.BufferedReader(cast("io.RawIOBase", opened), _PIECE) as file:
             yield file
 
     def _take(self, size: int) -> None:

@@ -126,7 +126,7 @@ class Storing:
             value,
             origin=PortMappingRow.Origin.RUN if told.own else PortMappingRow.Origin.IMPORT,
             source=told.source or self._source,
-            machine=Machine.objects.filter(pk=self._machine_id(told.machine)).first(),
+            machine=self._machine_numbered(told.machine),
             run=self._run if told.own else None,
             report=report,
             note=told.note,
@@ -143,12 +143,16 @@ class Storing:
             self._archive.resource_mappings[told.id],
             origin=ResourceMapping.Origin.IMPORT,
             source=told.source or self._source,
-            machine=Machine.objects.filter(pk=self._machine_id(told.machine)).first(),
+            machine=self._machine_numbered(told.machine),
             report=told.report,
             note=told.note,
         )
         self.numbers.resource_mappings[told.id] = row.pk
         self._evaluations(row, told.evaluations)
+
+    def _machine_numbered(self, number: int | None) -> Machine | None:
+        pk = self._machine_id(number)
+        return None if pk is None else Machine.objects.filter(pk=pk).first()
 
     def _machine_id(self, number: int | None) -> int | None:
         if number is None:
@@ -158,7 +162,6 @@ class Storing:
         return self.numbers.machines[number]
 
     def _evaluations(self, row: PortMappingRow | ResourceMapping, told: Iterable[Scored]) -> None:
-        ports = isinstance(row, PortMappingRow)
         for each in told:
             on = None if each.experiment_set is None else self._set_id(each.experiment_set)
             if on is None and not (isinstance(row, PortMappingRow) and row.run_id == self._run.pk):
@@ -166,8 +169,8 @@ class Storing:
                     f"{row.name}: only the run's own mapping is judged by what the run held out"
                 )
             Evaluation.objects.create(
-                mapping=row if ports else None,
-                resource_mapping=None if ports else row,
+                mapping=row if isinstance(row, PortMappingRow) else None,
+                resource_mapping=row if isinstance(row, ResourceMapping) else None,
                 experiment_set_id=on,
                 held_out_by=self._run if on is None else None,
                 **_numbers(each),

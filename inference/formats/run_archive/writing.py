@@ -71,7 +71,8 @@ def write_archive(run: Run, exported_with: dict[str, str] | None = None) -> byte
         .select_related("isa", "machine")
         .order_by("id")
     )
-    machines = {each.machine_id for each in (*sets, *mappings, *resources)} | named.machines.keys()
+    stored: tuple[ExperimentSet | PortMapping | ResourceMapping, ...] = (*sets, *mappings, *resources)
+    machines = {each.machine_id for each in stored if each.machine_id is not None} | named.machines.keys()
     told = {each.pk for each in sets}
     manifest = RunManifest(
         format=FORMAT,

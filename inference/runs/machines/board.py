@@ -222,14 +222,14 @@ class DatabaseBoard:
             self._withdrawn()
         if self._teller.has_told:
             self._teller.comes(reason_of(self._machine_now(), self._lease.run_id))
-        return number, [Result(**result) for result in results]
+        return number, [Result(**result) for result in results or ()]
 
     def earlier(self) -> Mapping[str, Result]:
         """Results that came for earlier attempts of the same run, the newest of each item by its id."""
         results: dict[str, Result] = {}
         done = self._earlier_batches().filter(state=BatchRow.State.DONE, machine=self._machine.pk)
         for found in done.order_by("id").values_list("results", flat=True).iterator():
-            results |= {result["id"]: Result(**result) for result in found}
+            results |= {result["id"]: Result(**result) for result in found or ()}
         return results
 
     def close(self) -> None:
@@ -241,7 +241,7 @@ class DatabaseBoard:
     def _earlier_batches(self) -> QuerySet[BatchRow]:
         return BatchRow.objects.filter(run=self._lease.run_id, run_token__lt=self._lease.token)
 
-    def _found(self) -> tuple[int, str, list[Json], str] | None:
+    def _found(self) -> tuple[int, str, list[Json] | None, str] | None:
         """Number, state, results and note of a batch for which no more waiting is needed."""
         rows = BatchRow.objects.filter(pk__in=self._outstanding, state__in=_OVER)
         return rows.order_by("id").values_list("pk", "state", "results", "note").first()

@@ -117,17 +117,17 @@ def clean_facts(given: object) -> Json:
 def read_beat(message: Mapping[str, Any]) -> Beat:
     """A sign of life, without numbers that cannot be. Raises `ProtocolError`."""
     beat = Beat.read({name: value for name, value in message.items() if name != "type"})
-    odd = [
-        name
+    odd: dict[str, Any] = {
+        name: None
         for name, (least, most) in _PLAUSIBLE.items()
         if (value := getattr(beat, name)) is not None and not least <= value <= most
-    ]
+    }
     checks = {
         name: pair
         for given, pair in beat.checks.items()
         if (name := clean_text(given, _CHECK_NAME)) and all(_is_time(number) for number in pair)
     }
-    return replace(beat, **dict.fromkeys(odd), checks=checks)
+    return replace(beat, **odd, checks=checks)
 
 
 def _is_time(number: float | None) -> bool:

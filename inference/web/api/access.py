@@ -171,4 +171,5 @@ IN_PERSON = {**ADMINISTERS, "x-by-session": True}
 @cache
 def access() -> AccessRules:
     """The site's object."""
-    return import_string(settings.API_ACCESS)
+    rules: AccessRules = import_string(settings.API_ACCESS)
+    return rules

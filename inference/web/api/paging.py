@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from django.db.models import Model, QuerySet
 from ninja import Schema
@@ -11,6 +11,7 @@ from pydantic import Field
 
 from inference.web.api.errors import ProblemError
 from inference.web.paging import Order, Page, is_cursor, page_in_memory, page_of
+from inference.web.validation import OneOf
 
 Item = TypeVar("Item")
 Row = TypeVar("Row", bound=Model)
@@ -35,9 +36,9 @@ class PageOf(Schema, Generic[Item]):
     previous: str | None = Field(None, examples=[None])
 
 
-def sorts(columns: Iterable[str]) -> Any:
-    """The type of a `sort` parameter: each column, descending with a minus before it."""
-    return Literal[tuple(f"{sign}{column}" for column in columns for sign in ("", "-"))]
+def sorts(columns: Iterable[str]) -> OneOf:
+    """What a `sort` parameter may be: each column, descending with a minus before it."""
+    return OneOf(f"{sign}{column}" for column in columns for sign in ("", "-"))
 
 
 def listed(

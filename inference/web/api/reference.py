@@ -120,7 +120,7 @@ def groups() -> tuple[OperationGroup, ...]:
 
 
 def _operation(method: str, path: str, operation: Json, whole: Json) -> Operation:
-    summary, _, rest = operation.get("description", operation["summary"]).partition("\n")
+    summary, _, rest = str(operation.get("description", operation["summary"])).partition("\n")
     return Operation(
         anchor=operation["operationId"].replace("_", "-"),
         method=method.upper(),
@@ -167,7 +167,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
         return f"{' or '.join(kinds)} or null"
     if "enum" in schema:
         return " | ".join(json.dumps(each) for each in schema["enum"])
-    kind = schema.get("type", schema.get("$ref", "object").rpartition("/")[2])
+    kind: str = schema.get("type", schema.get("$ref", "object").rpartition("/")[2])
     if kind == "array":
         kind = f"list of {_kind(schema['items'])}"
     low, high = schema.get("minimum"), schema.get("maximum")

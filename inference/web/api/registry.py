@@ -28,4 +28,5 @@ def routers() -> list[tuple[str, Router, str]]:
 
 def _imported(path: str) -> Router:
     module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name)
+    router: Router = getattr(import_module(module), name)
+    return router

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -10,6 +10,7 @@ from django.db.models import Exists, Manager, Model, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import slugify
 from ninja import Schema
+from ninja.params import functions
 from pydantic import ConfigDict, Field
 
 from inference.core.mapping import Uops, ports_in
@@ -40,6 +41,10 @@ ExperimentText = Annotated[
 Cycles = Annotated[float, Field(description="Cycles per execution of the experiment.", examples=[0.5])]
 Text = Annotated[str, Field(max_length=500)]
 Unit = Annotated[str, Field(description="cycles, cpi or ipc.", examples=["cycles"])]
+
+
+parameter: Callable[..., Any] = functions.Query
+"""A parameter of an address with its default, limits and description; `ninja.Query` is typed for models."""
 
 
 class Input(Schema):

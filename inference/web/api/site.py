@@ -62,7 +62,8 @@ def _made() -> NinjaAPI:
 def operation(request: HttpRequest) -> HttpResponseBase:
     """Whatever answers at an address below `ROOT`; the first request of a process makes all of them."""
     found = resolve(request.path_info, "inference.web.api.operations")
-    return found.func(request, *found.args, **found.kwargs)
+    answer: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
+    return answer
 
 
 def addresses() -> list[URLPattern]:

@@ -96,7 +96,7 @@ class Command(DataCommand):
     def _invite(self, name: str, role: Role) -> None:
         form = InviteForm({"username": name, "role": role.value})
         if not form.is_valid():
-            raise CommandError(" ".join(form.errors["username"]))
+            raise CommandError(" ".join(map(str, form.errors["username"])))
         _, token = people.invite(form.cleaned_data["username"], role)
         site = (settings.URL or running_site(settings.HOME) or "http://localhost:8000").rstrip("/")
         self.stdout.write(site + path_of(token))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.management.commands import changepassword
 from django.contrib.auth.models import User
+from django.core.management.base import CommandParser
 
 from pmweb.accounts import audit, sessions
 from pmweb.accounts.audit import Action
@@ -17,15 +17,15 @@ class Command(changepassword.Command):
 
     help = "Set somebody's password; ends their sessions."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
         """Django's, and what else shall end."""
         super().add_arguments(parser)
         parser.add_argument("--end-links", action="store_true", help="log-in links that wait end as well")
         parser.add_argument("--end-tokens", action="store_true", help="API tokens are revoked as well")
 
-    def handle(self, *args: Any, **options: Any) -> str:
+    def handle(self, *args: Any, **options: Any) -> str | None:
         """Set it, or raise `CommandError`."""
-        said: str = super().handle(*args, **options)
+        said = super().handle(*args, **options)
         user = User.objects.get_by_natural_key(options["username"])
         audit.record(None, Action.ACCOUNTS, user, detail="password set in the shell")
         sessions.log_out(user)

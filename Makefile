@@ -6,6 +6,7 @@
 #   make test-tools  install these tools: Chromium, PostgreSQL, Redis, nginx, Node.js (Debian, as root)
 #   make check   style, types, templates, rooms, migrations, locks, known vulnerabilities
 #   make agent   dist/pmweb-agent.pyz, which measures another computer with nothing installed there
+#   make mutants mutation testing: small faults in the code that no nearby test notices (takes long); SEED=1 NUMBER=60
 #   make bench   benchmarks; NAME=simulate to run one
 #   make sbom    dist/sbom.cdx.json, what a site consists of (CycloneDX)
 #   make lock    write the lock files anew, after a change of the dependencies in pyproject.toml
@@ -13,13 +14,15 @@
 HOST ?= 127.0.0.1
 PORT ?= 8000
 NAME ?=
+NUMBER ?= 60
+SEED ?= 1
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 
 # The stamps are the environment, as long as it still has the Python that it was made with.
 $(shell test "$$(cat $(VENV)/running.stamp 2>/dev/null)" = "$$($(PYTHON) -V 2>&1)" || rm -f $(VENV)/*.stamp)
 
-.PHONY: setup setup-scale run test test-tools check agent bench sbom lock
+.PHONY: setup setup-scale run test test-tools check mutants agent bench sbom lock
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/running.stamp
@@ -53,7 +56,7 @@ check: $(VENV)/developing.stamp
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
-	$(PYTHON) -m mypy --scripts-are-modules .ci/audit .ci/cycles .ci/locks .ci/names
+	$(PYTHON) -m mypy --scripts-are-modules .ci/audit .ci/cycles .ci/locks .ci/mutants .ci/names
 	$(VENV)/bin/lint-imports
 	@.ci/javascript
 	$(VENV)/bin/djlint --lint --quiet templates
@@ -64,6 +67,9 @@ check: $(VENV)/developing.stamp
 	$(PYTHON) -m pip check
 	$(PYTHON) .ci/locks --check
 	$(PYTHON) .ci/audit
+
+mutants: $(VENV)/developing.stamp
+	@$(PYTHON) .ci/mutants --number $(NUMBER) --seed $(SEED) --floor 70
 
 agent: setup
 	@$(PYTHON) -m inference.agent.packing dist/pmweb-agent.pyz

@@ -101,11 +101,12 @@ def agent_measurer(
                 board,
                 identity,
                 None,  # the bodies know
-                Settings(),
+                settings,
                 avx=False,
                 assemble=bodies.unroll,
                 assemble_in_order=bodies.unroll_in_order,
                 surroundings=bodies,
+                watch=watch,
             )
         else:
             flags = flags_of(facts) or frozenset()

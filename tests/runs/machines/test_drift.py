@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.features.inferring.subject import Subject
-from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict
+from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict, DriftWatch
 from inference.measuring.recorded import RecordedMeasurer
 from inference.models import Run
 from inference.runs.errors import LeaseLostError
+from inference.runs.machines import measurer
 from inference.runs.machines.drift import DriftJournal
 from inference.runs.measurements import RunMeasurements
+from inference.storage.instruction_sets import AARCH64, X86
 from inference.storage.rows import load_measurements
 from tests.runs.machines.fixtures import claim
 
@@ -76,3 +80,23 @@ def test_nothing_changes_once_the_run_is_somebody_elses(measured, machine):
     with pytest.raises(LeaseLostError):
         DriftJournal(lease, machine.isa, lambda kind, payload: None)(check(agree=True))
     assert {each.cycles for each in load_measurements(made)} == {1.0, 2.0}
+
+
+@pytest.mark.parametrize(
+    ("isa", "facts"),
+    [(X86, {"flags": ["avx2"]}), (AARCH64, {"flags": ["asimd"]}), (X86, {"simulated": True})],
+    ids=["x86-64", "AArch64", "simulated"],
+)
+def test_runs_on_every_kind_of_machine_watch_for_drift(
+    measured, machine, monkeypatch: pytest.MonkeyPatch, isa: str, facts: dict
+):
+    lease, _ = measured
+    monkeypatch.setattr(machine.isa, "name", isa)
+    monkeypatch.setattr(machine, "facts", facts)
+    built = []
+    monkeypatch.setattr(measurer, "RemoteMeasurer", lambda *_, **options: built.append(options))
+    task = SimpleNamespace(lease=lease, reporter=SimpleNamespace(tell=print, pulse=print))
+    with measurer.agent_measurer(task, machine, []):
+        pass
+    (options,) = built
+    assert isinstance(options["watch"], DriftWatch)

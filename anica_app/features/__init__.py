@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from inference.features import register_events
 from inference.runs import kinds
 from inference.web.api import registry
 
@@ -38,8 +39,9 @@ OPERATIONS = (
 
 
 def register_all() -> None:
-    """Tell the engine of runs which kinds there are, and the API which operations."""
+    """Tell the engine of runs which kinds of runs and of events there are, and the API which operations."""
     for feature in FEATURES:
         kinds.register(getattr(import_module(f"{__name__}.{feature}"), "KINDS", ()))
+        register_events(f"{__name__}.{feature}")
     for prefix, module, heading in OPERATIONS:
         registry.register(prefix, f"{__name__}.{module}.router", heading)

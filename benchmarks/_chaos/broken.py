@@ -135,6 +135,7 @@ def _skip() -> None:
 
 
 def _retell() -> None:
+    from inference.formats import journal_events
     from inference.runs import reporter
 
     is_known = reporter.JournalReporter._is_known
@@ -142,7 +143,8 @@ def _retell() -> None:
     def never(self: Any, kind: str, payload: Any) -> bool:
         if not is_known(self, kind, payload):
             return False
-        if kind in reporter.NUMBERED:
+        known = journal_events.kinds().get(kind)
+        if known is not None and known.is_numbered():
             _note(self._lease.run_id)
             return False
         return True

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from benchmarks._chaos.outcome import difference, outcome
 from benchmarks._chaos.sampling import Sampling
 from inference.core.protocols import Json
+from inference.formats import journal_events
 from inference.models import Measurement, Run, RunEvent
-from inference.runs.reporter import NUMBERED, series_of
 
 LOST, DOUBLED, DIFFERENT, HELD_TWICE, GAP = "lost", "doubled", "different", "held twice", "gap"
 
@@ -82,9 +82,9 @@ def measured(run: Run) -> dict[tuple[str, str, int], tuple[str, float | None]]:
 def told(run: Run) -> Counter[tuple[str, int, int]]:
     """How often the journal tells each step of those that are told once per run."""
     steps: Counter[tuple[str, int, int]] = Counter()
-    for kind, payload in _events(run).filter(kind__in=NUMBERED).values_list("kind", "payload"):
-        field = NUMBERED[kind]
-        steps[*series_of(kind, payload), int(payload[field]) if field else 0] += 1
+    numbered = {name: kind for name, kind in journal_events.kinds().items() if kind.is_numbered()}
+    for name, payload in _events(run).filter(kind__in=numbered).values_list("kind", "payload"):
+        steps[*numbered[name].series_of(payload), numbered[name].position_of(payload)] += 1
     return steps
 
 

@@ -2,6 +2,7 @@
 
 request.py    what can be asked, as one model for all doors
 query.py      what is read: plain values, a bounded number of queries
+events.py     what that run tells, one class per kind of event
 job.py        the run that does it, if there is one; `KINDS` in `__init__.py` says what runs of it are
 pages.py, api.py, command.py    thin doors, with the addresses of the pages at the end of their file
 """
@@ -12,6 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
+from inference.formats import journal_events
 from inference.runs import kinds
 from inference.web.api import registry
 
@@ -45,9 +47,17 @@ def modules(name: str) -> list[ModuleType]:
     return [import_module(path) for path in paths if find_spec(path) is not None]
 
 
+def register_events(feature: str) -> None:
+    """Those that a feature has in its `events.py`."""
+    if find_spec(f"{feature}.events") is not None:
+        journal_events.register(f"{feature}.events")
+
+
 def register_all() -> None:
-    """Tell the engine of runs which kinds there are, and the API which operations."""
+    """Tell the engine which kinds of runs and of events there are, and the API which operations."""
+    journal_events.register("inference.runs.events")
     for feature, heading in FEATURES.items():
         kinds.register(getattr(import_module(f"{__name__}.{feature}"), "KINDS", ()))
+        register_events(f"{__name__}.{feature}")
         if heading:
             registry.register("", f"{__name__}.{feature}.api.router", heading, place=0)

@@ -19,6 +19,7 @@ from django.db.models.functions import Mod
 from django.utils import timezone
 
 from inference.core.protocols import Json
+from inference.formats import journal_events
 from inference.models import Run, RunCheckpoint, RunEvent
 from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
@@ -60,14 +61,6 @@ LEASE_TIME = timedelta(seconds=10)
 
 Entry = tuple[str, Json]
 """An event before it has a number: its kind and its payload."""
-
-SUPERSEDED = ("heat_map", "progress", "experiments", "front", "counters")
-"""Kinds of which only the newest event of a run still says something."""
-
-_POINTS = "generation"
-"""The kind of the many points of a curve: some of them, and the newest, show it as well."""
-
-_BULKY = "heat_map"
 
 
 def write(rows: QuerySet[Run], run_id: int, entries: Sequence[Entry], **changes: Any) -> int | None:
@@ -135,7 +128,8 @@ def events_since(run_id: int, seq: int, limit: int = 500, *, points: int = 1) ->
     So are points of curves, but for the newest and one of so many numbers, where `points` is more than 1.
     """
     events = RunEvent.objects.filter(run_id=run_id, seq__gt=seq)
-    thinned = SUPERSEDED if points == 1 else (*SUPERSEDED, _POINTS)
+    curves = [name for name, kind in journal_events.kinds().items() if kind.point]
+    thinned = journal_events.replaced() + (curves if points > 1 else [])
     newest = (
         events.filter(kind__in=thinned)
         .order_by()
@@ -146,18 +140,23 @@ def events_since(run_id: int, seq: int, limit: int = 500, *, points: int = 1) ->
     wanted = ~Q(kind__in=thinned) | Q(seq__in=list(newest))
     if points > 1:
         events = events.annotate(beyond=Mod("seq", points))
-        wanted |= Q(kind=_POINTS, beyond=0)
+        wanted |= Q(kind__in=curves, beyond=0)
+    bulky = _bulky_kinds()
     shown = events.filter(wanted).order_by("seq")
     return [
         {"seq": seq, "kind": kind, "payload": payload, "at": at.isoformat()}
         for seq, kind, payload, at in shown.values_list("seq", "kind", "payload", "at")[:limit]
-        if payload or kind != _BULKY  # shed between the two queries: a newer one is there
+        if payload or kind not in bulky  # shed between the two queries: a newer one is there
     ]
 
 
 def _shed_bulk(run_id: int, entries: Sequence[Entry], first: int) -> None:
-    """Empty the heat maps that the one just written replaces; their numbers stay."""
-    if any(kind == _BULKY for kind, _ in entries):
-        last = max(seq for seq, (kind, _) in enumerate(entries, start=first) if kind == _BULKY)
-        older = RunEvent.objects.filter(run_id=run_id, kind=_BULKY, seq__lt=last)
+    """Empty the bulky events that those just written replace; their numbers stay."""
+    newest = {kind: seq for seq, (kind, _) in enumerate(entries, start=first) if kind in _bulky_kinds()}
+    for kind, last in newest.items():
+        older = RunEvent.objects.filter(run_id=run_id, kind=kind, seq__lt=last)
         older.exclude(payload={}).update(payload={})
+
+
+def _bulky_kinds() -> set[str]:
+    return {name for name, kind in journal_events.kinds().items() if kind.bulky}

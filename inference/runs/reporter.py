@@ -12,9 +12,10 @@ from django.db import transaction
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import InterruptedRunError
 from inference.core.protocols import Checkpoint, Event, Json
+from inference.formats import journal_events
 from inference.models import RunEvent
 from inference.runs import journal
-from inference.runs.journal import SUPERSEDED, Entry, Lease
+from inference.runs.journal import Entry, Lease
 
 FLUSH_EVERY = 0.4
 """Seconds between journal writes."""
@@ -22,29 +23,6 @@ CHECKPOINT_EVERY = 2.0
 """Seconds between stored checkpoints at least."""
 _COST_SHARE = 20  # a picture or a checkpoint that costs t seconds comes at most every 20 t: 5 % of the time
 _LONGEST_PAUSE = 20.0  # seconds; whatever took more than one of them was waiting for somebody else
-
-_AT_ONCE = ("phase", "log")
-"""Rare, and said before what may take long: they do not wait for a later event to be written."""
-
-NUMBERED = {
-    "phase": "index",
-    "generation": "generation",
-    "cloud": "generation",
-    "sweep": "sweep",
-    "congruence": None,
-    "funnel": "number",
-    "excluded": "number",
-    "blocking": "number",
-    "verdicts": "number",
-    "candidates": "number",
-    "decision": "number",
-    "batch": "round",
-    "discovery": "number",
-}
-"""Kinds told once per run, with the field that counts them up (None: only one of them)."""
-
-_SIDE_BY_SIDE = {"sweep": "start"}
-"""Of these kinds, several are counted up side by side, told apart by a field."""
 
 Clock = Callable[[], float]
 
@@ -120,7 +98,8 @@ class JournalReporter:
     def _tell(self, kind: str, payload: Json) -> None:
         if self._is_known(kind, payload):
             return
-        if kind in SUPERSEDED:
+        known = journal_events.kinds().get(kind)
+        if known is not None and known.replaced:
             self._entries = [entry for entry in self._entries if entry[0] != kind]
         if kind == "phase":
             self._enter(payload)
@@ -128,7 +107,7 @@ class JournalReporter:
         if kind == "progress":
             self._progress = payload
         self._entries.append((kind, payload))
-        if kind in _AT_ONCE:
+        if known is not None and known.at_once:
             self._write(with_checkpoint=False)
         else:
             self._flush_if_due()
@@ -204,30 +183,26 @@ class JournalReporter:
             return payload["text"] in self._logged
         if kind == "progress":
             return self._phase is not None and payload["phase"] != self._phase
-        if kind not in NUMBERED:
+        known = journal_events.kinds().get(kind)
+        if known is None or not known.is_numbered():
             return False
-        field = NUMBERED[kind]
-        number = payload[field] if field else 0
-        series = series_of(kind, payload)
+        number, series = known.position_of(payload), known.series_of(payload)
         if number <= self._told.get(series, number - 1):
             return True
         self._told[series] = number
         return False
 
 
-def series_of(kind: str, payload: Json) -> tuple[str, int]:
-    """What an event is counted up in."""
-    return kind, payload[_SIDE_BY_SIDE[kind]] if kind in _SIDE_BY_SIDE else 0
-
-
 def _last_told(run_id: int) -> dict[tuple[str, int], int]:
     """The last number of each series in the journal."""
     found: dict[tuple[str, int], int] = {}
-    for kind, field in NUMBERED.items():
-        events = RunEvent.objects.filter(run_id=run_id, kind=kind).order_by("-seq")
+    for name, kind in journal_events.kinds().items():
+        if not kind.is_numbered():
+            continue
+        events = RunEvent.objects.filter(run_id=run_id, kind=name).order_by("-seq")
         payloads = events.values_list("payload", flat=True)
-        for payload in payloads if kind in _SIDE_BY_SIDE else payloads[:1]:
-            found.setdefault(series_of(kind, payload), int(payload[field]) if field else 0)
+        for payload in payloads if kind.side_by_side else payloads[:1]:
+            found.setdefault(kind.series_of(payload), kind.position_of(payload))
     return found
 
 

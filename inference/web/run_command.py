@@ -18,6 +18,7 @@ from django.db import transaction
 from django.db.models import Count
 
 from inference.core.protocols import Json
+from inference.formats import journal_events
 from inference.isa.search import SearchError
 from inference.models import ISA, Run
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, select_schemes
@@ -88,7 +89,7 @@ class RunCommand(DataCommand):
 
     def line(self, kind: str, payload: Json) -> str:
         """An event for the shell; "" for those that only pictures need."""
-        return _line(kind, payload)
+        return journal_events.line(kind, payload)
 
 
 def add_set_option(parser: ArgumentParser, what: str) -> None:
@@ -122,53 +123,6 @@ def chosen_schemes(isa: ISA, selection: str) -> Json:
 def _cancel(run: Run) -> None:
     with contextlib.suppress(RunStateError):  # it has ended in the meantime
         lifecycle.cancel(run)
-
-
-def _line(kind: str, payload: Json) -> str:
-    if kind == "phase":
-        labels = payload["labels"]
-        return f"[{payload['index']}/{len(labels)}] {labels[payload['index'] - 1]}"
-    if kind == "progress":
-        eta = "" if payload["eta"] is None else f", {payload['eta']:.0f} s to go"
-        return f"  {payload['done']} of {payload['total']}, {payload['rate']:.3g} {payload['unit']}/s{eta}"
-    if kind == "log":
-        return f"  {payload['text']}"
-    return _evolution_line(kind, payload) or _search_line(kind, payload)
-
-
-def _evolution_line(kind: str, payload: Json) -> str:
-    """An event of an evolution and its re-fit."""
-    if kind == "generation":
-        minimised = payload.get("minimised", "error")
-        return f"  generation {payload['generation']}: {minimised} {payload['best_error']:.4f}"
-    if kind == "sweep":
-        error = f"error {payload['error']:.4f}, {payload['kinds']} kinds of µops"
-        which = f"start {payload['start'] + 1}, sweep {payload['sweep']}"
-        return f"  {which}: {payload['changed']} schemes changed, {error}"
-    if kind == "front":
-        return f"  {len(payload['points'])} mappings on the front"
-    if kind == "congruence":
-        return f"  {payload['schemes']} schemes in {payload['classes']} classes"
-    return ""
-
-
-def _search_line(kind: str, payload: Json) -> str:
-    """An event of a search by counter-examples."""
-    if kind == "ports":
-        return f"  {payload['ports']} ports: {payload['reason']}"
-    if kind == "candidates":
-        predicted = f"{payload['first_cycles']:.4g} or {payload['second_cycles']:.4g} cycles"
-        return f"  {payload['number']}. {payload['experiment']['text']}: {predicted}?"
-    if kind == "decision":
-        measured = payload["state"] if payload["cycles"] is None else f"{payload['cycles']:.4g}"
-        stays = {"neither": "neither explains it", "open": "still open"}
-        return f"     {measured}: {stays.get(payload['survivor'], payload['survivor'] + ' stays')}"
-    if kind == "contradiction":
-        dropped = f", left out: {'; '.join(payload['dropped'])}" if payload["dropped"] else ""
-        return f"  clash: {payload['text']}{dropped}"
-    if kind == "undecided":
-        return f"  another mapping that cannot be excluded, other in {'; '.join(payload['differing'])}"
-    return ""
 
 
 def _how_it_ended(run: Run) -> str:

@@ -9,8 +9,8 @@ from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 from inference.features.inferring.evolution import CLOUD_FRAMES
 from inference.features.inferring.records import EvolutionRecord
 from inference.features.runs.record import thinned
+from inference.formats import journal_events
 from inference.models import Run, RunEvent
-from inference.runs.journal import SUPERSEDED
 from pmweb.retention.trace import DAYS, Weight, breathe, days_ago, length_of_json
 
 _AT_A_TIME = 500
@@ -60,7 +60,7 @@ def _ended(keep: int) -> QuerySet[Run]:
 
 def _replaced(keep: int) -> QuerySet[RunEvent]:
     newer = RunEvent.objects.filter(run=OuterRef("run"), kind=OuterRef("kind"), seq__gt=OuterRef("seq"))
-    rows = RunEvent.objects.filter(Exists(newer), run__in=_ended(keep), kind__in=SUPERSEDED)
+    rows = RunEvent.objects.filter(Exists(newer), run__in=_ended(keep), kind__in=journal_events.replaced())
     return rows.exclude(payload={}).order_by("pk")
 
 

@@ -21,12 +21,10 @@ from inference.core.mapping import uops_of
 from inference.core.protocols import Json
 from inference.features.runs.archive import store_archive
 from inference.formats.run_archive.documents import EVENTS, RUN
-from inference.formats.run_archive.payloads import PAYLOADS, REPLACED
 from inference.formats.run_archive.reading import read_archive
 from inference.formats.run_archive.writing import write_archive
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, PortMapping, Run
-from inference.runs import journal
 from inference.runs.lifecycle import submit
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import new_isa
@@ -215,10 +213,6 @@ def test_what_is_told_of_a_damaged_story_is_refused_or_can_be_shown(story: Run, 
             accepted += 1
             transaction.set_rollback(True)
     assert 0 < accepted < TRIED
-
-
-def test_the_kinds_that_are_emptied_are_those_of_the_journal() -> None:
-    assert set(REPLACED) == set(journal.SUPERSEDED) & PAYLOADS.keys()
 
 
 def test_a_picture_may_be_emptied_where_a_newer_one_is_there() -> None:

@@ -96,6 +96,13 @@ def words(document: Json) -> Words:
     )
 
 
+def in_one_line(document: Json) -> str:
+    """An abstract block in one line."""
+    said = words(document)
+    instructions = [", ".join(phrases) for phrases in said.instructions]
+    return "; ".join([" | ".join(instructions), *said.aliasing]).replace("`", "")
+
+
 def expansion_words(document: Json) -> str:
     """What is allowed from now on by the document of an expansion. Raises `AnicaError` for what is none."""
     expansion = documents.read_expansion(document, everything())

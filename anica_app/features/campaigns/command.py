@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.core.domain.wording import words
+from anica_app.core.domain.wording import in_one_line
 from anica_app.core.protocols import PredictorError
 from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS
 from anica_app.features.predictors.query import chosen
@@ -89,8 +89,6 @@ class Command(RunCommand):
 
     def line(self, kind: str, payload: Json) -> str:
         """An event for the shell."""
-        if kind == "batch":
-            return ""
         if kind == "counters":
             if payload["seconds"] - self._told < _TELL_EVERY:
                 return ""
@@ -100,8 +98,6 @@ class Command(RunCommand):
                 f"{payload['interesting']:,} interesting, {payload['standing']} discoveries; "
                 f"{payload['rate']:.0f} blocks/s"
             )
-        if kind == "discovery":
-            return f"  {payload['number']}. {_in_words(payload['abstract'])}"
         return "" if kind == "progress" else super().line(kind, payload)
 
     def _submitted(self, options: dict[str, Any]) -> Run:
@@ -139,7 +135,7 @@ class Command(RunCommand):
             )
         found = Discovery.objects.filter(campaign=result["campaign"], subsumed_by=None)
         for row in found.order_by("-interestingness", "number")[:_SHOWN]:
-            self.stdout.write(f"  {row.number}. {_in_words(row.abstract or {})}")
+            self.stdout.write(f"  {row.number}. {in_one_line(row.abstract or {})}")
         if explained := result.get("explained"):
             if explained["interesting"]:
                 self.stdout.write(
@@ -149,13 +145,6 @@ class Command(RunCommand):
                 )
             else:
                 self.stdout.write(f"  none of {explained['blocks']:,} fresh blocks is interesting")
-
-
-def _in_words(document: Json) -> str:
-    """An abstract block in one line."""
-    said = words(document)
-    instructions = [", ".join(phrases) for phrases in said.instructions]
-    return "; ".join([" | ".join(instructions), *said.aliasing]).replace("`", "")
 
 
 def _predictor(name: str) -> Predictor:

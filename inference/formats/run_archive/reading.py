@@ -18,6 +18,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.resources import ResourceMapping
+from inference.formats import journal_events
 from inference.formats.json_fields import StrictJsonError, load
 from inference.formats.parsing import AnyNames, Parsed, parse
 from inference.formats.run_archive.documents import (
@@ -34,7 +35,6 @@ from inference.formats.run_archive.documents import (
     set_file,
 )
 from inference.formats.run_archive.parts import check_masks, first_flaw
-from inference.formats.run_archive.payloads import PAYLOADS, REPLACED
 from inference.formats.run_archive.reports import ReportTold
 from inference.formats.source import SIZE_LIMIT, listed_files
 from inference.storage.errors import ExchangeError
@@ -258,15 +258,15 @@ def _checked(kind: type[Document], content: Any, place: str) -> Document:
 
 def _event(line: bytes, place: str) -> EventTold:
     told = _document(EventTold, line, place)
-    payload = PAYLOADS.get(told.kind)
-    if payload is not None and not (told.kind in REPLACED and not told.payload):
-        _checked(payload, told.payload, f"{place}, payload of {told.kind!r}")
+    kind = journal_events.kinds().get(told.kind)
+    if kind is not None and not (kind.replaced and not told.payload):
+        _checked(kind, told.payload, f"{place}, payload of {told.kind!r}")
     return told
 
 
 def _check_replaced(events: Sequence[EventTold]) -> None:
     """The last picture of a kind may be emptied no more: it is the one that is shown."""
-    newest = {event.kind: event for event in events if event.kind in REPLACED}
+    newest = {event.kind: event for event in events if event.kind in journal_events.replaced()}
     for event in newest.values():
         if not event.payload:
             raise ExchangeError(f"{EVENTS}, event {event.seq}: the last {event.kind!r} tells nothing")

@@ -1,0 +1,19 @@
+"""What a run that measures basic blocks tells."""
+
+from __future__ import annotations
+
+from inference.formats.journal_events import JournalEvent
+from inference.formats.run_archive.parts import Amount, Count, Signed
+
+
+class BlockEvent(JournalEvent):
+    """A block has been measured."""
+
+    kind = "block"
+    index: Count
+    state: str
+    cycles: Amount | None = None
+    spread: Amount | None = None
+    passes: Count = 0
+    note: str = ""
+    counters: dict[str, Signed] = {}

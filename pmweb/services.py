@@ -57,5 +57,5 @@ def messages(*, named: bool = True) -> str:
             milliseconds = (time.perf_counter() - began) * 1000
     except redis.RedisError as error:
         why = error if named else type(error).__name__
-        return f"Redis{place} cannot be used ({why}): news are found by looking, twice a second"
+        return f"Redis{place} cannot be used ({why}): events are found by polling, twice a second"
     return f"Redis {version}{place}, answers in {milliseconds:.1f} ms"

@@ -1,4 +1,4 @@
-"""How many random blocks are interesting, round by round: bars of a small chart, as data."""
+"""Random blocks are interesting, round by round: bars of a small chart, as data."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class ProgressEvent(JournalEvent):
     def line(payload: Json) -> str:
         """Done of all, how fast, and what is left."""
         eta = "" if payload["eta"] is None else f", {payload['eta']:.0f} s to go"
-        return f"  {payload['done']} of {payload['total']}, {payload['rate']:.3g} {payload['unit']}/s{eta}"
+        return f"  {payload['done']} of {payload['total']}{_rate(payload['rate'], payload['unit'])}{eta}"
 
 
 class ExperimentsEvent(JournalEvent):
@@ -101,3 +101,12 @@ class HeatMapEvent(JournalEvent):
     lengths: list[Annotated[tuple[Count, Count, Amount], Field(strict=False)]] = []
     worst: list[Annotated[tuple[str, Count, Signed, Amount], Field(strict=False)]] = []
     schemes: Count = 0
+
+
+def _rate(per_second: float, unit: str) -> str:
+    """As people say it: so many in a second, or so many seconds for one."""
+    if not per_second:
+        return ""
+    if per_second < 1:
+        return f", {1 / per_second:.3g} s per {unit.removesuffix('s')}"
+    return f", {per_second:.3g} {unit} per second"

@@ -68,15 +68,16 @@ class Lane(StrEnum):
 class RunKind:
     """A kind of run. What a dotted path names is imported when it is needed: most processes need none.
 
-    `job`: a class without arguments, see `Job`. `summary`: what such a run is, in a few words. `example`: a
-    description, for the reference of the API. `words`: (run) → its description item by item; without, the
-    fields as they stand. `outcomes`: (runs) → {run id: what came of it}; without, what the result names.
+    `label`: what such a run is called; `summary`: the same in a few words. `job`: a class without arguments,
+    see `Job`. `example`: a description, for the reference of the API. `words`: (run) → its description item
+    by item; without, the fields as they stand. `outcomes`: (runs) → {run id: what came of it}; without, what the result names.
     `page`: (request, run, record) → more for the template of its page. `archived`: (config) → the
     description of a run from elsewhere, made complete, or an `ExchangeError`; without, archives of such runs
     are not read.
     """
 
     name: str
+    label: str
     job: str
     summary: str
     example: Json
@@ -115,6 +116,12 @@ def register(kinds: Iterable[RunKind]) -> None:
 def kinds() -> dict[str, RunKind]:
     """All that are registered, by name."""
     return {name: each for name, each in JOBS.items() if isinstance(each, RunKind)}
+
+
+def label_of(kind: str) -> str:
+    """What runs of a kind are called; the name of one that is not registered."""
+    known = kinds().get(kind)
+    return kind if known is None else known.label
 
 
 def job(kind: str) -> Job:

@@ -19,7 +19,7 @@ ORDERS = "orders"
 LABELS = {
     SINGLETONS: "Measure single instructions",
     BOTTLENECK: "Find the bottleneck rate",
-    MIXES: "Measure mixes to judge by",
+    MIXES: "Measure mixes to test on",
     RANDOM_MIXES: "Measure random mixes",
     ORDERS: "Measure other orders",
 }

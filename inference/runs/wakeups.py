@@ -43,7 +43,7 @@ class Wakeup:
         try:
             self._socket = _listen(self._name)
         except OSError as error:
-            logger.warning("no socket for wake-ups of %s, looking must do: %s", topic, error)
+            logger.warning("no socket for wake-ups of %s, polling instead: %s", topic, error)
         _sweep()
 
     def wait(self, seconds: float) -> bool:
@@ -301,7 +301,7 @@ class LayerRelay:
         if failure is not None and not self._failing:
             kind = type(failure).__name__
             logger.warning(
-                "the channel layer does not answer, news are found by looking: %s: %s", kind, failure
+                "the channel layer does not answer, events are found by polling: %s: %s", kind, failure
             )
         elif failure is None and self._failing:
             logger.info("the channel layer answers again")

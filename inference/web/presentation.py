@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 from inference.core.mapping import Uops, ports_in
 from inference.figures import plotly_json
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.runs.kinds import label_of
 
 register = template.Library()
 
@@ -41,6 +42,12 @@ MINUS = "\N{MINUS SIGN}"
 R_MAX = mark_safe("R<sub>max</sub>")
 COLOURS = len(plotly_json.LIGHT)  # the palette starts again after them
 _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^\]]*\])?(?P<access>:[A-Za-z]+)?$")
+
+
+@register.filter
+def kind_label(kind: str) -> str:
+    """Return what runs of a kind are called."""
+    return label_of(kind)
 
 
 @register.simple_block_tag(takes_context=True)

@@ -111,7 +111,7 @@ def account_log_out(request: HttpRequest, pk: int) -> HttpResponse:
 def account_deactivate(request: HttpRequest, pk: int) -> HttpResponse:
     """Shut somebody out."""
     return _changed(
-        request, pk, lambda user: people.deactivate(user, by=request.user), "is shut out, with all tokens"
+        request, pk, lambda user: people.deactivate(user, by=request.user), "was deactivated, with all tokens"
     )
 
 

@@ -151,7 +151,7 @@ def api_token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
     user = user_of(request)
     token = get_object_or_404(ApiToken, pk=pk, user=user)
     api_tokens.revoke(ApiToken.objects.filter(pk=token.pk), by=user)
-    messages.success(request, f"The token “{token.name}” has been revoked: nobody gets in with it any more.")
+    messages.success(request, f"The token “{token.name}” has been revoked.")
     return redirect("account")
 
 
@@ -193,7 +193,7 @@ def _ended_with_password(request: HttpRequest, user: User, wanted: dict[str, Any
     end_other_sessions(request, user)
     said = ["Other sessions have been logged out."]
     if wanted["end_links"] and end_links(user, by=user):
-        said.append("Log-in links let nobody in any more.")
+        said.append("All log-in links are invalid now.")
     if wanted["end_tokens"] and end_tokens(user, by=user):
         said.append("Your API tokens are revoked.")
     return said

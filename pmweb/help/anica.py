@@ -14,7 +14,7 @@ PAGES = {
         "What every [[predictor]] and machine that was asked says of these blocks.",
         can=(
             "See the load of the ports by instruction, for a mapping of your choice.",
-            "Take the answers away as CSV.",
+            "Download the answers as CSV.",
         ),
         operators=(
             "Let a difference be explained: a [[generalisation]] of this very block.",
@@ -31,13 +31,13 @@ PAGES = {
         "disagreement campaigns explain.",
         can=(
             "Filter by mnemonic and length, sort by a column, open a block.",
-            "Take the set away as CSV.",
+            "Download the set as CSV.",
         ),
         operators=("Ask another predictor for all blocks, or have its accuracy or [[coverage]] computed.",),
     ),
     "block-set-upload": Help(
         "Where blocks come in: a table with a column per tool, or a program whose loops are found.",
-        operators=("Drop a file or paste a listing; nothing is stored before you have seen a preview.",),
+        operators=("Drop a file or paste a listing; you see a preview before anything is stored.",),
     ),
     "block-set-ask": Help(
         "The form that asks predictors for all blocks of a set.",
@@ -49,7 +49,7 @@ PAGES = {
     ),
     "block-set-edit": Help(
         "Name and note of a set of blocks.",
-        operators=("Write what somebody else has to know of it.",),
+        operators=("Write what others need to know about it.",),
     ),
     "block-set-delete": Help(
         "What would be deleted with this set of blocks, and what stands in the way.",
@@ -64,7 +64,7 @@ PAGES = {
         "One [[campaign]]: its counters while it searches, and its [[discovery|discoveries]].",
         can=(
             "Sort discoveries by [[interestingness]], generality or [[coverage]]; open one for its tree.",
-            "Take it away as one file, or the discoveries as CSV.",
+            "Download it as one file, or the discoveries as CSV.",
         ),
         operators=("Pause or cancel it, compute its coverage, or start one like it.",),
     ),
@@ -84,23 +84,23 @@ PAGES = {
     ),
     "campaign-edit": Help(
         "Name and note of a campaign.",
-        operators=("Write what somebody else has to know of it.",),
+        operators=("Write what others need to know about it.",),
     ),
     "campaign-delete": Help(
         "What would be deleted with this campaign, and what stands in the way.",
         operators=("Read the list before you press the button.",),
     ),
     "matrices": Help(
-        "Tables of how often each two tools disagree about the same blocks.",
+        "Tables of how often two tools disagree on the same blocks.",
         can=("Open one; each cell leads to its blocks.",),
         operators=("Have another one computed.",),
     ),
     "matrix": Help(
-        "How often each two tools disagree: the darker a cell, the larger the share of "
+        "How often two tools disagree: the darker a cell, the larger the share of "
         "[[interestingness|interesting]] blocks.",
         can=(
             "Open a cell for its blocks.",
-            "Take it away as CSV.",
+            "Download it as CSV.",
         ),
     ),
     "matrix-new": Help(
@@ -108,7 +108,7 @@ PAGES = {
         operators=("Choose the tools and where the blocks come from.",),
     ),
     "matrix-cell": Help(
-        "The blocks that two tools disagree about, the widest apart first.",
+        "The blocks on which two tools disagree, the largest difference first.",
         can=("Open a block.",),
         operators=("Start a [[campaign]] of the two.",),
     ),
@@ -122,7 +122,7 @@ PAGES = {
         "could answer, and a [[heat map]] of each.",
         can=(
             "See by scheme which of them is too slow or too fast.",
-            "Click a bin for its experiments; take scores and answers away as CSV.",
+            "Click a bin for its experiments; download scores and answers as CSV.",
         ),
     ),
     "comparison-new": Help(
@@ -134,7 +134,7 @@ PAGES = {
         can=(
             "Click a step for its sampled blocks and every predictor’s answer; walk the tree with the "
             "arrow keys.",
-            "Take tree, blocks, report or session away.",
+            "Download tree, blocks, report or session.",
         ),
         operators=("Mark it, write a note, ask other predictors for the blocks of a step.",),
     ),
@@ -156,11 +156,11 @@ PAGES = {
     ),
     "mapping-llvm": Help(
         "Every scheme of a mapping beside what LLVM’s scheduling model says of it, by llvm-mca.",
-        can=("Filter what differs; take the report away as Markdown.",),
+        can=("Filter what differs; download the report as Markdown.",),
         operators=("Ask llvm-mca again for another processor.",),
     ),
     "predictors": Help(
-        "Whatever can be asked how long a block takes: tools found here, mappings, machines.",
+        "Anything that predicts how long a block takes: tools found here, mappings, machines.",
         can=(
             "See why one is missing and how to install it.",
             "Try one on a block.",
@@ -168,6 +168,6 @@ PAGES = {
     ),
     "predictor-add": Help(
         "The form for a predictor with other options.",
-        can=("Choose a tool and its options; it can be asked as soon as it is saved.",),
+        can=("Choose a tool and its options; it is available as soon as it is saved.",),
     ),
 }

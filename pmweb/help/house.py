@@ -6,7 +6,7 @@ from pmweb.help.text import Help
 
 PAGES = {
     "start": Help(
-        "What goes on here: machines that are connected, [[run|run]]s, the newest [[port mapping]]s "
+        "What is going on: connected machines, [[run|run]]s, the newest [[port mapping]]s "
         "with how well they predict, the newest discoveries.",
         can=(
             "Follow a link: every number leads to what it came from.",
@@ -51,7 +51,7 @@ PAGES = {
         ),
     ),
     "account": Help(
-        "How you get in here, and the tokens by which your programs do.",
+        "How you log in, and the API tokens of your programs.",
         can=(
             "Set a password.",
             "See [where you are logged in](sessions), and end what you do not know.",
@@ -63,7 +63,7 @@ PAGES = {
         can=("Copy it now, and give it to the program in an Authorization header.",),
     ),
     "confirm": Help(
-        "Where you show anew who you are, because your log-in is some time ago.",
+        "Where you confirm who you are, because you logged in a while ago.",
         can=("Type your password, or open a fresh log-in link in this browser.",),
     ),
     "sessions": Help(
@@ -73,32 +73,32 @@ PAGES = {
     "accounts": Help(
         "Everybody with an account, and what each may do: look, operate, administer.",
         can=(
-            "Invite somebody; a link lets them in once.",
-            "Open an account to change its role or to shut it out.",
+            "Invite a user; a link lets them in once.",
+            "Open an account to change its role or to deactivate it.",
         ),
     ),
     "account-invite": Help(
         "The form for a new account.",
-        can=("Choose a name and a role; send the link to them in a way that nobody else reads.",),
+        can=("Choose a name and a role; send them the link privately.",),
     ),
     "account-link": Help(
-        "A link by which somebody gets in once. It is shown only now.",
+        "A link that logs somebody in once. It is shown only once.",
         can=("Copy it, and send it to them.",),
     ),
     "account-of": Help(
         "An account: its role, when it was last used, its sessions and its tokens.",
-        can=("Change the role, make a new link, log it out everywhere, or shut it out.",),
+        can=("Change the role, make a new link, log it out everywhere, or deactivate it.",),
     ),
     "audit": Help(
         "Who started, deleted, exported and changed what, and when.",
         can=(
             "Filter by person, action and time; the address keeps the filter.",
-            "Take it away as CSV.",
+            "Download it as CSV.",
         ),
     ),
     "storage": Help(
-        "How much room traces of old work take: checkpoints, journals, samples, sessions, and for how long "
+        "How much space old records take: checkpoints, journals, samples, sessions, and for how long "
         "each is kept.",
-        can=("See what would go before anything does; results and what they rest on stay.",),
+        can=("Preview what would be removed; results and what they depend on stay.",),
     ),
 }

@@ -29,7 +29,7 @@ PAGES = {
     ),
     "mapping-edit": Help(
         "Name and note of a mapping.",
-        operators=("Write what somebody else has to know of it.",),
+        operators=("Write what others need to know about it.",),
     ),
     "mapping-delete": Help(
         "What would be deleted with this mapping, and what stands in the way.",
@@ -60,7 +60,7 @@ PAGES = {
     ),
     "resource-mapping-edit": Help(
         "Name and note of a resource mapping.",
-        operators=("Write what somebody else has to know of it.",),
+        operators=("Write what others need to know about it.",),
     ),
     "resource-mapping-delete": Help(
         "What would be deleted with this resource mapping, and what stands in the way.",
@@ -82,14 +82,14 @@ PAGES = {
     "run": Help(
         "One [[run]]: phase, progress and pictures while it works, the permanent record afterwards.",
         can=(
-            "Let the browser, or an address of yours, be told when it ends.",
-            "Open what it made; take the run away as one file that can be imported elsewhere.",
+            "Let the browser notify you, or a webhook be called, when it ends.",
+            "Open what it made; download the run as one file that can be imported elsewhere.",
         ),
         operators=("Pause, resume or cancel it; run it again with changes.",),
     ),
     "run-edit": Help(
         "Name and note of a run.",
-        operators=("Write what somebody else has to know of it.",),
+        operators=("Write what others need to know about it.",),
     ),
     "run-delete": Help(
         "What would be deleted with this run, and what stands in the way.",

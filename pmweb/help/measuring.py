@@ -15,7 +15,7 @@ PAGES = {
         can=(
             "Search: words, mnemonic:imul, ext:AVX2, -memory:none; “How to search” has all keys.",
             "Search by a name that assemblers, uops.info or LLVM have: addq, ADD_R64_R64, ADD64rr.",
-            "Open a scheme for all that is known of it.",
+            "Open a scheme for everything known about it.",
         ),
     ),
     "isa-load": Help(
@@ -23,12 +23,12 @@ PAGES = {
         operators=("Choose the file; a set of the same name is brought up to date.",),
     ),
     "scheme": Help(
-        "All that is known of one [[scheme]]: its [[µop]]s in every mapping, its measurements, "
+        "Everything known about one [[scheme]]: its [[µop]]s in every mapping, its measurements, "
         "[[witness]]es, [[residual]]s and discoveries.",
         can=(
             "Open a mapping with the scheme pinned in its graph.",
             "Follow “why” to the proof of its µops.",
-            "Take its experiments away as CSV.",
+            "Download its experiments as CSV.",
         ),
     ),
     "experiments": Help(
@@ -54,7 +54,7 @@ PAGES = {
             "Filter and sort; open a set for its experiments.",
             "Compare two sets of the same experiments.",
         ),
-        operators=("Upload a file, merge sets, or learn a mapping from one.",),
+        operators=("Upload a file, merge sets, or infer a mapping from one.",),
     ),
     "set": Help(
         "The measurements of one set, with where they come from and how they were made.",
@@ -62,21 +62,21 @@ PAGES = {
             "Filter by scheme, length and state; open a row for its [[experiment]].",
             "Export the set as CSV or JSON.",
         ),
-        operators=("Learn a mapping from it, or judge a mapping on it.",),
+        operators=("Infer a mapping from it, or test a mapping on it.",),
     ),
     "set-edit": Help(
         "Name and note of a set.",
-        operators=("Write what somebody else has to know of it.",),
+        operators=("Write what others need to know about it.",),
     ),
     "set-delete": Help(
         "What would be deleted with this set, and what stands in the way.",
         operators=("Read the list before you press the button.",),
     ),
     "sets-compare": Help(
-        "Two sets of measurements beside each other: do they say the same of the experiments that both have?",
+        "Two sets of measurements beside each other: do they agree on the experiments that both have?",
         can=(
             "Click a bin of the [[heat map]] for its experiments.",
-            "See by length and by scheme where they differ; take both tables away as CSV.",
+            "See by length and by scheme where they differ; download both tables as CSV.",
         ),
     ),
     "sets-merge": Help(
@@ -86,12 +86,12 @@ PAGES = {
     "upload": Help(
         "Where measurements, mappings and archives of runs come in from files. Formats are recognised "
         "by what is in them.",
-        operators=("Drop files here. Nothing is stored before you have seen a preview.",),
+        operators=("Drop files here. You see a preview before anything is stored.",),
     ),
     "upload-preview": Help(
         "What was found in the file: format, columns, units, and every row that cannot be read, with "
         "the reason.",
-        operators=("Put right what the questions ask for, then import, or discard the file.",),
+        operators=("Correct what is asked for, then import or discard the file.",),
     ),
     "upload-run": Help(
         "A file with a [[run]] and all that belongs to it.",
@@ -135,7 +135,7 @@ PAGES = {
     ),
     "machine-edit": Help(
         "Name and note of a machine.",
-        operators=("Write what somebody else has to know of it.",),
+        operators=("Write what others need to know about it.",),
     ),
     "machine-delete": Help(
         "What would be deleted with this machine, and what stands in the way.",

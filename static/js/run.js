@@ -11,7 +11,7 @@ import { ModelCheck } from "./model-check.js";
 import { Notice } from "./notifying.js";
 import { throttled } from "./plots.js";
 import { fetchPage, replaceRegion } from "./regions.js";
-import { duration } from "./texts.js";
+import { duration, rate } from "./texts.js";
 import "./ticking.js";
 
 const LOG_LINES = 400;
@@ -27,11 +27,6 @@ const one = (hook, root = page) => root.querySelector(`[data-${hook}]`);
 
 function text(element, value) {
   if (element && element.textContent !== value) element.textContent = value;
-}
-
-function rate(value, unit) {
-  if (!value) return "";
-  return `${new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 }).format(value)} ${unit} per second`;
 }
 
 // ---- pictures

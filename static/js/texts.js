@@ -11,6 +11,13 @@ export function duration(seconds) {
   return `${Math.floor(total / 3600)} h ${String(Math.floor((total % 3600) / 60)).padStart(2, "0")} min`;
 }
 
+/** How fast something goes, as people say it: "12 rounds per second", but "12 s per round"; empty for not at all. */
+export function rate(perSecond, unit) {
+  if (!perSecond) return "";
+  if (perSecond < 1) return `${duration(1 / perSecond)} per ${unit.replace(/s$/, "")}`;
+  return `${new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 }).format(perSecond)} ${unit} per second`;
+}
+
 /** A text as a cell: numbers without the signs of print, texts safe. */
 export function cell(text) {
   const plain = text.replace(/\s+/g, " ").trim();

@@ -60,7 +60,7 @@ def test_a_file_with_a_broken_row_comes_in_as_its_user_decides(page: Page, block
     )
     expect(page.get_by_role("region", name="First rows")).to_contain_text("sub rax, rbx")
     page.get_by_label("The numbers of cycles are").select_option("cycles")
-    page.get_by_role("button", name="Read the beginning this way").click()
+    page.get_by_role("button", name="Update the preview").click()
     expect(page.locator(".column-table tbody")).to_contain_text("310.00")
     page.get_by_label("The numbers of cycles are").select_option("")
     page.get_by_role("button", name="Import", exact=True).click()
@@ -123,7 +123,7 @@ def test_columns_are_compared_and_a_bin_opens_its_blocks(page: Page, block_set: 
 
 def test_predictors_are_asked_and_what_campaigns_leave_is_explained(page: Page, block_set: str):
     page.goto(block_set)
-    page.get_by_role("link", name="Ask a predictor").click()
+    page.get_by_role("link", name="Add predictions").click()
     page.get_by_label("says 2").check()
     page.get_by_label("says 7").check()
     page.get_by_role("button", name="Start").click()
@@ -133,7 +133,7 @@ def test_predictors_are_asked_and_what_campaigns_leave_is_explained(page: Page, 
     page.get_by_label("a campaign for blocks").check()
     page.get_by_label("Interesting where").select_option(label="says 2")
     page.get_by_label("disagrees with").select_option(label="says 7")
-    page.get_by_role("button", name="Find out").click()
+    page.get_by_role("button", name="Compute coverage").click()
     expect(page.locator("#coverage-standing .facts")).to_contain_text(
         "Interesting blocks", timeout=RUN_MILLISECONDS
     )

@@ -86,9 +86,9 @@ def test_chosen_campaigns_are_compared(page: Page, campaigns: list[str]):
     page.goto("/campaigns/")
     for name in ("first campaign", "second campaign"):
         page.get_by_label(f"Compare {name}").check()
-    page.get_by_role("button", name="Compare those chosen").click()
+    page.get_by_role("button", name="Compare selected").click()
     expect(page.locator("#overlap .cells td").nth(1)).to_have_text("1 of 1")
-    expect(page.get_by_text("Nothing: all were asked the same.")).to_be_visible()
+    expect(page.get_by_text("None: all have the same configuration.")).to_be_visible()
 
 
 def test_a_campaign_is_started_watched_and_cancelled(page: Page, campaigns: list[str], tolerated: list[str]):
@@ -100,7 +100,7 @@ def test_a_campaign_is_started_watched_and_cancelled(page: Page, campaigns: list
     expect(page.get_by_label("Threshold")).to_have_value("2.0")
     expect(page.get_by_label("First predictor")).to_have_value("always 1")
     page.get_by_label("Second predictor").select_option("always 4")
-    expect(page.locator("#estimate")).to_contain_text("no campaign of these predictors tells yet")
+    expect(page.locator("#estimate")).to_contain_text("unknown: no campaign of these predictors yet")
     page.get_by_label("Samples per abstract block").fill("0", force=True)
     page.get_by_role("button", name="Start").click()
     complaint = page.locator("[data-field=set_samples] .errorlist")

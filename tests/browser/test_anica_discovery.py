@@ -106,7 +106,7 @@ def test_another_predictor_answers_beside_those_of_the_campaign(page: Page, here
     page.goto(f"{here}?step=3")
     page.get_by_text("Evaluate again now").click()
     page.get_by_label("always 4.25").check()
-    page.get_by_role("button", name="Ask").click()
+    page.get_by_role("button", name="Predict").click()
     expect(page.locator("#step td[data-label='always 4.25']")).to_have_text(["4.25"] * 3)
     page.reload()
     expect(page.locator("#step td[data-label='always 4.25']").first).to_have_text("4.25")
@@ -143,7 +143,7 @@ def test_a_block_is_reproduced_elsewhere_and_the_discovery_marked(page: Page, he
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".lede")).to_contain_text("reported")
     expect(page.get_by_label("Note")).to_have_value("told on the mailing list")
-    expect(page.get_by_role("link", name="Campaign without it")).to_have_attribute(
+    expect(page.get_by_role("link", name="New campaign excluding this")).to_have_attribute(
         "href", re.compile(r"/campaigns/new/\?from=\d+&exclude=\d+")
     )
 

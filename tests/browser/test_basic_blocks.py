@@ -47,7 +47,7 @@ def ask(page: Page, code: str, *names: str) -> None:
     page.goto("/blocks/")
     page.get_by_role("textbox", name="Basic blocks").fill(code)
     choose(page, *names)
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Predict", exact=True).click()
     page.wait_for_url(re.compile(r"/blocks/\d+/$"))
 
 
@@ -91,12 +91,12 @@ def test_a_loop_of_pasted_code_is_asked_about_in_two_clicks(page: Page, tools: N
     choose(page, "says 2")
     page.get_by_role("button", name="Decode").last.click()
     expect(page.get_by_role("row", name=re.compile(r"\.L3"))).to_contain_text("loop")
-    page.get_by_role("button", name="Ask about this loop").click()
+    page.get_by_role("button", name="Predict this loop").click()
     page.wait_for_url(re.compile(r"/blocks/\d+/$"))
     rows = page.locator("#answers tbody tr")
     expect(rows.locator("td.num").first).to_contain_text("2.00")
     expect(rows.first).to_contain_text("asked without the jump that closes it")
-    page.get_by_role("link", name="Change and ask again").click()
+    page.get_by_role("link", name="Edit and predict again").click()
     expect(page.get_by_role("textbox", name="Basic blocks")).to_have_value(re.compile(r"jne \.loop$"))
 
 
@@ -120,7 +120,7 @@ def test_several_blocks_stand_in_a_table_that_leads_to_each(page: Page, tools: N
     expect(page.locator("#answers td.num")).to_have_text(["2.00", "2.00"])
     page.get_by_role("link", name="add rcx, rdx").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Block 2")
-    page.get_by_role("link", name="Change and ask again").click()
+    page.get_by_role("link", name="Edit and predict again").click()
     expect(page.get_by_role("textbox", name="Basic blocks")).to_have_value("add rax, rbx\n\nadd rcx, rdx")
     expect(page.locator("input[name=predictors]:checked")).to_have_count(1)
 
@@ -146,13 +146,13 @@ def test_a_difference_and_a_prediction_are_explained_by_runs(page: Page, answere
     page.goto(answered)
     form = page.locator("#explain")
     form.get_by_label("Predictor", exact=True).select_option("says 2")
-    form.get_by_label("Differs from").select_option("says 2")
+    form.get_by_label("Compare with").select_option("says 2")
     form.get_by_role("button", name="Explain").click()
     expect(form.get_by_text("agrees with itself")).to_be_visible()
     for second in ("says 4.75", "nobody"):
         page.goto(answered)
         form.get_by_label("Predictor", exact=True).select_option("says 2")
-        form.get_by_label("Differs from").select_option(second)
+        form.get_by_label("Compare with").select_option(second)
         form.get_by_role("button", name="Explain").click()
         page.wait_for_url(re.compile(r"/campaigns/\d+/"))
         page.get_by_role("button", name="Cancel").click()  # thousands of processes say nothing new
@@ -175,13 +175,13 @@ def test_what_somebody_has_chosen_stays_when_the_page_is_brought_up_to_date(page
     form.get_by_label("Predictor", exact=True).select_option("says 2")
     form.get_by_text("What counts").click()
     form.get_by_label("More than").fill("0.75")
-    untouched = form.get_by_label("Differs from").input_value()
+    untouched = form.get_by_label("Compare with").input_value()
     page.evaluate(_BROUGHT_UP_TO_DATE)
     assert before is not None
     assert not before.evaluate("region => region.isConnected")
     expect(form.get_by_label("Predictor", exact=True).locator("option:checked")).to_have_text("says 2")
     expect(form.get_by_label("More than")).to_have_value("0.75")
-    expect(form.get_by_label("Differs from")).to_have_value(untouched)
+    expect(form.get_by_label("Compare with")).to_have_value(untouched)
     expect(form.get_by_label("More than")).to_be_visible()
 
 

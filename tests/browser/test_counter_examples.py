@@ -33,7 +33,7 @@ def test_candidates_are_seen_live_and_explain_the_result_afterwards(page: Page):
     page.locator("[name=algorithm]").select_option("cegar")
     expect(page.locator("#how")).to_contain_text("Settings of CEGAR")
     expect(page.locator("[name=set_ports]")).to_have_value("")
-    page.get_by_text("What is known of the schemes").click()
+    page.get_by_text("Known facts about the schemes").click()
     page.locator("[name=widths]").fill("imul GPR[64]:RW, GPR[64]:R: 1")
     page.locator("[name=name]").fill("by counter-examples")
     page.get_by_role("button", name="Start", exact=True).click()

@@ -99,7 +99,7 @@ def test_doubts_say_what_would_decide_and_what_is_missing_to_measure_it(page: Pa
     expect(row.locator(".badge")).to_have_text("in conflict")
     expect(row).to_contain_text("here 2.00, there 1.00 cycles")
     expect(page.locator("#no-machine")).to_contain_text("Nothing can be measured now")
-    expect(row.get_by_role("button", name="Measure what decides")).to_be_disabled()
+    expect(row.get_by_role("button", name="Measure deciding experiment")).to_be_disabled()
     page.get_by_label("Doubt", exact=True).select_option("excluded")
     expect(page.get_by_role("heading", name="No doubt matches")).to_be_visible()
 

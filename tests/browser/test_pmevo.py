@@ -156,7 +156,7 @@ def test_errors_by_scheme_lead_to_their_experiments(page: Page, run_path: str):
 def test_one_press_on_the_page_of_a_set_learns_a_mapping_from_it(page: Page, run_path: str):
     page.goto("/sets/")
     page.get_by_role("link", name=SET, exact=True).click()
-    page.get_by_role("button", name="Learn a mapping from this set").click()
+    page.get_by_role("button", name="Infer a mapping from this set").click()
     page.wait_for_url(re.compile(r"/runs/\d+/"))
     expect(page.locator("h1")).to_contain_text(f"PMEvo on {SET}")
     page.get_by_role("button", name="Cancel").click()

@@ -43,7 +43,7 @@ def test_a_link_from_the_shell_logs_in_once(page: Page, site: LaunchedSite, tole
     expect(page).to_have_url("/")
     page.context.clear_cookies()
     page.goto(link)
-    expect(page.get_by_role("heading", name="This link does not work any more")).to_be_visible()
+    expect(page.get_by_role("heading", name="This link no longer works")).to_be_visible()
 
 
 def test_a_password_set_in_the_browser_logs_in_and_leads_on(page: Page, site: LaunchedSite):

@@ -51,7 +51,7 @@ def test_equal_mappings_are_told_with_the_names_of_their_ports(mappings: None) -
 def test_differences_are_listed_with_an_experiment_that_shows_them(mappings: None) -> None:
     said = manage("one", "different").splitlines()
     assert said[0] == "1 of 2 common schemes use the same µops (50.0 %)."
-    assert said[2] == "Told apart by add R, R: 0.500 and 1.000 cycles, not measured"
+    assert said[2] == "Distinguished by add R, R: 0.500 and 1.000 cycles, not measured"
     assert said[3] == "  add R, R: 1×[0,1] | 1×[0]"
 
 

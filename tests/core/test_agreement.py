@@ -23,7 +23,7 @@ from inference.core.throughput import inverse_throughput, over_ports, over_uops,
 from tests.core.strategies import SCHEMES, experiments, mappings, masks
 
 FEW_KINDS = 24
-"""Of more kinds of µops the unions may be too many to list; flow, LP and evaluator remain."""
+"""Of more distinct µops the unions may be too many to list; flow, LP and evaluator remain."""
 
 
 def agree(mapping: PortMapping, mixes: list[Experiment]) -> None:

@@ -2,12 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { backOff } from "../../static/js/live.js";
-import { cell, duration } from "../../static/js/texts.js";
+import { cell, duration, rate } from "../../static/js/texts.js";
 
 test("seconds in words", () => {
   const words = [0, 59.4, 59.6, 185, 3600, 7260].map(duration);
   assert.deepEqual(words, ["0 s", "59 s", "1 min 00 s", "3 min 05 s", "1 h 00 min", "2 h 01 min"]);
   assert.deepEqual([null, undefined, NaN, Infinity].map(duration), ["", "", "", ""]);
+});
+
+test("rates as people say them", () => {
+  assert.equal(rate(1234.5, "experiments"), "1.23K experiments per second");
+  assert.equal(rate(0.0834, "rounds"), "12 s per round");
+  assert.equal(rate(0.004, "schemes"), "4 min 10 s per scheme");
+  assert.deepEqual([0, null, undefined].map((none) => rate(none, "rounds")), ["", "", ""]);
 });
 
 test("a cell is a number without the signs of print", () => {

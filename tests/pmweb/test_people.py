@@ -227,7 +227,7 @@ def test_the_shell_invites_changes_and_shuts_out(db: None, capsys):
     call_command("account", "role", "ada", "--role", "admin")
     call_command("account", "deactivate", "ada")
     call_command("account", "list")
-    assert "ada: administrator, shut out" in capsys.readouterr().out
+    assert "ada: administrator, deactivated" in capsys.readouterr().out
     assert details() == ["invited as viewer", "viewer → administrator", "deactivated"]
     assert set(AuditEntry.objects.filter(action="accounts").values_list("via", flat=True)) == {"command"}
     with pytest.raises(CommandError, match="no account 'bob'"):

@@ -144,7 +144,7 @@ def test_a_pruned_campaign_is_shown_and_goes_out_and_comes_back(campaign: Campai
     client.force_login(User.objects.create_superuser("boss"))
     discovery = campaign.discoveries.get()
     where = f"/discoveries/{discovery.pk}/?g={step.generalisation.number}&step={step.number}"
-    assert "not kept any more" in client.get(where).content.decode()
+    assert "no longer stored" in client.get(where).content.decode()
     file = io.BytesIO()
     write_campaign(campaign, file)
     again = read_archive(ZipTree(file, "c.zip")).store("again")
@@ -213,7 +213,7 @@ def test_the_command_says_what_would_go_and_lets_it_go():
 def test_the_page_asks_a_worker_to_look_and_to_prune(client: Client):
     run_with()
     client.force_login(User.objects.create_superuser("boss"))
-    assert "Nobody has looked yet" in client.get(reverse("storage")).content.decode()
+    assert "Not previewed yet" in client.get(reverse("storage")).content.decode()
     for _ in range(2):  # pressed twice, asked once
         client.post(reverse("storage-prune"), {"what": "look"})
     assert Pruning.objects.get().dry

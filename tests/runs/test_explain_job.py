@@ -106,7 +106,7 @@ def test_mixes_to_judge_by_are_measured_last_and_of_characterised_schemes_alone(
     assert run.state == "done", run.error
     labels = payloads(run, "phase")[0]["labels"]
     assert labels[0] == "Measure every scheme alone"
-    assert labels[-1] == "Measure mixes to judge by"
+    assert labels[-1] == "Measure mixes to test on"
     assert payloads(run, "phase")[-1]["name"] == "mixes"
     characterised = set(load_mapping(PortMapping.objects.get(run=run)).usage)
     mixes = ExperimentSet.objects.get(run=run, source="five-scheme mixes")

@@ -16,7 +16,7 @@ from tests.runs.counting.job import CountJob
 pytestmark = pytest.mark.django_db
 
 
-ERRAND = RunKind("errand", "tests.runs.counting.job.CountJob", "An errand", {}, lane=Lane.SHORT)
+ERRAND = RunKind("errand", "Errand", "tests.runs.counting.job.CountJob", "An errand", {}, lane=Lane.SHORT)
 
 
 @pytest.fixture(autouse=True)

@@ -286,7 +286,7 @@ def test_errors_by_length_are_on_the_accuracy_tab_of_sets_with_several(
 
 def test_one_press_on_the_page_of_a_set_starts_learning_from_it(visitor: Client, recorded: ExperimentSet):
     text = visitor.get(reverse("set", args=[recorded.pk])).content.decode()
-    assert "Learn a mapping from this set" in text
+    assert "Infer a mapping from this set" in text
     answer = visitor.post(reverse("set-learn", args=[recorded.pk]))
     run = Run.objects.get()
     assert answer.headers["Location"] == reverse("run", args=[run.pk])

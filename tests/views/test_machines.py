@@ -264,7 +264,7 @@ def test_very_many_flags_are_shown_all_the_same(visitor: Client, machine: Machin
 
 def test_the_noise_page_answers_also_when_nothing_is_known(visitor: Client, machine: Machine):
     page = visitor.get(reverse("machine-trust", args=[machine.pk])).text
-    assert "Nothing is known yet" in page
+    assert "Unknown: no agent" in page
     assert "No reading in this time" in page
 
 

@@ -77,7 +77,7 @@ def test_a_command_is_added_tried_and_removed(admin, tmp_path):
     response = admin.post(
         reverse("predictor-add", args=["command"]), {**fields, "name": "halves"}, follow=True
     )
-    assert "halves is there. Here is what it says" in said(response)
+    assert "halves was added. Here is its answer" in said(response)
     run = Run.objects.get(kind="ask")
     attempt(run)
     assert run.state == "done", run.error
@@ -96,7 +96,7 @@ def test_a_command_is_added_tried_and_removed(admin, tmp_path):
     [
         ("command", {"command": "/nowhere/tool", "pattern": "x"}, "Pattern must have one group"),
         ("command", {"command": "/nowhere/tool", "pattern": "(x)"}, "There is no program /nowhere/tool"),
-        ("command", {"command": "'open", "pattern": "(x)"}, "These are no words: No closing quotation"),
+        ("command", {"command": "'open", "pattern": "(x)"}, "Not understood: No closing quotation"),
         ("uica", {"arch": "HSW", "program": "uiCA.py"}, "Program must be an absolute path"),
         ("uica", {"arch": "Z80"}, "Z80 is not one of the available choices"),
         ("mapping", {"mapping": "none"}, "There is no port mapping and no resource mapping"),

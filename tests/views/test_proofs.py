@@ -79,7 +79,7 @@ def test_the_tab_is_there_only_where_verdicts_are(visitor, row, isa):
 def test_the_summary_says_what_the_result_rests_on(visitor, row):
     told = text_of(tab(visitor, row))
     for words in (
-        "Asked for 9",
+        "Requested 9",
         "Characterised 6",
         "Excluded 2",
         "Ambiguous 1",

@@ -115,14 +115,14 @@ def test_the_page_of_a_waiting_run_says_what_was_asked(
     visitor: Client, run: Run, experiment_set: ExperimentSet
 ):
     page = visitor.get(f"/runs/{run.pk}/").content.decode()
-    assert "Waiting for a worker; it starts by itself" in page
+    assert "Waiting for a worker; it starts automatically" in page
     assert f'href="/sets/{experiment_set.pk}/"' in page
     shown = visitor.get(f"/runs/{run.pk}/").context
     asked = {item.label: item for item in shown["asked"]}
     assert asked["Population"].changed
     assert "Convergence" not in asked
     assert "Convergence" in {item.label for item in shown["usual"]}
-    assert f"{len(shown['usual'])} settings as usual" in page
+    assert f"{len(shown['usual'])} defaults" in page
 
 
 def test_a_run_that_waits_says_behind_which_one(visitor: Client, run: Run):
@@ -334,7 +334,7 @@ def test_an_address_to_tell_when_the_run_ends_is_set_on_its_page(visitor: Client
     page = f"/runs/{run.pk}/"
     answer = visitor.post(f"{page}webhook/", {"url": "https://chat.example.org/hooks/s3cret"}, follow=True)
     shown = answer.content.decode()
-    assert "https://chat.example.org/… is told when the run ends." in shown
+    assert "https://chat.example.org/… will be called when the run ends." in shown
     assert "s3cret" not in shown
     refused = visitor.post(f"{page}webhook/", {"url": "file:///etc/passwd"}, follow=True).content.decode()
     assert "no address to send to" in refused

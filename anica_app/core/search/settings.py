@@ -84,7 +84,7 @@ class Termination:
     """
 
     minutes: float | None = setting(None, "minutes of searching", paper=None)
-    discoveries: int | None = setting(None, "discoveries that no other one includes", paper=150)
+    discoveries: int | None = setting(None, "discoveries not covered by another one", paper=150)
     barren: int | None = setting(None, "random blocks in a row without a new discovery", paper=None)
     blocks: int | None = setting(None, "random blocks in all", paper=None)
 

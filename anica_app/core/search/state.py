@@ -90,7 +90,7 @@ class State(Generic[AbstractT]):
 
     @property
     def standing(self) -> list[FoundDiscovery[AbstractT]]:
-        """The discoveries that no other one includes: the result."""
+        """The discoveries not covered by another one: the result."""
         return [one for one in self.discoveries if one.number not in self.subsumed]
 
 

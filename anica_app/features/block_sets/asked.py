@@ -66,10 +66,10 @@ def import_words(run: Run) -> Iterator[DescriptionItem]:
     yield DescriptionItem("Rows that cannot be read", _BROKEN[Broken(config["broken"])])
     numbers = config["numbers"]
     told = numbers if isinstance(numbers, list) else [numbers]
-    yield DescriptionItem("Its numbers are", ", ".join(one or "what they look like" for one in told))
+    yield DescriptionItem("Unit of the numbers", ", ".join(one or "detected" for one in told))
     if config["issue_width"] is not None:
         yield DescriptionItem("Instructions per cycle", f"{config['issue_width']:g} at most")
-    yield DescriptionItem("Held against the ports of", config["bounds"])
+    yield DescriptionItem("Checked against the ports of", config["bounds"])
 
 
 def columns_words(run: Run) -> Iterator[DescriptionItem]:
@@ -89,13 +89,13 @@ def coverage_words(run: Run) -> Iterator[DescriptionItem]:
     config = run.config
     yield DescriptionItem("Discoveries of", links=links(Campaign, "campaign", config["campaigns"]))
     if config["block_set"] is None:
-        yield DescriptionItem("Blocks", "the campaigns’ own interesting ones")
+        yield DescriptionItem("Blocks", "the campaigns’ own interesting blocks")
     else:
         yield _set(config)
         yield DescriptionItem(
             "Interesting where", f"{' and '.join(config['columns'])} differ {_by(config['interest'])}"
         )
-    yield DescriptionItem("Blocks looked at", f"{config['blocks']:,} at most")
+    yield DescriptionItem("Blocks evaluated", f"{config['blocks']:,} at most")
 
 
 def matrix_words(run: Run) -> Iterator[DescriptionItem]:

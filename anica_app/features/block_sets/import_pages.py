@@ -76,7 +76,7 @@ class BlocksForm(BlockImportForm):
     broken = forms.ChoiceField(
         label="Rows that cannot be read",
         choices=[
-            (Broken.STOP.value, "stop at the first one, and store nothing"),
+            (Broken.STOP.value, "stop at the first one and store nothing"),
             (Broken.SKIP.value, "leave them out and report them"),
         ],
         widget=forms.RadioSelect,
@@ -106,7 +106,7 @@ class BlocksForm(BlockImportForm):
         self.fields["bounds"].queryset = rows  # type: ignore[attr-defined]
         self.columns = columns  # whoever reads the file again puts in what it found
         for number, column in enumerate(columns):
-            how = "as they look" if column.looks is column.scale else "as they are"
+            how = "as detected" if column.looks is column.scale else "as they are"
             usual = f"{how}: {WORDS[column.scale]}"
             self.fields[f"numbers_{number}"] = forms.ChoiceField(
                 required=False,

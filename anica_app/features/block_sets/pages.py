@@ -94,7 +94,7 @@ TABS = {
 TOLD = (
     (ColumnKind.NUMBER.value, "gave a number"),
     (ColumnKind.FAILURE.value, "failed"),
-    (ColumnKind.NOTHING.value, "was not asked"),
+    (ColumnKind.NOTHING.value, "not predicted"),
 )
 
 
@@ -176,7 +176,7 @@ class ColumnsForm(ChoosingForm):
     """Which predictors; those that have a column are refused."""
 
     name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; left empty, one is made up."
+        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
     )
     note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
     anew = None  # type: ignore[assignment]  # as Django removes a field; what is remembered is what they would say again

@@ -5,6 +5,7 @@ from inference.runs.kinds import RunKind
 KINDS = (
     RunKind(
         "campaign",
+        label="Campaign",
         job="anica_app.features.campaigns.job.CampaignJob",
         summary="Search for blocks on which predictors disagree",
         example={

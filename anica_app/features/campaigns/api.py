@@ -49,7 +49,7 @@ _IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
 
 
 class CampaignOut(Schema):
-    """A search for blocks on which tools disagree. `discoveries` counts those that no other one includes."""
+    """A search for blocks on which tools disagree. `discoveries` counts those not covered by another one."""
 
     id: Id
     name: Name = Field(examples=["llvm-mca 13 and llvm-mca 22"])

@@ -48,17 +48,17 @@ def matrices_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 
 _PLAIN = ("preset", "seed", "scheme_filter", "evaluate", "block", "minimise", "tolerance")
 _OWN_LABELS = {
-    "scheme_filter": "Schemes found by",
-    "evaluate": "Fresh blocks judged at the end",
+    "scheme_filter": "Scheme search",
+    "evaluate": "Fresh blocks for coverage",
     "block": "Block",
     "minimise": "Minimised first",
-    "tolerance": "Counts as the same",
+    "tolerance": "Equal within",
 }
 _LONGEST = 300
 
 
 def asked_of(campaign: Campaign) -> list[DescriptionItem]:
-    """What was asked of it; of an imported one in the words of its file."""
+    """Configuration of it; of an imported one in the words of its file."""
     if campaign.format != Campaign.Format.OURS:
         return [DescriptionItem(name, _text(value)) for name, value in flattened(campaign.config)]
     return [item for item in _ours(campaign.config) if item.text or item.links]
@@ -73,7 +73,7 @@ def _ours(config: Mapping[str, Any]) -> Iterator[DescriptionItem]:
     if config.get("uops"):
         row = PortMapping.objects.filter(pk=config["uops"]).only("name").first()
         links = () if row is None else (Link(row.name, reverse("mapping", args=[row.pk])),)
-        yield DescriptionItem("Numbers of µops from", "" if links else "a deleted mapping", links=links)
+        yield DescriptionItem("Source of µop counts", "" if links else "a deleted mapping", links=links)
     if config.get("excluded"):
         yield _excluded([one.get("discovery") for one in config["excluded"]])
     for entry in dataclasses.fields(Termination):
@@ -96,7 +96,7 @@ def _excluded(ids: list[Any]) -> DescriptionItem:
     )
     gone = len(ids) - len(links)
     return DescriptionItem(
-        "Not to be found again", f"{gone} that are gone" if gone else "", links=links, changed=True
+        "Excluded discoveries", f"{gone} that are gone" if gone else "", links=links, changed=True
     )
 
 

@@ -47,7 +47,7 @@ class Command(RunCommand):
             f"as soon as one of these is reached; {DEFAULT_MINUTES:g} minutes if none is given",
         )
         ends.add_argument("--minutes", type=float, metavar="M")
-        ends.add_argument("--discoveries", type=int, metavar="N", help="that no other one includes")
+        ends.add_argument("--discoveries", type=int, metavar="N", help="not covered by another one")
         ends.add_argument("--blocks", type=int, metavar="N", help="random blocks in all")
         ends.add_argument("--barren", type=int, metavar="N", help="random blocks without a discovery")
         add_set_option(parser, "any setting of the search, of what is interesting, or of the abstract domain")

@@ -29,30 +29,30 @@ from inference.web.requests import row_numbers
 SETTING, END = "set_", "end_"
 LABELS = {
     "samples": "Samples per abstract block",
-    "first_look": "Of them, looked at first",
-    "longest": "Instructions at most",
-    "orders": "Orders of expansions",
-    "batch": "Random blocks of a round",
-    "side_by_side": "Generalised side by side",
-    "new_share": "Share of new samples",
+    "first_look": "Of them, evaluated first",
+    "longest": "Maximum instructions",
+    "orders": "Expansion orders",
+    "batch": "Random blocks per round",
+    "side_by_side": "Generalised in parallel",
+    "new_share": "Share of fresh samples",
     "confirming": "Samples to confirm",
     "share_evidence": "Share evidence",
-    "kinds_apart": "Keep kinds apart",
-    "attempts": "Attempts at one block",
-    "metric": "Measure of disagreement",
+    "kinds_apart": "Keep kinds separate",
+    "attempts": "Attempts per block",
+    "metric": "Disagreement measure",
     "failures": "Failures that count",
-    "groups": "Further kinds of schemes",
+    "groups": "Additional kinds of schemes",
     "extensions": "CPU features",
     "edit_distance": "Edits of mnemonics",
-    "log_bound": "Largest k for µops",
+    "log_bound": "Maximum k for µops",
     "aliasing": "Say which operands are the same",
     "barren": "Blocks without a discovery",
     "blocks": "Random blocks",
 }
 _HELP = {
     "failures": "Failures of a tool that make a block interesting; others are counted",
-    "groups": "Kinds of schemes beyond the usual ones",
-    "features": "What abstract instructions say about schemes; uops counts where numbers of µops are given",
+    "groups": "Kinds of schemes beyond the default ones",
+    "features": "Features of abstract instructions; uops needs µop counts",
 }
 """Where the class explains how to write what the form has boxes for."""
 
@@ -173,30 +173,30 @@ class CampaignForm(forms.Form):
     second = forms.ChoiceField(
         label="Second predictor",
         required=False,
-        help_text="Without one, blocks are searched on which the first fails.",
+        help_text="Without one, the search is for blocks on which the first fails.",
     )
     scheme_filter = search_field()
     uops = forms.ModelChoiceField(
         PortMapping.objects.none(),
         required=False,
-        label="Numbers of µops from",
-        empty_label="nowhere: nothing is said of them",
+        label="Source of µop counts",
+        empty_label="none: not used",
         help_text="A port mapping; then abstract blocks can say how many µops an instruction has.",
     )
     excluded = forms.ModelMultipleChoiceField(
         Discovery.objects.none(),
         required=False,
-        label="Do not find again",
+        label="Exclude discoveries",
         widget=forms.CheckboxSelectMultiple,
-        help_text="What these discoveries include is passed over.",
+        help_text="Blocks covered by these discoveries are skipped.",
     )
     evaluate = forms.IntegerField(
-        label="Judge on fresh blocks",
+        label="Compute coverage on fresh blocks",
         required=False,
         initial=0,
         validators=[MinValueValidator(0), MaxValueValidator(MOST_FRESH)],
-        help_text="So many random blocks of four instructions are asked for at the end, to tell how much of "
-        "what is interesting the discoveries explain (§8.2.3).",
+        help_text="This many random blocks of four instructions are predicted at the end, to compute how "
+        "much of the disagreement the discoveries explain (§8.2.3).",
     )
     seed = forms.IntegerField(
         required=False,
@@ -205,7 +205,7 @@ class CampaignForm(forms.Form):
         help_text="The same seed finds the same discoveries, unless time ends the campaign.",
     )
     name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run and its campaign; left empty, one is made up."
+        max_length=200, required=False, help_text="Of the run and its campaign; if empty, one is generated."
     )
     note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
     preset = forms.ChoiceField(
@@ -218,7 +218,7 @@ class CampaignForm(forms.Form):
         super().__init__(data, initial=initial)
         self.rows: list[Predictor] = []
         names = [(one.name, one.name) for one in usable]
-        for name, empty in (("first", ("", "choose a predictor")), ("second", (NOBODY, "nobody"))):
+        for name, empty in (("first", ("", "choose a predictor")), ("second", (NOBODY, "none"))):
             choice = self.fields[name]
             assert isinstance(choice, forms.ChoiceField)
             choice.choices = [empty, *names]

@@ -267,8 +267,8 @@ def _progress(counters: Json, end: Termination) -> Json:
 # Runs of kind `campaign`: a durable search for what tools disagree about.
 
 
-LABELS = ("Find the schemes that all support", "Search")
-JUDGING = "Judge what is explained"
+LABELS = ("Find schemes supported by every predictor", "Search")
+JUDGING = "Compute coverage"
 STAGE_SEARCH, STAGE_JUDGING = "search", "judge"
 
 

@@ -208,7 +208,7 @@ TABS = {
     "selection": "Coverage and best selection",
     "rounds": "Rounds",
     "left-out": "Failures and what was left out",
-    "asked": "What was asked",
+    "asked": "Configuration",
 }
 COVERAGE = "coverage"
 _ORDERS = {**DISCOVERY_ORDERS, COVERAGE: "pk"}

@@ -62,7 +62,7 @@ def campaigns(
     """A page of all campaigns (three queries), without their configurations.
 
     `text`: of those with it in name or note; `kind`: of this kind; `tool`: with this predictor, by its id.
-    Each has `found`, the discoveries that no other one includes, `explained`, the share of fresh interesting
+    Each has `found`, the discoveries not covered by another one, `explained`, the share of fresh interesting
     blocks that they subsume (None where nobody asked), its run, and its predictors in order, as `seats`.
     """
     rows = listed_campaigns()
@@ -99,7 +99,7 @@ def _count_of_discoveries() -> Coalesce:
 def discoveries(
     campaign: Campaign, order: Order, cursor: str = "", *, subsumed: bool = False, size: int = PAGE_SIZE
 ) -> Page[Discovery]:
-    """A page of a campaign's discoveries (two queries); `subsumed`: those that others include as well.
+    """A page of a campaign's discoveries (two queries); `subsumed`: those covered by others as well.
 
     What the original files said (`foreign`) is not loaded. Discoveries of which an interestingness or a
     generality is not known come last when the greatest are first.

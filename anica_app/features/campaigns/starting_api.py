@@ -79,7 +79,7 @@ class NewCampaign(WantedCampaign):
     """A campaign to be started."""
 
     name: str = Field(
-        "", max_length=NAME_LIMIT, description="Of run and campaign; left empty, one is made up."
+        "", max_length=NAME_LIMIT, description="Of run and campaign; if empty, one is generated."
     )
     note: str = Field("", max_length=NOTE_LIMIT)
 

@@ -5,6 +5,7 @@ from inference.runs.kinds import Lane, RunKind
 KINDS = (
     RunKind(
         "comparison",
+        label="Predictor comparison",
         job="anica_app.features.comparisons.job.ComparisonJob",
         summary="Predictors beside the measurements of a set",
         example={"experiment_set": 3, "mappings": [7], "predictors": [2], "most": 20000, "seed": 1},

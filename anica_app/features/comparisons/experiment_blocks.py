@@ -17,7 +17,7 @@ from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.assembling import unroll
 
 INSTRUCTIONS = 10
-"""Instructions of a block at least (thesis §5.2.2)."""
+"""Minimum instructions per block (thesis §5.2.2)."""
 
 
 @dataclass(frozen=True)

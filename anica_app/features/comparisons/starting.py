@@ -118,8 +118,8 @@ class ComparisonForm(forms.Form):
     tools = forms.MultipleChoiceField(
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        label="Answers that came with the set",
-        help_text="What the file says that other tools have answered.",
+        label="Answers in the set",
+        help_text="Other tools’ answers in the uploaded file.",
     )
     other_sets = forms.ModelMultipleChoiceField(
         ExperimentSet.objects.none(),
@@ -131,7 +131,7 @@ class ComparisonForm(forms.Form):
     predictors = forms.MultipleChoiceField(
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        label="Tools and machines to ask",
+        label="Tools and machines",
         help_text="Each experiment becomes a basic block without dependencies. Answers are remembered.",
     )
     cpu = forms.CharField(
@@ -149,19 +149,19 @@ class ComparisonForm(forms.Form):
     instructions = forms.IntegerField(
         required=False,
         initial=INSTRUCTIONS,
-        label="Instructions of a block at least",
+        label="Minimum instructions per block",
         help_text="More hide longer latencies, and take tools longer.",
         validators=[MinValueValidator(1), MaxValueValidator(200)],
     )
     most = forms.IntegerField(
         required=False,
         initial=MOST_ASKED,
-        label="Experiments to ask for at most",
-        help_text="Of a larger set, so many are drawn at random.",
+        label="Maximum experiments",
+        help_text="A larger set is sampled at random.",
         validators=[MinValueValidator(1), MaxValueValidator(1_000_000)],
     )
     name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; left empty, one is made up."
+        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
     )
     note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
 

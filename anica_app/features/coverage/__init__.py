@@ -5,6 +5,7 @@ from inference.runs.kinds import Lane, RunKind
 KINDS = (
     RunKind(
         "coverage",
+        label="Coverage",
         job="anica_app.features.coverage.job.CoverageJob",
         summary="How much of what is interesting discoveries explain",
         example={"campaigns": [4], "block_set": 6, "columns": ["one", "two"], "interest": {"threshold": 0.5}},

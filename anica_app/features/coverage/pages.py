@@ -57,7 +57,7 @@ class CoverageForm(forms.Form):
         validators=[MinValueValidator(0)],
     )
     blocks = forms.IntegerField(
-        label="Blocks looked at",
+        label="Blocks evaluated",
         initial=MOST_BLOCKS,
         validators=[MinValueValidator(1), MaxValueValidator(LARGEST)],
         help_text="The first interesting ones.",

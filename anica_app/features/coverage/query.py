@@ -167,7 +167,7 @@ class Coverage:
 
 
 def standing_discoveries(campaigns: Sequence[Campaign]) -> list[Discovery]:
-    """The discoveries of these campaigns that no other one includes, campaign by campaign."""
+    """The discoveries of these campaigns not covered by another one, campaign by campaign."""
     rows = Discovery.objects.filter(campaign__in=campaigns, subsumed_by=None).defer("foreign")
     return list(rows.order_by("campaign_id", "number"))
 

@@ -149,7 +149,7 @@ def list_all_discoveries(
     paging: Query[Paging],
     mark: Annotated[Mark | None, parameter(description="Only with this mark; empty: without.")] = None,
 ) -> Any:
-    """The discoveries of all campaigns that no other one includes, newest first."""
+    """The discoveries of all campaigns not covered by another one, newest first."""
     rows = _listed_discoveries().filter(subsumed_by=None)
     if mark is not None:
         rows = rows.filter(mark=mark)

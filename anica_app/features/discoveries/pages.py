@@ -291,7 +291,7 @@ def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
     tree = tree_or_404(request, found)
     node = None if tree is None else chosen_node(request, tree)
     if tree is None or node is None or not node.n:
-        raise Http404("there are no blocks to ask about")
+        raise Http404("there are no blocks to predict")
     form = AskForm(request.POST if request.method == "POST" else None)
     row = tree.generalisation
     back = f"{reverse('discovery', args=[pk])}?g={row.number}&step={node.number}"

@@ -180,7 +180,7 @@ def in_one_line(row: Discovery) -> str:
 
 
 LOOKED_THROUGH = 1000
-"""Newest discoveries that are looked through; those that others include are not among them."""
+"""Newest discoveries that are looked through; those covered by others are not among them."""
 
 SHOWN = 20
 

@@ -27,7 +27,7 @@ from inference.formats.csv_cells import written
 from inference.formats.provenance import PRODUCT, head_of
 from inference.web.paging import Page
 
-NOT_ASKED = "it was not asked about this block"
+NOT_ASKED = "not predicted for this block"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def question_about_step(
 
 def name_of_question(discovery: Discovery, number: int) -> str:
     """What that run is called."""
-    return f"{discovery.campaign.name[:100]}, {discovery}, step {number}, asked again"
+    return f"{discovery.campaign.name[:100]}, {discovery}, step {number}, predicted again"
 
 
 # The tree of a generalisation as a document to take away.

@@ -92,7 +92,7 @@ class AskedAgain(Input):
         description="Names, as `GET /predictors` has them.",
         examples=[["llvm-mca 22 · haswell"]],
     )
-    anew: bool = Field(False, description="Even where an answer is remembered already.")
+    anew: bool = Field(False, description="Predict again even if an answer is cached.")
 
 
 @router.get("/{discovery_id}/tree", response=bytes, openapi_extra={FILE: "application/json"})

@@ -5,6 +5,7 @@ from inference.runs.kinds import Lane, RunKind
 KINDS = (
     RunKind(
         "llvm-difference",
+        label="LLVM comparison",
         job="anica_app.features.llvm_difference.job.LlvmDifferenceJob",
         summary="A port mapping beside LLVM’s scheduling model",
         example={"mapping": 7, "cpu": "haswell", "tolerance": 0.2},

@@ -34,7 +34,7 @@ class DifferenceForm(forms.Form):
         help_text="As -mcpu takes it, such as haswell or znver3.",
     )
     tolerance = forms.FloatField(
-        label="Report from, in per cent",
+        label="Minimum difference, per cent",
         min_value=0,
         max_value=1000,
         initial=round(100 * TOLERANCE),

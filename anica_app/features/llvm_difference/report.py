@@ -62,7 +62,7 @@ class Differing:
         """`too slow by a factor of 2.01`, as seen from LLVM."""
         if self.factor >= 1:
             return f"too slow by a factor of {self.factor:.3g}" if math.isfinite(self.factor) else "too slow"
-        return f"too quick by a factor of {1 / self.factor:.3g}" if self.factor else "free of any cost"
+        return f"too fast by a factor of {1 / self.factor:.3g}" if self.factor else "free of any cost"
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _lines(report: LlvmDifference) -> Iterator[str]:
     yield ""
     yield (
         f"Of {report.asked} instruction schemes, {report.within} agree within {report.percent:g} %. "
-        f"LLVM's model is too slow for {report.slower}, too quick for "
+        f"LLVM's model is too slow for {report.slower}, too fast for "
         f"{report.quicker}, and has no answer for {len(report.unknown)}."
     )
     yield ""

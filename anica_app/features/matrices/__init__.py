@@ -5,6 +5,7 @@ from inference.runs.kinds import RunKind
 KINDS = (
     RunKind(
         "matrix",
+        label="Matrix",
         job="anica_app.features.matrices.job.MatrixJob",
         summary="How often tools disagree about basic blocks",
         example={"predictors": [2, 5], "blocks": 2000, "length": 4, "interest": {"threshold": 0.5}},

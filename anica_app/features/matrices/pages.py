@@ -141,22 +141,20 @@ class MatrixForm(forms.Form):
         help_text="A basic-block set keeps the answers as new columns.",
     )
     blocks = forms.IntegerField(
-        label="How many random blocks",
+        label="Random blocks",
         initial=DEFAULT_BLOCKS,
         required=False,
         validators=[MinValueValidator(10), MaxValueValidator(MOST_BLOCKS)],
-        help_text="Where no set is chosen; they become one.",
+        help_text="Used when no set is chosen; they become a new set.",
     )
     length = forms.IntegerField(
-        label="Instructions of each",
+        label="Instructions per block",
         initial=DEFAULT_LENGTH,
         required=False,
         validators=[MinValueValidator(1), MaxValueValidator(30)],
         help_text="Of random blocks.",
     )
-    predictors = forms.MultipleChoiceField(
-        required=False, widget=forms.CheckboxSelectMultiple, label="Tools to ask"
-    )
+    predictors = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Tools")
     columns = forms.ModelMultipleChoiceField(
         BlockColumn.objects.none(),
         required=False,
@@ -164,7 +162,7 @@ class MatrixForm(forms.Form):
         label="Columns of the set",
     )
     metric = forms.ChoiceField(
-        label="Measure of disagreement",
+        label="Disagreement measure",
         choices=[(RELATIVE, "by the mean of both"), (ABSOLUTE, "in cycles")],
         required=False,
     )
@@ -174,10 +172,10 @@ class MatrixForm(forms.Form):
         required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
         validators=[MinValueValidator(0)],
-        help_text="Then two tools disagree about a block.",
+        help_text="When two tools disagree on a block.",
     )
     name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; left empty, one is made up."
+        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
     )
     note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
 

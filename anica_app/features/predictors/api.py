@@ -72,7 +72,7 @@ class NewConfiguration(Input):
         description="As `GET /predictors/kinds` lists them.",
         examples=[{"cpu": "haswell"}],
     )
-    name: str = Field("", max_length=NAME_LIMIT, description="Left empty, as usual.")
+    name: str = Field("", max_length=NAME_LIMIT, description="Empty: the default.")
     note: str = Field("", max_length=NOTE_LIMIT)
 
 

@@ -33,15 +33,15 @@ _LABELS = {
     "cpu": "Processor",
     "arch": "Architecture",
     "r_max": "R_max",
-    "form": "How it takes a block",
-    "around": "Around the block",
-    "pattern": "Pattern of its answer",
-    "unknown": "Pattern of what it does not know",
-    "seconds": "Time, in seconds",
-    "dependency_seconds": "Time for dependencies, in seconds",
+    "form": "Block format",
+    "around": "Text around the block",
+    "pattern": "Answer pattern",
+    "unknown": "Pattern for unsupported blocks",
+    "seconds": "Time limit, seconds",
+    "dependency_seconds": "Time limit for dependencies, seconds",
     "memory": "Memory",
 }
-_CHOICE_LABELS = {"unknown": "Instructions it does not know"}
+_CHOICE_LABELS = {"unknown": "Unsupported instructions"}
 _LONG = 400
 
 
@@ -55,7 +55,7 @@ class CommandField(forms.CharField):
         try:
             return shlex.split(super().to_python(value))
         except ValueError as error:
-            raise forms.ValidationError(f"These are no words: {error}.") from None
+            raise forms.ValidationError(f"Not understood: {error}.") from None
 
 
 class AddForm(forms.Form):
@@ -192,7 +192,7 @@ def predictor_add(request: HttpRequest, kind: str) -> HttpResponse:
             return redirect("predictors")
         config = {"predictors": [row.pk], "blocks": [_PROBE]}
         run = submit(KIND, config, unused_name(f"{row.name} tried"[:190]), user=request.user)
-        messages.success(request, f"{row.name} is there. Here is what it says of a first block.")
+        messages.success(request, f"{row.name} was added. Here is its answer for a first block.")
         return redirect("asked-blocks", run.pk)
     missing = ""
     try:
@@ -214,7 +214,7 @@ def predictor_remove(request: HttpRequest, pk: int) -> HttpResponse:
     except ProtectedError:
         messages.error(request, f"{row.name} has answered in a campaign: delete that first.")
     else:
-        messages.success(request, f"{row.name} is gone, and so are its remembered answers.")
+        messages.success(request, f"{row.name} was removed, with its cached answers.")
     return redirect("predictors")
 
 

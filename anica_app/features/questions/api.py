@@ -59,7 +59,7 @@ class NewQuestion(Input):
         description="As `GET /predictors` names them; none: those that the page asks.",
         examples=[_NAMES],
     )
-    anew: bool = Field(False, description="Even where an answer is remembered already.")
+    anew: bool = Field(False, description="Predict again even if an answer is cached.")
     memory: bool = Field(
         False,
         description="Ask about three variants of the one block: same address, other offset, other base. "
@@ -107,7 +107,7 @@ class NewExplanation(Input):
     metric: str = Field("relative", description="relative, absolute or failure.")
     threshold: float = Field(InterestSettings.threshold, description="What a difference must exceed.")
     tolerance: float = Field(0.05, description="Of one predictor: what still counts as the same.")
-    samples: int = Field(SearchSettings.samples, description="Blocks looked at for each step.")
+    samples: int = Field(SearchSettings.samples, description="Blocks evaluated for each step.")
 
 
 class ExplanationOut(Schema):
@@ -224,5 +224,5 @@ def _question(run: Run) -> dict[str, Any]:
 
 def _answer(answer: Answer | None) -> Json:
     if answer is None:
-        return {"cycles": None, "failure": None, "detail": "it was not asked about this block"}
+        return {"cycles": None, "failure": None, "detail": "not predicted for this block"}
     return {"cycles": answer.cycles, "failure": answer.failure, "detail": answer.detail}

@@ -47,7 +47,7 @@ class ChoosingForm(forms.Form):
 
     predictors = OffersField(required=False)
     anew = forms.BooleanField(
-        required=False, label="Ask anew", help_text="Even where an answer is remembered already."
+        required=False, label="Ignore cached results", help_text="Predict again even if an answer is cached."
     )
 
     def __init__(self, data: Any = None, initial: Any = None, known: Offers | None = None) -> None:
@@ -154,7 +154,7 @@ class BlockForm(ChoosingForm):
         help_text="That a block may touch. All are one page of physical memory, as in BHive's harness.",
     )
     name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; left empty, one is made up."
+        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
     )
     note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 2}))
 
@@ -250,10 +250,10 @@ class ExplainForm(forms.Form):
 
     first = forms.ChoiceField(label="Predictor")
     second = forms.ChoiceField(
-        label="Differs from", required=False, help_text="Nobody: what the first one’s prediction rests on."
+        label="Compare with", required=False, help_text="None: explain what its own prediction rests on."
     )
     metric = forms.ChoiceField(
-        label="Measure of disagreement",
+        label="Disagreement measure",
         choices=[(RELATIVE, "by the mean of both"), (ABSOLUTE, "in cycles")],
         initial=RELATIVE,
         required=False,
@@ -264,16 +264,16 @@ class ExplainForm(forms.Form):
         initial=InterestSettings.threshold,
         required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
-        help_text="Then two predictors differ.",
+        help_text="When two predictors count as different.",
     )
     tolerance = forms.FloatField(
-        label="Counts as the same",
+        label="Equal within",
         min_value=0,
         max_value=2,
         initial=0.05,
         required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
-        help_text="Relative difference within which one predictor still says the same (§8.4.1).",
+        help_text="Relative difference within which one predictor’s answers count as equal (§8.4.1).",
     )
     samples = forms.IntegerField(
         label="Samples per step",
@@ -291,7 +291,7 @@ class ExplainForm(forms.Form):
         self._code = code
         choices = [(key, one.name) for key, one in self._lines.items()]
         self.fields["first"].choices = choices  # type: ignore[attr-defined]
-        self.fields["second"].choices = [("", "nobody"), *choices]  # type: ignore[attr-defined]
+        self.fields["second"].choices = [("", "none"), *choices]  # type: ignore[attr-defined]
         describe_fields(self)
 
     @property
@@ -307,7 +307,7 @@ class ExplainForm(forms.Form):
         for name in ("metric", "threshold", "tolerance", "samples"):
             data[name] = self.fields[name].initial if data.get(name) in (None, "") else data[name]
         if data["first"] == data["second"]:
-            self.add_error("second", "A predictor agrees with itself: choose another one, or nobody.")
+            self.add_error("second", "A predictor agrees with itself: choose another one, or none.")
         elif data["second"]:
             self._check_difference(data)
         return data

@@ -28,7 +28,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 
-LABELS = ("Find the schemes that all support", "Generalise")
+LABELS = ("Find schemes supported by every predictor", "Generalise")
 _STAGE = "generalise"
 
 

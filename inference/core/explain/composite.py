@@ -35,7 +35,8 @@ def single_classes(context: ExplainContext, classes: Sequence[list[str]]) -> lis
             continue
         for scheme in members:
             del context.widths[scheme]
-        context.teller.log(f"{members[0]} and {len(members) - 1} like it have more than one µop")
+        others = f" and {len(members) - 1} like it have" if len(members) > 1 else " has"
+        context.teller.log(f"{members[0]}{others} more than one µop")
     return accepted
 
 

@@ -5,6 +5,7 @@ from inference.runs.kinds import Lane, RunKind
 KINDS = (
     RunKind(
         "block",
+        label="Block measurement",
         job="inference.features.blocks.job.BlockJob",
         summary="Basic blocks on a machine",
         example={"machine": 2, "blocks": ["4801d8480fafc3"], "options": {"mode": "unrolled"}},

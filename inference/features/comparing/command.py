@@ -201,7 +201,7 @@ def _told(
     for witness in found:
         said = witness.distinction
         measured = "not measured" if witness.measured is None else f"measured {witness.measured:.3f}"
-        yield f"Told apart by {said.experiment}: {said.first:.3f} and {said.second:.3f} cycles, {measured}"
+        yield f"Distinguished by {said.experiment}: {said.first:.3f} and {said.second:.3f} cycles, {measured}"
     different = [
         each for each in differences_first(comparison.schemes) if each.kind is SchemeRelation.DIFFERENT
     ]

@@ -5,6 +5,7 @@ from inference.runs.kinds import Lane, RunKind
 KINDS = (
     RunKind(
         "evaluate",
+        label="Evaluation",
         job="inference.features.evaluations.job.EvaluateJob",
         summary="Evaluation of a port mapping on measurements",
         example={"mapping": 7, "experiment_set": 3, "unit": "cycles"},

@@ -5,6 +5,7 @@ from inference.runs.kinds import RunKind
 KINDS = (
     RunKind(
         "infer",
+        label="Inference",
         job="inference.features.inferring.job.InferJob",
         summary="Inference of a port mapping",
         example={

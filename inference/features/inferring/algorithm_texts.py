@@ -21,26 +21,26 @@ LABELS = {
     "congruence_epsilon": "Congruence ε",
     "congruence_evidence": "Congruence evidence",
     "r_max": "R_max",
-    "max_generations": "Generations at most",
-    "volume_weight": "Weight of the volume",
-    "climb_share": "Share that climbs",
-    "most_ports": "Ports at most",
-    "widest": "Ports of one µop at most",
+    "max_generations": "Maximum generations",
+    "volume_weight": "Volume weight",
+    "climb_share": "Share improved by local search",
+    "most_ports": "Maximum ports",
+    "widest": "Maximum ports per µop",
     "epsilon": "Noise ε",
-    "max_length": "Instructions at most",
+    "max_length": "Maximum instructions",
     "alternatives": "Alternatives to list",
-    "on_clash": "When measurements clash",
-    "solver_limit": "Limit of the solver",
-    "uops_from": "Number of µops from",
-    "uop_rule": "What is counted",
+    "on_clash": "When measurements contradict",
+    "solver_limit": "Solver limit",
+    "uops_from": "Source of µop counts",
+    "uop_rule": "Counters",
     "whole_epsilon": "ε of whole numbers",
-    "wasted": "µops wasted at most",
+    "wasted": "Maximum wasted µops",
     "alone_epsilon": "ε of schemes alone",
-    "slowest": "Cycles alone at most",
-    "samples": "Samples at least",
-    "most_samples": "Samples at most",
+    "slowest": "Maximum cycles alone",
+    "samples": "Minimum samples",
+    "most_samples": "Maximum samples",
     "runs": "Runs to agree",
-    "most_copies": "Copies at most",
+    "most_copies": "Maximum copies",
 }
 
 
@@ -61,7 +61,7 @@ PMEVO_CHOICES: Mapping[str, Sequence[str]] = {
 PMEVO_GROUPS: Mapping[str, Sequence[str]] = {
     "The mapping": ("r_max", "ceiling", "volume_weight"),
     "Measuring, on a machine or a simulated processor": ("plan", "most_experiments", "learnt_mixes"),
-    "Schemes that behave alike": (
+    "Congruent schemes": (
         "congruence_epsilon",
         "congruence_evidence",
         "congruence_outliers",
@@ -79,7 +79,7 @@ PMEVO_GROUPS: Mapping[str, Sequence[str]] = {
         "parents",
         "repeats",
     ),
-    "Sharing out the work": ("islands", "migrate_every", "migrants", "threads"),
+    "Parallelism": ("islands", "migrate_every", "migrants", "threads"),
     "Re-fit and front": ("refits", "starts", "sweeps", "rounds", "patience", "kind_price", "volume_price"),
     "Fewest µops and slots": (
         "objective",
@@ -91,7 +91,7 @@ PMEVO_GROUPS: Mapping[str, Sequence[str]] = {
         "perturbations",
         "perturbation_patience",
     ),
-    "Where measurements hardly tell": ("apart", "regular_forms", "forgive_waste"),
+    "Where measurements barely decide": ("apart", "regular_forms", "forgive_waste"),
 }
 
 
@@ -241,8 +241,8 @@ def _explain_effort(
 EXPLAIN_GROUPS: Mapping[str, Sequence[str]] = {
     "The processor": ("most_ports", "widest", "r_max", "alternatives"),
     "Numbers of µops": ("uops_from", "uop_rule", "padding", "evidence"),
-    "When numbers count as equal": ("epsilon", "whole_epsilon", "wasted", "alone_epsilon", "instability"),
-    "How much is measured": (
+    "Tolerances": ("epsilon", "whole_epsilon", "wasted", "alone_epsilon", "instability"),
+    "Measurements": (
         "runs",
         "confirm",
         "floods",

@@ -25,12 +25,12 @@ from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 
 SELECTIONS = (
-    ("all", "all that it knows"),
+    ("all", "all schemes it knows"),
     ("default", "the default set of the ISA"),
     ("starter", "the starter set of the ISA"),
     ("probes", "probes: one or two per kind of execution unit"),
     *GROUP_SELECTIONS.items(),
-    ("filter", "those that a search finds"),
+    ("filter", "those matching a search"),
 )
 SETTING = "set_"
 ID_DIGITS = 18  # every number of as many digits fits into a column of ids
@@ -64,7 +64,7 @@ class MachineField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not gen
         super().__init__(
             able.order_by("name"),
             required=False,
-            help_text="Fresh mixes of five schemes are measured to judge the result.",
+            help_text="Fresh mixes of five schemes are measured to test the result.",
         )
 
     def clean(self, value: Any) -> Any:
@@ -106,25 +106,25 @@ class InferForm(forms.Form):
     )
     datasets = SetsField(ExperimentSet.objects.order_by("name"), required=False)
     held_out = forms.FloatField(
-        label="Share held out",
+        label="Hold out for testing",
         initial=0.2,
         required=False,
         validators=[MinValueValidator(0), MaxValueValidator(0.9)],
-        help_text="Kept from the search, to judge its result on. Chosen by the seed.",
+        help_text="Share of the measurements kept from the search, to test its result. Chosen by the seed.",
     )
     evaluate = forms.ModelChoiceField(
         ExperimentSet.objects.order_by("name"),
-        label="Or judge on another set",
+        label="Or test on another set",
         required=False,
-        empty_label="no, on the share held out",
-        help_text="Then everything chosen above is learnt from.",
+        empty_label="no, on what is held out",
+        help_text="Then everything chosen above is used for learning.",
     )
     mapping = forms.ModelChoiceField(
         PortMapping.objects.order_by("name"),
         label="Its port mapping",
         required=False,
         empty_label="choose a stored mapping",
-        help_text="The truth that the search must find again.",
+        help_text="The mapping that the search has to recover.",
     )
     noise = forms.FloatField(
         initial=0.01,
@@ -133,14 +133,14 @@ class InferForm(forms.Form):
         help_text="Standard deviation of a Gaussian factor around 1 on every answer.",
     )
     outlier_share = forms.FloatField(
-        label="Share of outliers",
+        label="Outlier share",
         initial=0,
         required=False,
         validators=[MinValueValidator(0), MaxValueValidator(0.99)],
         help_text="Answers that are far off: how many of them, 0 to 1.",
     )
     outlier_factor = forms.FloatField(
-        label="Outliers are longer by",
+        label="Outlier factor",
         initial=2,
         required=False,
         validators=[MinValueValidator(0.01), MaxValueValidator(1000)],
@@ -154,18 +154,18 @@ class InferForm(forms.Form):
         help_text="Standard deviation of a Gaussian error in cycles per instruction, as of a real clock.",
     )
     odd_share = forms.FloatField(
-        label="Share that misbehaves",
+        label="Share of misbehaving schemes",
         initial=0,
         required=False,
         validators=[MinValueValidator(0), MaxValueValidator(0.99)],
-        help_text="Schemes that no port mapping describes, of five kinds met on real cores (§6.3), 0 to 1.",
+        help_text="Schemes that no port mapping describes, of five kinds seen on real cores (§6.3), 0 to 1.",
     )
     counters = forms.ChoiceField(
         label="Counters",
         initial=NOTHING,
         required=False,
         choices=[(NOTHING, "none"), (UOPS, "of all µops"), (PORTS, "of every port")],
-        help_text="What it counts beside time; explainable inference makes use of it.",
+        help_text="What it counts besides time; explainable inference uses it.",
     )
     machine = MachineField()
     bottleneck = forms.BooleanField(
@@ -180,7 +180,7 @@ class InferForm(forms.Form):
         label="At most",
         required=False,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_SCHEMES)],
-        help_text="So many of them, spread evenly over the selection; empty: all. Not of measurements.",
+        help_text="This many, spread evenly over the selection; empty: all. Not for measurements.",
     )
     uops = KnownField(
         read_counts,
@@ -210,7 +210,7 @@ class InferForm(forms.Form):
         help_text="The same seed gives the same answer.",
     )
     name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run and its mapping; left empty, one is made up."
+        max_length=200, required=False, help_text="Of the run and its mapping; if empty, one is generated."
     )
     note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
 

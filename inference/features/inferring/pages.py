@@ -93,7 +93,7 @@ def _pace_of(machine: Machine | None) -> str:
     rate = round(1 / seconds_for(1, machine))
     if machine.rate:
         return f"{machine.name} has measured {rate} experiments per second lately."
-    return f"Reckoned with {rate} experiments per second: {machine.name} has not measured since it connected."
+    return f"Computed with {rate} experiments per second: {machine.name} has not measured since it connected."
 
 
 def _known(data: Mapping[str, Any], selection: str) -> tuple[ISA, QuerySet[InstructionScheme]]:
@@ -236,7 +236,7 @@ def _plan(form: InferForm) -> InferencePlan | None:
     if form.errors:
         return None
     if not wanted.schemes:
-        form.add_error("selection", "None of these schemes is known there: choose others, or another source.")
+        form.add_error("selection", "None of these schemes is known there. Choose others, or another source.")
         return None
     return wanted
 

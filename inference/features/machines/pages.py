@@ -294,7 +294,7 @@ def machine_token_revoke(request: HttpRequest, pk: int, token_pk: int) -> HttpRe
     token = get_object_or_404(AgentToken.objects.select_related("machine"), pk=token_pk, machine_id=pk)
     if token.revoked is None:
         revoke(token)
-    messages.success(request, "The token has been revoked: no agent gets in with it any more.")
+    messages.success(request, "The token has been revoked.")
     return redirect("machine", pk=pk)
 
 

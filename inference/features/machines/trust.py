@@ -28,9 +28,9 @@ _SPANS = 12
 _ROUNDS_SHOWN = 40
 
 _ANSWERS = {
-    "good": "Yes: nothing that is known of it speaks against its numbers.",
-    "mind": "Yes, with care: settled results hold, but see what is marked below.",
-    "change": "Not as it is: see what is marked below before you rely on its numbers.",
+    "good": "Yes: nothing speaks against its numbers.",
+    "mind": "Yes, with care: settled results hold, but see the marks below.",
+    "change": "Not now: see the marks below before you rely on its numbers.",
 }
 
 
@@ -52,7 +52,7 @@ def machine_trust(request: HttpRequest, pk: int) -> HttpResponse:
         "height": HEIGHT,
         "state_shares": shares_of(readings),
         "findings": told,
-        "answer": _ANSWERS[told[0].verdict] if told else "Nothing is known yet: no agent has told anything.",
+        "answer": _ANSWERS[told[0].verdict] if told else "Unknown: no agent has connected yet.",
         "spans": disturbed_spans(readings, _SPANS),
         "by_hour": disturbed_by_hour(readings) if hours == "168" and readings else None,
         "known": known_answers(found),
@@ -203,7 +203,7 @@ def _of_disturbance(readings: Sequence[NoiseReading]) -> list[Finding]:
         return []
     share = sum(each.state == "contended" for each in readings) / len(readings)
     verdict = "good" if share <= _RARELY else "mind" if share <= _OFTEN else "change"
-    why = "While it is disturbed nothing is taken: that costs time, and leaves some results contended."
+    why = "Nothing is measured while it is disturbed; that costs time and leaves some results contended."
     return [Finding(verdict, "Disturbed", f"{100 * share:.0f} % of the time", why)]
 
 

@@ -5,6 +5,7 @@ from inference.runs.kinds import Lane, RunKind
 KINDS = (
     RunKind(
         "measure",
+        label="Measurement",
         job="inference.features.measure.job.MeasureJob",
         summary="Measuring on a machine",
         example={"machine": 2, "schemes": "starter", "plan": "pairs", "seed": 1},

@@ -87,7 +87,7 @@ SELECTIONS = (
     ("default", "the default set of the ISA"),
     ("probes", "probes: one or two per kind of execution unit"),
     *GROUP_SELECTIONS.items(),
-    ("filter", "those that a search finds"),
+    ("filter", "those matching a search"),
 )
 EXAMPLES = 3  # schemes that the count shows by name
 
@@ -111,12 +111,12 @@ class MeasuringForm(forms.Form):
     seed = forms.IntegerField(
         initial=DEFAULT_SEED,
         validators=[MinValueValidator(0), MaxValueValidator(2**31 - 1)],
-        help_text="Chooses what is drawn at random: the same seed, the same experiments.",
+        help_text="Seed of the random choice: the same seed gives the same experiments.",
     )
     name = forms.CharField(
         max_length=200,
         required=False,
-        help_text="Of the run and what it measures; left empty, one is made up.",
+        help_text="Of the run and what it measures; if empty, one is generated.",
     )
     note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
 
@@ -163,7 +163,7 @@ class MeasuringPlan:
 def _pace_of(machine: Machine) -> str:
     """What the time rests on, where it does not rest on what the machine has shown."""
     if machine.kind == Machine.Kind.AGENT and not machine.rate:
-        return f"{machine.name} has not measured since it connected, so its pace is a guess."
+        return f"{machine.name} has not measured since it connected, so its rate is a guess."
     return ""
 
 
@@ -182,11 +182,10 @@ class MeasureForm(MeasuringForm):
         label="Experiments",
         choices=PLANS,
         initial="pairs",
-        help_text="Pairs are what PMEvo learns from, mixes what mappings are judged by. Slots are held "
-        "against what mappings say.",
+        help_text="PMEvo learns from pairs; mixes test mappings. Slots are compared with those of mappings.",
     )
     mixes = forms.IntegerField(
-        label="Number of mixes",
+        label="Mixes",
         initial=MeasureConfig.mixes,
         required=False,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_MIXES)],
@@ -197,7 +196,7 @@ class MeasureForm(MeasuringForm):
         initial=MeasureConfig.length,
         required=False,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_INSTRUCTIONS)],
-        help_text="The papers judge by mixes of five.",
+        help_text="The papers use mixes of five.",
     )
     unroll = forms.IntegerField(
         label="Instructions per loop body",

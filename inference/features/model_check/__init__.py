@@ -5,6 +5,7 @@ from inference.runs.kinds import Lane, RunKind
 KINDS = (
     RunKind(
         "check-model",
+        label="Model check",
         job="inference.features.model_check.job.CheckModelJob",
         summary="How well the port mapping model describes a machine",
         example={"machine": 2, "reference": 7, "mixes": 200, "sequences": 50},

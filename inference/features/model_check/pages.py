@@ -60,7 +60,7 @@ def _number(label: str, usual: int, least: int, most: int, paper: str, help_text
 
 
 class CheckForm(MeasuringForm):
-    """What to measure where, and which port mapping to hold it against."""
+    """What to measure where, and which port mapping to compare it with."""
 
     machine = forms.ModelChoiceField(Machine.objects.none(), empty_label=None)
     reference = ReferenceField(

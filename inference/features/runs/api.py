@@ -142,10 +142,10 @@ class NewRun(Described):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_with_named_examples)
 
-    name: str = Field("", max_length=NAME_LIMIT, description="Left empty, one is made up.")
+    name: str = Field("", max_length=NAME_LIMIT, description="If empty, one is generated.")
     note: str = Field("", max_length=NOTE_LIMIT, description="Whatever shall be remembered.")
     forked_from: Id | None = Field(None, description="The run that this one is a changed copy of.")
-    webhook: str = Field("", max_length=URL_LIMIT, description="An address to tell when the run ends.")
+    webhook: str = Field("", max_length=URL_LIMIT, description="Webhook to call when the run ends.")
 
 
 class NewWebhook(Input):

@@ -43,7 +43,7 @@ Words = Callable[[Run], Iterator[DescriptionItem]]
 
 
 def asked_of(run: Run) -> list[DescriptionItem]:
-    """What was asked of a run, whatever its kind."""
+    """Configuration of a run, whatever its kind."""
     kind = kinds().get(run.kind)
     words: Words = import_string(kind.words) if kind is not None and kind.words else _plain
     items = list(words(run))
@@ -62,7 +62,7 @@ def _selection(config: Json) -> str:
         found = f" found by {config['scheme_filter']}" if config["scheme_filter"] else ""
         return f"{len(chosen):,}{found}"
     return {
-        "all": "all that it knows",
+        "all": "all schemes it knows",
         "default": "the default set",
         "starter": "the starter set",
         "probes": "probes of each kind of execution unit",

@@ -41,7 +41,7 @@ from inference.models import ExperimentSet, Run, Upload
 from inference.models.experiment import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError, RunsError, RunStateError
-from inference.runs.kinds import JOBS, kinds
+from inference.runs.kinds import JOBS, kinds, label_of
 from inference.runs.leases import busy_seconds, versions
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.queue import ahead_of
@@ -71,7 +71,7 @@ def runs(request: HttpRequest) -> HttpResponse:
             "kind": kind,
             "sort": str(order),
             "states": Run.State.choices,
-            "kinds": sorted(JOBS),
+            "kinds": sorted(((name, label_of(name)) for name in JOBS), key=lambda pair: pair[1]),
             "any_run": bool(page.rows) or Run.objects.exists(),
         },
     )
@@ -251,7 +251,7 @@ def run_webhook(request: HttpRequest, pk: int) -> HttpResponse:
     except RunsError as error:
         messages.error(request, f"{error}.")
     else:
-        messages.success(request, "Saved." if url else "No address of yours is told when the run ends.")
+        messages.success(request, "Saved." if url else "No webhook will be called when the run ends.")
     return redirect("run", pk=pk)
 
 

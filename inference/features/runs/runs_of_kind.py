@@ -22,7 +22,7 @@ from inference.web.api.errors import ProblemError
 from inference.web.api.paging import Paging, listed
 
 NameOfRun = Annotated[
-    str, Field(max_length=NAME_LIMIT, description="Of the run; left empty, one is made up.")
+    str, Field(max_length=NAME_LIMIT, description="Of the run; if empty, one is generated.")
 ]
 
 

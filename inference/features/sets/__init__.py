@@ -5,6 +5,7 @@ from inference.runs.kinds import Lane, RunKind
 KINDS = (
     RunKind(
         "compare-sets",
+        label="Set comparison",
         job="inference.features.sets.job.CompareSetsJob",
         summary="Two experiment sets side by side",
         example={"first": 3, "second": 4},
@@ -13,6 +14,7 @@ KINDS = (
     ),
     RunKind(
         "merge-sets",
+        label="Merge",
         job="inference.features.sets.job.MergeSetsJob",
         summary="Several experiment sets merged",
         example={"sets": [3, 4], "name": "both halves", "conflicts": "median", "tolerance": 5.0},

@@ -191,7 +191,7 @@ class MergeForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
     )
     leading = forms.ChoiceField(
-        label="The first of them",
+        label="The first one",
         required=False,
         help_text="Where several have an experiment and agree, its number is taken.",
     )

@@ -5,6 +5,7 @@ from inference.runs.kinds import Lane, RunKind
 KINDS = (
     RunKind(
         "import",
+        label="Import",
         job="inference.features.uploads.job.ImportJob",
         summary="Import of an uploaded file",
         example={"upload": 5, "name": "pairs on the lab machine", "unit": "cycles"},

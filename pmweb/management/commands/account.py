@@ -32,7 +32,7 @@ class Command(DataCommand):
         ways.add_parser("list", help="all accounts")
         invite = ways.add_parser("invite", help="a new account; the link to come in by is printed, once")
         role = ways.add_parser("role", help="another role")
-        shut_out = ways.add_parser("deactivate", help="shut out at once, with links and API tokens")
+        shut_out = ways.add_parser("deactivate", help="deactivate at once, with links and API tokens")
         let_in = ways.add_parser("reactivate", help="let in again")
         sessions_of = ways.add_parser("sessions", help="where somebody is logged in")
         log_out = ways.add_parser("log-out", help="end all sessions of somebody, who can log in again")
@@ -74,7 +74,7 @@ class Command(DataCommand):
 
     def _list(self) -> None:
         for user in User.objects.select_related("account").order_by("username"):
-            state = "active" if user.is_active else "shut out"
+            state = "active" if user.is_active else "deactivated"
             state = "invited" if people.is_invited(user) else state
             self.stdout.write(f"{user.get_username()}: {role_of(user).label}, {state}")
 

@@ -32,7 +32,7 @@ class Command(DataCommand):
         )
         make.add_argument("--days", type=int, default=90, metavar="N", help="how long; 0: without end (90)")
         ways.add_parser("list", help="all tokens").add_argument("--json", action="store_true")
-        ways.add_parser("revoke", help="let nobody in by it any more").add_argument(
+        ways.add_parser("revoke", help="make it invalid").add_argument(
             "id", type=int, metavar="ID", help="its number in the list"
         )
 

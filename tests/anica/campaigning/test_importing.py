@@ -194,7 +194,7 @@ def test_each_column_may_have_numbers_of_its_own(client: Client, administrator: 
     assert (told, made.blocks.get().weight) == ({"one": 1.26, "two": 1.5}, 0.25)
     client.force_login(administrator)
     page = client.get(reverse("run", args=[run.pk])).content.decode()
-    assert "hundredths, what they look like, weight" in page
+    assert "hundredths, detected, weight" in page
     assert reverse("block-set", args=[made.pk]) in page
     for wrong in (["miles"], 7):
         with pytest.raises(ConfigError, match="numbers"):

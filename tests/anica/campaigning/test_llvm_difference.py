@@ -87,13 +87,13 @@ def test_the_page_starts_a_run_and_shows_and_hands_out_its_report(
     )
     report = client.get(f"{page}{run.pk}/report.md")
     assert report["Content-Type"] == "text/markdown; charset=utf-8"
-    assert f"## `{ADD}`: too quick by a factor of 2" in report.content.decode()
+    assert f"## `{ADD}`: too fast by a factor of 2" in report.content.decode()
 
 
 def test_the_shell_writes_the_report(mapping: PortMapping) -> None:
     newest()
     out = StringIO()
     call_command("llvm-difference", "two ports", "--cpu", "haswell", "--tolerance", "0.1", stdout=out)
-    assert f"## `{ADD}`: too quick by a factor of 2" in out.getvalue()
+    assert f"## `{ADD}`: too fast by a factor of 2" in out.getvalue()
     with pytest.raises(CommandError, match="name it with --cpu"):
         call_command("llvm-difference", "two ports", stdout=out)

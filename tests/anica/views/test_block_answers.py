@@ -84,9 +84,9 @@ def test_the_page_stays_when_the_run_has_ended_and_predictors_are_gone(visitor: 
     Run.objects.filter(pk=run.pk).update(state="cancelled")
     tools["slow"].delete()
     page = visitor.get(url(run))
-    assert "The question was cancelled; 7 of 8" in page.text
+    assert "Cancelled: 7 of 8" in page.text
     assert "4.00" in page.text
-    assert "not asked" in page.text
+    assert "not predicted" in page.text
     assert page.context["live"] == {"runs": []}
 
 

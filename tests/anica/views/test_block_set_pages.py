@@ -76,7 +76,7 @@ def test_blocks_are_shown_with_every_columns_word(
     visitor: Client, block_set: BasicBlockSet, columns: list[BlockColumn]
 ) -> None:
     text = text_of(visitor, block_set)
-    assert all(found in text for found in ("imul rax, rbx", "no number", "not asked", f"code={SCAN}"))
+    assert all(found in text for found in ("imul rax, rbx", "no number", "not predicted", f"code={SCAN}"))
     sorted_by_two = text_of(visitor, block_set, sort=f"-column-{columns[1].pk}")
     assert sorted_by_two.index("sub rax, rbx") < sorted_by_two.index("imul rax, rbx")
     failed = text_of(visitor, block_set, column=columns[2].pk, told="failure")
@@ -256,7 +256,7 @@ def test_a_preview_shows_rows_units_and_doubts_and_can_be_read_otherwise(visitor
     address = reverse("anica-import", args=[upload.pk])
     text = visitor.get(address).content.decode()
     assert all(
-        found in text for found in ("imul rax, rbx", "as they look: cycles per execution", "1 answer below")
+        found in text for found in ("imul rax, rbx", "as detected: cycles per execution", "1 answer below")
     )
     assert "two hexadecimal digits" in text
     data = {"name": "b", "broken": "skip", "issue_width": "4", "numbers_0": "hundredths", "press": "look"}

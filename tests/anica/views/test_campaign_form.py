@@ -130,7 +130,7 @@ def test_a_preset_sets_what_belongs_to_it_and_keeps_the_rest(visitor: Client, to
 
 def test_the_estimate_knows_the_pace_of_earlier_campaigns(visitor: Client, tools: list[Predictor]) -> None:
     data = {**fields(visitor), "first": "tool b", "second": "tool a", "end_minutes": "2"}
-    assert "no campaign of these predictors tells yet" in press(visitor, "estimate", data).content.decode()
+    assert "unknown: no campaign of these predictors yet" in press(visitor, "estimate", data).content.decode()
     facts = {"judged": 1000, "schemes": 2}
     row = Campaign.objects.create(name="before", origin="run", seconds=10, facts=facts, config={})
     for position, tool in enumerate(tools):
@@ -155,7 +155,7 @@ def test_a_campaign_is_searched_again_with_its_settings_and_exclusions(
     again = fields(visitor, **{"from": campaign.pk, "exclude": found.pk})
     assert (again["first"], again["second"], again["set_orders"]) == ("tool a", "tool b", 2)
     text = visitor.get(reverse("campaign-new"), {"exclude": found.pk}).content.decode()
-    assert "Do not find again" in text
+    assert "Exclude discoveries" in text
     press(visitor, "start", {**again, "excluded": [found.pk], "name": "again"})
     config = Run.objects.get(name="again").config
     assert config["excluded"] == [{"discovery": found.pk, "abstract": found.abstract}]

@@ -97,7 +97,7 @@ def test_the_list_names_tools_discoveries_and_state(visitor: Client, tools: list
     assert "others" not in found
     stranger = Predictor.objects.create(name="stranger", kind="imported", key="c" * 64)
     answer = visitor.get(reverse("campaigns"), {"tool": stranger.pk})
-    assert "No campaign is found" in answer.content.decode()
+    assert "No campaign matches" in answer.content.decode()
     assert visitor.get(reverse("campaigns"), {"kind": "odd"}).status_code == 400
 
 
@@ -230,8 +230,8 @@ def test_a_file_of_that_name_that_came_with_an_import_may_say_anything(
 
 def test_what_was_asked_shows_what_is_not_usual_first(visitor: Client, tools: list[Predictor]) -> None:
     text = page(visitor, make(tools), tab="asked")
-    assert text.index("Samples per abstract block") < text.index("settings as usual")
-    assert text.index("settings as usual") < text.index("Threshold")
+    assert text.index("Samples per abstract block") < text.index("defaults")
+    assert text.index("defaults") < text.index("Threshold")
     assert "support.json" in text
 
 

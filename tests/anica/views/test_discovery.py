@@ -74,7 +74,7 @@ def test_what_an_imported_file_does_not_say_is_a_dash_and_no_number(visitor, dis
 
 def test_a_deep_link_shows_the_blocks_of_that_decision_with_every_answer(visitor, discovery):
     page = visitor.get(f"/discoveries/{discovery.pk}/?step=3").content.decode()
-    part = text_of(page[page.index('id="step"') : page.index("What is known of it")])
+    part = text_of(page[page.index('id="step"') : page.index(">Status<")])
     assert "Step 3: instruction 1 need not have an operand GPR[64]:R" in part
     assert "rejected: 1 of 3 blocks are not interesting" in part
     assert "3 blocks, 2 interesting" in part

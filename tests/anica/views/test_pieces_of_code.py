@@ -84,7 +84,7 @@ def test_a_compiler_s_output_pasted_whole_has_its_loop_asked_in_two_clicks(
 ):
     asked = {**FIELDS, "code": COMPILED, "predictors": ["mca", "osaca"]}
     decoded = visitor.get(visitor.post(reverse("blocks"), {**asked, "press": "decode"}).headers["Location"])
-    (button,) = (line for line in decoded.text.split("<button") if "Ask about this loop" in line)
+    (button,) = (line for line in decoded.text.split("<button") if "Predict this loop" in line)
     assert 'form="ask-form"' in button
     press = button.split('value="')[1].split('"')[0]
     answer = visitor.post(reverse("blocks"), {**asked, "press": press})

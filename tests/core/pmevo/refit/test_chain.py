@@ -1,4 +1,4 @@
-"""A chain of the re-fit: it finds the processor, with few kinds of µops, wherever it was interrupted."""
+"""A chain of the re-fit: it finds the processor, with few distinct µops, wherever it was interrupted."""
 
 from __future__ import annotations
 

@@ -70,10 +70,10 @@ class RunKind:
 
     `label`: what such a run is called; `summary`: the same in a few words. `job`: a class without arguments,
     see `Job`. `example`: a description, for the reference of the API. `words`: (run) → its description item
-    by item; without, the fields as they stand. `outcomes`: (runs) → {run id: what came of it}; without, what the result names.
-    `page`: (request, run, record) → more for the template of its page. `archived`: (config) → the
-    description of a run from elsewhere, made complete, or an `ExchangeError`; without, archives of such runs
-    are not read.
+    by item; without, the fields as they stand. `outcomes`: (runs) → {run id: what came of it}; without, what
+    the result names. `page`: (request, run, record) → more for the template of its page. `archived`:
+    (config) → the description of a run from elsewhere, made complete, or an `ExchangeError`; without,
+    archives of such runs are not read.
     """
 
     name: str

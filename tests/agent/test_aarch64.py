@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from inference.agent import arm, sandbox
 from inference.agent.emulated import MEANINGLESS, EmulatedHarness
-from inference.agent.facts import unfit
+from inference.agent.facts import facts, unfit
 from inference.agent.passes import LocalHarness
 from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.agent.targets import FrameError, aarch64, native, target_for, target_of, words, x86_64
@@ -194,3 +195,9 @@ def test_system_calls_have_the_numbers_of_the_kernel():
     )
     numbers = dict(re.findall(r"#define __NR(?:3264)?_(\w+) (\d+)", HEADER.read_text()))
     assert sorted(sandbox._SYSTEM_CALLS["aarch64"]) == sorted(int(numbers[name]) for name in wanted.split())
+
+
+def test_an_arm_computer_offers_no_basic_blocks_and_tells_of_no_hypervisor(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    found = facts(None)
+    assert (found["isa"], found["blocks"], found["virtual"]) == ("AArch64", False, None)

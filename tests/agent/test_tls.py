@@ -7,6 +7,7 @@ import ipaddress
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import pytest_asyncio
@@ -19,6 +20,7 @@ from inference.agent.connection import (
     opened,
     trusting,
 )
+from inference.agent.session import Agent
 
 pytest.importorskip("cryptography")
 from cryptography import x509
@@ -76,6 +78,13 @@ async def test_a_certificate_for_another_host_is_none(address: str, certificate:
     with pytest.raises(ConnectionLostError, match="localhost"):
         async with opened(address.replace("127.0.0.1", "localhost"), "secret", trusting(str(certificate))):
             pass
+
+
+def test_an_agent_that_is_told_nothing_trusts_whom_the_system_trusts():
+    agent = Agent("https://lab", "secret", SimpleNamespace(), dict, "test")
+    context = agent._tls
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
 
 
 def test_a_file_without_certificates_is_refused(tmp_path: Path):

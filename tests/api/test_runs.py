@@ -69,7 +69,7 @@ def test_the_same_description_as_a_form_or_command_gives_the_same_run(
         ("dance", {}, "dance"),
         ("infer", {"colour": "red"}, "colour"),
         ("infer", {"source": {"datasets": [10**20]}}, "datasets"),
-        ("evaluate", {"mapping": "one"}, "ids"),
+        ("evaluate", {"mapping": "one"}, "mapping must be a whole number"),
         ("measure", {"machine": 5}, "machine"),
         ("import", {"upload": {"a": 1}}, "upload"),
         ("block", {"machine": [1]}, "machine"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
@@ -40,6 +40,11 @@ BEYOND: tuple[Any, ...] = (
 )
 
 
+def names_of(shape: type) -> list[str]:
+    """The fields of a description."""
+    return [each.name for each in fields(shape)] if is_dataclass(shape) else list(shape.model_fields)
+
+
 @pytest.fixture
 def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple[Json, list[str]]]:
     """{kind: (a description that is a good one, all fields)}."""
@@ -60,10 +65,7 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
         "comparison": ({"experiment_set": experiment_set.pk, "mappings": [mapping.pk]}, ComparisonConfig),
     }
     return {
-        **{
-            kind: (config, [each.name for each in fields(shape)])
-            for kind, (config, shape) in described.items()
-        },
+        **{kind: (config, names_of(shape)) for kind, (config, shape) in described.items()},
         "import-anica": ({"upload": upload.pk}, list(import_job._FIELDS)),
         "loops": ({"upload": upload.pk}, ["upload", *FIELDS]),
         "ask": ({"predictors": tools, "blocks": ["90"]}, ["predictors", "blocks", "anew", "about"]),
@@ -115,7 +117,7 @@ def test_an_odd_value_in_any_field_is_refused_or_taken(good: dict[str, tuple[Jso
         (
             "ask",
             {"predictors": [[1]], "blocks": ["90"]},
-            "predictors must be a list of 1 to 100 predictor ids",
+            "predictors must be a list of 1 to 100 ids",
         ),
         ("matrix", {"predictors": [2**63 - 1, 1]}, "predictors: there is no predictor with the id"),
         ("matrix", {"predictors": [2**63, 1]}, "predictors: there is no predictor with the id"),
@@ -125,7 +127,7 @@ def test_an_odd_value_in_any_field_is_refused_or_taken(good: dict[str, tuple[Jso
         ("campaign", {"settings": {"failures": 5}}, "failures must be a text"),
         ("import-anica", {"upload": "abc"}, "upload: there is no uploaded file with the id"),
         ("import-anica", {"upload": []}, "upload: there is no uploaded file with the id"),
-        ("llvm-difference", {"mapping": "abc", "cpu": "haswell"}, "mapping: there is no port mapping"),
+        ("llvm-difference", {"mapping": "abc", "cpu": "haswell"}, "mapping must be a whole number"),
     ],
 )
 def test_programs_are_told_what_is_wrong(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from inference.core.errors import CoreError
 from inference.core.protocols import Json
 from inference.features.blocks.job import BlockConfig
-from inference.features.evaluations import job as evaluate
+from inference.features.evaluations.job import EvaluationConfig
 from inference.features.inferring.algorithms import ALGORITHMS, KNOWN
 from inference.features.inferring.request import NOISE, InferConfig
 from inference.features.measure.job import MeasureConfig
@@ -33,6 +33,11 @@ ODD: tuple[Any, ...] = (
 )
 
 
+def names_of(shape: type) -> list[str]:
+    """The fields of a description."""
+    return [each.name for each in fields(shape)] if is_dataclass(shape) else list(shape.model_fields)
+
+
 @pytest.fixture
 def good(
     experiment_set: ExperimentSet, mapping: PortMapping, machine: Machine
@@ -46,12 +51,12 @@ def good(
         "block": ({"machine": machine.pk, "blocks": ["4801d8"]}, BlockConfig),
     }
     return {
-        **{
-            kind: (config, [each.name for each in fields(shape)])
-            for kind, (config, shape) in described.items()
-        },
+        **{kind: (config, names_of(shape)) for kind, (config, shape) in described.items()},
         "import": ({"upload": upload.pk}, [*import_file._FIELDS, *import_file._OPTIONAL]),
-        "evaluate": ({"mapping": mapping.pk, "experiment_set": experiment_set.pk}, list(evaluate._FIELDS)),
+        "evaluate": (
+            {"mapping": mapping.pk, "experiment_set": experiment_set.pk},
+            names_of(EvaluationConfig),
+        ),
     }
 
 

@@ -179,13 +179,13 @@ def test_a_merge_that_cannot_be_is_refused_and_nothing_starts(
 @pytest.mark.parametrize(
     ("kind", "config", "fault"),
     [
-        ("compare-sets", {"first": 1}, "named by their ids"),
+        ("compare-sets", {"first": 1}, "second is missing"),
         ("compare-sets", {"first": 2**70, "second": 1}, "no experiment set"),
         ("compare-sets", {"third": 1}, "no field 'third'"),
         ("merge-sets", {"sets": "ab"}, "a list of ids"),
-        ("merge-sets", {"sets": [True, 1]}, "named by their ids"),
-        ("merge-sets", {"sets": [1, 2], "tolerance": "5"}, "a number of per cent"),
-        ("merge-sets", {"sets": [1, 2], "conflicts": ["first"]}, "one of first"),
+        ("merge-sets", {"sets": [True, 1]}, "a list of ids"),
+        ("merge-sets", {"sets": [1, 2], "tolerance": "5"}, "tolerance must be a number"),
+        ("merge-sets", {"sets": [1, 2], "conflicts": ["first"]}, "conflicts must be"),
         ("merge-sets", {"sets": [1, 2], "name": 3}, "name must be a text"),
     ],
 )

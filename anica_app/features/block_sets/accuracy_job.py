@@ -6,27 +6,35 @@ from collections.abc import Sequence
 from functools import partial
 
 from anica_app.features.block_sets.accuracy import KIND, Accuracy, accuracy_of
-from anica_app.features.block_sets.columns import read_set, refuse_unknown
+from anica_app.features.block_sets.columns import read_set
 from anica_app.models import BlockColumn
 from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
+
+
+class AccuracyConfig(RunRequest):
+    """`block_set` is the id of one, `reference` that of a column of it."""
+
+    noun = "a comparison of columns"
+    block_set: int
+    reference: int
 
 
 class AccuracyJob:
-    """Runs of kind `accuracy`. `block_set` is the id of one, `reference` that of a column of it."""
+    """Runs of kind `accuracy`; see `AccuracyConfig`."""
 
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError` naming the field."""
-        refuse_unknown(config, ("block_set", "reference"), "a comparison of columns")
-        row = read_set(config.get("block_set"))
-        pk = config.get("reference")
-        if type(pk) is not int or not row.columns.filter(pk=pk).exists():
+        asked = AccuracyConfig.read(config)
+        row = read_set(asked.block_set)
+        if not row.columns.filter(pk=asked.reference).exists():
             known = ", ".join(f"{column.pk} ({column.name})" for column in row.columns.order_by("position"))
             raise ConfigError(f"reference must be a column of the set: {known or 'it has none'}")
-        return {"block_set": row.pk, "reference": pk}
+        return asked.as_json()
 
     def submitted(self, run: Run) -> None:
         """Nothing is to be prepared."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
+from typing import Annotated
+
+from pydantic import Field
 
 from anica_app.core.protocols import Answer
 from anica_app.core.search.panel import Panel
@@ -17,12 +20,7 @@ from inference.runs.described_rows import read_row, read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-
-
-def refuse_unknown(config: Json, known: Collection[str], what: str) -> None:
-    """Raise `ConfigError` for a field that there is not."""
-    if unknown := sorted(config.keys() - set(known)):
-        raise ConfigError(f"{what} has no field {unknown[0]!r}; its fields are {', '.join(known)}")
+from inference.runs.request import RunRequest
 
 
 def read_set(given: object) -> BasicBlockSet:
@@ -96,8 +94,16 @@ MOST = 20
 """Predictors of one run."""
 
 
+class ColumnsConfig(RunRequest):
+    """`block_set` and `predictors` are ids."""
+
+    noun = "a run for columns"
+    block_set: int
+    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST)]
+
+
 class ColumnsJob:
-    """Runs of kind `columns`. `block_set` and `predictors` are ids.
+    """Runs of kind `columns`.
 
     Interrupted, they begin anew with remembered answers. A predictor that has a column already is refused:
     its answers would be the same.
@@ -107,9 +113,9 @@ class ColumnsJob:
 
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError` naming the field."""
-        refuse_unknown(config, ("block_set", "predictors"), "a run for columns")
-        row = read_set(config.get("block_set"))
-        predictors = read_rows(Predictor, "predictors", config.get("predictors"), 1, MOST)
+        asked = ColumnsConfig.read(config)
+        row = read_set(asked.block_set)
+        predictors = read_rows(Predictor, "predictors", asked.predictors)
         there = row.columns.filter(predictor__in=predictors).select_related("predictor").first()
         if there is not None:
             raise ConfigError(f"predictors: {there.predictor} has a column in {row.name!r} already")

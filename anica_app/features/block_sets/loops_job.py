@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from anica_app.features.block_sets.columns import refuse_unknown
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.formats.program_loops import LoopFilter, ProgramLoops, Weighing, find_loops
 from inference.core.errors import InvalidInputError
@@ -20,6 +19,7 @@ from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
 from inference.storage.errors import ExchangeError
 
 _EVERY = 0.3  # seconds between two words about progress
@@ -109,18 +109,28 @@ LISTED = 1000
 """Loops that a run's result has; the import of the program takes all that are wanted."""
 
 
-class LoopsJob:
-    """Runs of kind `loops`.
+class LoopsConfig(RunRequest):
+    """`upload`: id of a program. `samples`: id of an upload with what perf printed, None for none.
 
-    `upload`: id of a program. `samples`: id of an upload with what perf printed, None for none. `functions`:
-    a name or a pattern like `mat*`, "" for all. `program`: how perf calls the file, "" to find out.
-    `weighing`: samples or iterations. `least`: per cent of all samples that a loop has at least.
+    `functions`: a name or a pattern like `mat*`, "" for all. `program`: how perf calls the file, "" to find
+    out. `weighing`: samples or iterations. `least`: per cent of all samples that a loop has at least.
     """
+
+    noun = "a search for loops"
+    upload: int
+    samples: int | None = None
+    functions: str = ""
+    program: str = ""
+    weighing: str = Weighing.SAMPLES.value
+    least: float = 0.0
+
+
+class LoopsJob:
+    """Runs of kind `loops`; see `LoopsConfig`."""
 
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError` naming the field."""
-        refuse_unknown(config, ("upload", *FIELDS), "a search for loops")
-        complete = {"upload": None, **FIELDS, **config}
+        complete = LoopsConfig.read(config).as_json()
         check_loops(complete)
         free_upload(complete["upload"])
         return complete

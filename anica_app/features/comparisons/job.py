@@ -56,7 +56,7 @@ class ComparisonJob:
 
     def work(self, task: Task) -> Store:
         """Read the set, ask, sum up. A tool that cannot work here says nothing, and the others go on."""
-        config = ComparisonConfig(**task.run.config)
+        config = ComparisonConfig.stored(task.run.config)
         judge = ExperimentSet.objects.filter(pk=config.experiment_set).select_related("isa").first()
         if judge is None:
             raise JobError("the experiment set to compare on has been deleted")

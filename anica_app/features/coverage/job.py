@@ -7,8 +7,10 @@ the random blocks of the campaigns themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated
+
+from pydantic import Field
 
 from anica_app.core.protocols import AnicaError
 from anica_app.core.ranking import best_selection
@@ -30,12 +32,12 @@ from anica_app.models import BasicBlockSet, Campaign, SampleBatch
 from inference.core.errors import InvalidInputError
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json
-from inference.features.inferring.request import read_whole
 from inference.models import Run
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
 from inference.storage.errors import ExchangeError
 
 MOST_CAMPAIGNS = 8
@@ -47,8 +49,7 @@ PLACES_KEPT = 10_000
 _SOLVER_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class CoverageConfig:
+class CoverageConfig(RunRequest):
     """`campaigns`: ids, whose standing discoveries are looked at.
 
     `block_set` and `columns`: id of a basic-block set, and names of one or two of its columns, which tell
@@ -56,37 +57,27 @@ class CoverageConfig:
     the campaigns' own. `blocks`: at most so many are looked at, the first ones.
     """
 
-    campaigns: list[int]
+    noun = "a coverage"
+    campaigns: Annotated[list[int], Field(min_length=1, max_length=MOST_CAMPAIGNS)]
     block_set: int | None = None
-    columns: list[str] = field(default_factory=list)
-    interest: Json = field(default_factory=dict)
-    blocks: int = MOST_BLOCKS
-
-    def as_json(self) -> Json:
-        """The complete description."""
-        return dict(vars(self))
+    columns: list[str] = []
+    interest: Json = {}
+    blocks: Annotated[int, Field(ge=1, le=1_000_000)] = MOST_BLOCKS
 
 
-def read_config(config: Json) -> CoverageConfig:
+def read_config(given: Json) -> CoverageConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    known = list(CoverageConfig.__dataclass_fields__)
-    if unknown := sorted(config.keys() - set(known)):
-        raise ConfigError(f"a coverage has no field {unknown[0]!r}; its fields are {', '.join(known)}")
-    ids = config.get("campaigns")
-    campaigns = read_rows(Campaign, "campaigns", ids, least=1, most=MOST_CAMPAIGNS)
-    if isinstance(ids, list) and len(campaigns) < len(ids):
-        raise ConfigError(f"campaigns must be different ones, not {ids!r:.80}")
-    block_set, columns = config.get("block_set"), config.get("columns", [])
-    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
-        raise ConfigError(f"columns must be a list of names, not {columns!r:.80}")
-    if block_set is not None:
-        _check_columns(block_set, columns)
+    config = CoverageConfig.read(given)
+    campaigns = read_rows(Campaign, "campaigns", config.campaigns)
+    if len(campaigns) < len(config.campaigns):
+        raise ConfigError(f"campaigns must be different ones, not {config.campaigns!r:.80}")
+    if config.block_set is not None:
+        _check_columns(config.block_set, config.columns)
     try:
-        interest = dict(vars(GROUPS["interest"].parse(config.get("interest", {}))))
+        interest = dict(vars(GROUPS["interest"].parse(config.interest)))
     except InvalidInputError as error:
         raise ConfigError(f"interest: {error}") from error
-    blocks = read_whole("blocks", config.get("blocks", MOST_BLOCKS), 1, 1_000_000)
-    return CoverageConfig(sorted(row.pk for row in campaigns), block_set, columns, interest, blocks)
+    return config.model_copy(update={"campaigns": sorted(row.pk for row in campaigns), "interest": interest})
 
 
 def _check_columns(block_set: object, columns: list[str]) -> None:
@@ -111,7 +102,7 @@ class CoverageJob:
 
     def work(self, task: Task) -> Store:
         """Ask each discovery about each block."""
-        config = CoverageConfig(**task.run.config)
+        config = CoverageConfig.stored(task.run.config)
         campaigns = list(Campaign.objects.filter(pk__in=config.campaigns).order_by("pk"))
         if len(campaigns) < len(config.campaigns):
             raise JobError("a campaign that this is about has been deleted")

@@ -14,6 +14,7 @@ from anica_app.features.llvm_difference.report import markdown
 from inference.core.errors import InvalidInputError
 from inference.formats.exported import exported
 from inference.models import PortMapping
+from inference.runs.errors import ConfigError
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86
 from inference.storage.names import by_name
@@ -54,8 +55,10 @@ class Command(DataCommand):
                 raise CommandError(
                     "which processor of LLVM the mapping is of is not known: name it with --cpu, e.g. haswell"
                 )
-            config = DifferenceConfig(row.pk, cpu, options["release"], tolerance)
+            config = DifferenceConfig.read(
+                {"mapping": row.pk, "cpu": cpu, "release": options["release"], "tolerance": tolerance}
+            )
             text = markdown(difference(row, config))
-        except (ExchangeError, InvalidInputError, PredictorError) as error:
+        except (ConfigError, ExchangeError, InvalidInputError, PredictorError) as error:
             raise CommandError(str(error)) from error
         self.deliver(text, options["output"])

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from anica_app.core.protocols import PredictorError
-from anica_app.features.block_sets.columns import refuse_unknown
 from anica_app.features.llvm_difference.report import Differing, LlvmDifference, is_notable, worst_first
 from anica_app.predictors.llvm.model import LlvmModel, Modelled
 from anica_app.predictors.llvm.releases import INSTALL, installed
-from inference.core.errors import InvalidInputError
 from inference.core.mapping import described
 from inference.core.protocols import Json
-from inference.core.tunables import check_number
 from inference.features.explained.proofs import proof_of
 from inference.formats.exported import ExportedMapping, ExportedScheme, exported
 from inference.isa.x86.att import encoded
@@ -24,6 +23,7 @@ from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
 from inference.storage.instruction_sets import X86
 
 KIND = "llvm-difference"
@@ -33,26 +33,20 @@ _MOST_WITNESSES = 4
 _CPU = re.compile(r"[\w.-]{1,40}")
 
 
-@dataclass(frozen=True)
-class DifferenceConfig:
-    """`mapping`: its number. `release`: major version of llvm-mca, "" for the newest. `cpu`: for -mcpu.
+def _processor(name: str) -> str:
+    if name and (not _CPU.fullmatch(name) or name in {"native", "help"}):
+        raise ValueError(f"must be the name of a processor such as haswell or znver3, not {name!r:.80}")
+    return name
 
-    Raises `InvalidInputError` for what cannot be.
-    """
 
+class DifferenceConfig(RunRequest):
+    """`mapping`: its number. `release`: major version of llvm-mca, "" for the newest. `cpu`: for -mcpu."""
+
+    noun = "a difference to LLVM"
     mapping: int
-    cpu: str
-    release: str = ""
-    tolerance: float = TOLERANCE
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.cpu, str) or not _CPU.fullmatch(self.cpu) or self.cpu in {"native", "help"}:
-            raise InvalidInputError(
-                f"cpu must be the name of a processor such as haswell or znver3, not {self.cpu!r:.80}"
-            )
-        if not isinstance(self.release, str) or not re.fullmatch(r"\d{0,3}", self.release):
-            raise InvalidInputError(f"release must be a major version such as 19, not {self.release!r:.80}")
-        check_number("tolerance", self.tolerance, 0.0, 10.0)
+    cpu: Annotated[str, AfterValidator(_processor)] = ""
+    release: Annotated[str, Field(pattern=r"^\d{0,3}$")] = ""
+    tolerance: Annotated[float, Field(ge=0, le=10)] = TOLERANCE
 
 
 class LlvmDifferenceJob:
@@ -60,23 +54,24 @@ class LlvmDifferenceJob:
 
     def check(self, config: Json) -> Json:
         """The description with its defaults; raises `ConfigError`."""
-        refuse_unknown(config, tuple(DifferenceConfig.__dataclass_fields__), "a difference to LLVM")
-        row = read_row(PortMapping.objects.select_related("isa"), "mapping", config.get("mapping"))
+        asked = DifferenceConfig.read(config)
+        row = read_row(PortMapping.objects.select_related("isa"), "mapping", asked.mapping)
         if row.isa.name != X86:
             raise ConfigError(f"mapping: {row.name!r} is for {row.isa.name}, this can be done for {X86}")
+        if not asked.cpu:
+            raise ConfigError("cpu must be the name of a processor such as haswell or znver3")
         try:
-            found = DifferenceConfig(**{"cpu": "", **config})
-            model = chosen_model(found.release, found.cpu)
-        except (InvalidInputError, PredictorError) as error:
+            model = chosen_model(asked.release, asked.cpu)
+        except PredictorError as error:
             raise ConfigError(str(error)) from error
-        return asdict(found) | {"release": model.release.number}
+        return asked.as_json() | {"release": model.release.number}
 
     def submitted(self, run: Run) -> None:
         """Nothing refers to such a run."""
 
     def work(self, task: Task) -> Store:
         """Ask for every scheme; the result is the report. Raises `JobError`."""
-        config = DifferenceConfig(**task.run.config)
+        config = DifferenceConfig.stored(task.run.config)
         row = PortMapping.objects.filter(pk=config.mapping).select_related("isa", "machine", "run").first()
         if row is None:
             raise JobError("the mapping to compare has been deleted")

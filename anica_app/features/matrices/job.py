@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.protocols import AnicaError, Answer
@@ -18,13 +19,13 @@ from anica_app.formats.block_rows import BlockToStore, cycles_of, insert_blocks
 from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.features.inferring.request import read_whole
 from inference.isa.x86.blocks import mnemonics_of
 from inference.models import ISA, Run
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
 from inference.storage.instruction_sets import X86
 from inference.storage.names import free_name
 
@@ -34,8 +35,7 @@ MOST_BLOCKS = 100_000
 DEFAULT_BLOCKS, DEFAULT_LENGTH = 2000, 4
 
 
-@dataclass(frozen=True)
-class MatrixConfig:
+class MatrixConfig(RunRequest):
     """`predictors`: ids of those to ask, `columns`: ids of columns of the set that are there already.
 
     `block_set`: id of the basic-block set; None to sample `blocks` random ones of `length` instructions, as
@@ -43,47 +43,35 @@ class MatrixConfig:
     failures do not count here.
     """
 
-    predictors: list[int]
+    noun = "a matrix"
+    predictors: list[int] = []
     block_set: int | None = None
-    columns: list[int] = field(default_factory=list)
-    blocks: int = DEFAULT_BLOCKS
-    length: int = DEFAULT_LENGTH
-    space: Json = field(default_factory=dict)
-    interest: Json = field(default_factory=dict)
-
-    def as_json(self) -> Json:
-        """The complete description."""
-        return dict(vars(self))
+    columns: list[int] = []
+    blocks: Annotated[int, Field(ge=10, le=MOST_BLOCKS)] = DEFAULT_BLOCKS
+    length: Annotated[int, Field(ge=1, le=30)] = DEFAULT_LENGTH
+    space: Json = {}
+    interest: Json = {}
 
 
-def read_config(config: Json) -> MatrixConfig:
+def read_config(given: Json) -> MatrixConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    known = list(MatrixConfig.__dataclass_fields__)
-    if unknown := sorted(config.keys() - set(known)):
-        raise ConfigError(f"a matrix has no field {unknown[0]!r}; its fields are {', '.join(known)}")
-    predictors = [row.pk for row in read_rows(Predictor, "predictors", config.get("predictors", []))]
-    held_columns = read_rows(BlockColumn, "columns", config.get("columns", []), what="column")
+    config = MatrixConfig.read(given)
+    predictors = [row.pk for row in read_rows(Predictor, "predictors", config.predictors)]
+    held_columns = read_rows(BlockColumn, "columns", config.columns, what="column")
     columns = [row.pk for row in held_columns]
-    block_set = config.get("block_set")
-    if block_set is not None:
-        block_set = read_set(block_set).pk
+    if config.block_set is not None:
+        block_set = read_set(config.block_set).pk
         there = BlockColumn.objects.filter(block_set=block_set, predictor__in=predictors)
         held = dict(there.values_list("predictor", "pk"))
         predictors = [pk for pk in predictors if pk not in held]
         columns = list(dict.fromkeys([*columns, *held.values()]))
-    if any(row.block_set_id != block_set for row in held_columns):
+    if any(row.block_set_id != config.block_set for row in held_columns):
         raise ConfigError("columns: they must be of the basic-block set")
     if not 2 <= len(predictors) + len(columns) <= MOST_TOOLS:
         raise ConfigError(f"predictors: choose from 2 to {MOST_TOOLS} tools, with the columns of the set")
-    return MatrixConfig(
-        predictors,
-        block_set,
-        columns,
-        read_whole("blocks", config.get("blocks", DEFAULT_BLOCKS), 10, MOST_BLOCKS),
-        read_whole("length", config.get("length", DEFAULT_LENGTH), 1, 30),
-        _settings(SpaceSettings, "space", config),
-        _interest(config),
-    )
+    complete: Json = {"predictors": predictors, "columns": columns}
+    complete |= {"space": _settings(SpaceSettings, "space", given), "interest": _interest(given)}
+    return config.model_copy(update=complete)
 
 
 def _settings(cls: type[SpaceSettings | InterestSettings], name: str, config: Json) -> Json:
@@ -114,7 +102,7 @@ class MatrixJob:
 
     def work(self, task: Task) -> Store:
         """Ask the predictors for the blocks that they have no column of, and count."""
-        config = MatrixConfig(**task.run.config)
+        config = MatrixConfig.stored(task.run.config)
         row = None
         if config.block_set is not None:
             row = BasicBlockSet.objects.filter(pk=config.block_set).first()

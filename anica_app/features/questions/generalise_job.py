@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from anica_app.core.protocols import AnicaError, Answer
 from anica_app.core.search.discovering import BlockExplanation
@@ -17,69 +18,52 @@ from anica_app.features.campaigns.job import RowKeeper, campaign_of, make_campai
 from anica_app.features.campaigns.opening import chosen_domain, opened_panel, restricted_domain, world_of
 from anica_app.features.campaigns.request import read_predictors, read_settings
 from anica_app.models import Campaign
-from inference.core.errors import InvalidInputError
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json
-from inference.core.tunables import check_number
-from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT, read_truth, read_whole
+from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT
 from inference.isa.x86.blocks import BlockError, block_of_hex
 from inference.models import Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
 
 LABELS = ("Find schemes supported by every predictor", "Generalise")
 _STAGE = "generalise"
 
 
-@dataclass(frozen=True)
-class GeneraliseConfig:
+class GeneraliseConfig(RunRequest):
     """Which block is generalised over which tools; `block` is its machine code in hexadecimal digits.
 
-    `interest`, `search`, `domain` and `space` as for a campaign. `minimise`: instructions are left out first
-    as long as the block stays interesting. With one predictor that gives a number, blocks are interesting
-    where it predicts the same; `tolerance` is the relative difference that still counts as the same (§8.4.1).
+    `interest`, `search`, `domain` and `space` as for a campaign, or all of their `settings` by name.
+    `minimise`: instructions are left out first as long as the block stays interesting; usually where two
+    tools differ. With one predictor that gives a number, blocks are interesting where it predicts the same;
+    `tolerance` is the relative difference that still counts as the same (§8.4.1).
     """
 
-    predictors: list[int]
-    block: str
-    interest: Json
-    search: Json
-    domain: Json
-    space: Json
+    noun = "a generalisation"
+    predictors: list[int] = []
+    block: str = ""
+    interest: Json = {}
+    search: Json = {}
+    domain: Json = {}
+    space: Json = {}
+    settings: Annotated[Json, Field(exclude=True)] = {}
     minimise: bool = True
-    tolerance: float = 0.05
-    seed: int = DEFAULT_SEED
-
-    def as_json(self) -> Json:
-        """The complete description."""
-        return dict(vars(self))
+    tolerance: Annotated[float, Field(ge=0, le=2)] = 0.05
+    seed: Annotated[int, Field(ge=0, lt=SEED_LIMIT)] = DEFAULT_SEED
 
 
-def read_config(config: Json) -> GeneraliseConfig:
+def read_config(given: Json) -> GeneraliseConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    known = [*GeneraliseConfig.__dataclass_fields__, "settings"]
-    unknown = sorted(config.keys() - set(known))
-    if unknown:
-        raise ConfigError(f"a generalisation has no field {unknown[0]!r}; its fields are {', '.join(known)}")
-    predictors = read_predictors(config.get("predictors"))
+    config = GeneraliseConfig.read(given)
+    predictors = [row.pk for row in read_predictors(config.predictors)]
     try:
-        block = block_of_hex(str(config.get("block", "")))
+        block = block_of_hex(config.block)
     except BlockError as error:
         raise ConfigError(f"block: {error}") from error
-    tolerance = config.get("tolerance", 0.05)
-    try:
-        check_number("tolerance", tolerance, 0.0, 2.0)
-    except InvalidInputError as error:
-        raise ConfigError(str(error)) from error
-    return GeneraliseConfig(
-        predictors=[row.pk for row in predictors],
-        block=block.hex,
-        **read_settings(config, {}),
-        minimise=read_truth("minimise", config.get("minimise", len(predictors) > 1)),
-        tolerance=float(tolerance),
-        seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
-    )
+    found = {"predictors": predictors, "block": block.hex, **read_settings(given, {})}
+    return config.model_copy(update=found | {"minimise": given.get("minimise", len(predictors) > 1)})
 
 
 class GeneraliseJob:
@@ -98,7 +82,7 @@ class GeneraliseJob:
 
     def work(self, task: Task) -> Store:
         """Judge the block, make it short, generalise it."""
-        config = GeneraliseConfig(**task.run.config)
+        config = GeneraliseConfig.stored(task.run.config)
         campaign = campaign_of(task.run)
         domain = chosen_domain(config.space, config.domain)
         try:

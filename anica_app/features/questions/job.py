@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Annotated
+
+from pydantic import Field
 
 from anica_app.core.memory_variants import variants
 from anica_app.core.protocols import PredictorError
@@ -13,13 +16,13 @@ from anica_app.features.questions.query import ANSWERS, KIND, PredictorSaid, sai
 from anica_app.models import Predictor
 from anica_app.predictors.llvm import mca
 from inference.core.protocols import Json
-from inference.features.inferring.request import read_truth
 from inference.isa.x86.blocks import BlockError, block_of_hex
 from inference.models import Run
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
 
 GONE = "it has been deleted"
 
@@ -29,28 +32,27 @@ MOST_BLOCKS = 1000
 MOST_PREDICTORS = 100
 
 
-class AskJob:
-    """Runs of kind `ask`.
+class AskConfig(RunRequest):
+    """`predictors` are ids, `blocks` machine code in hexadecimal digits.
 
-    `predictors` are ids, `blocks` machine code in hexadecimal digits. With `anew`, what was answered before
-    is not looked up. `about` is for whoever asks: what the blocks belong to.
+    With `anew`, cached answers are ignored. `about` is for whoever asks: what the blocks belong to.
     """
+
+    noun = "a question"
+    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
+    blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
+    anew: bool = False
+    about: Json = {}
+
+
+class AskJob:
+    """Runs of kind `ask`; see `AskConfig`."""
 
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError` naming the field."""
-        known = {"predictors": [], "blocks": [], "anew": False, "about": {}}
-        if unknown := sorted(config.keys() - known.keys()):
-            raise ConfigError(f"a question has no field {unknown[0]!r}; its fields are {', '.join(known)}")
-        complete = {**known, **config}
-        if not isinstance(complete["about"], dict):
-            raise ConfigError(f"about must be an object, not {complete['about']!r:.80}")
-        predictors = read_rows(Predictor, "predictors", complete["predictors"], 1, MOST_PREDICTORS)
-        return {
-            "predictors": [row.pk for row in predictors],
-            "blocks": _blocks(complete["blocks"]),
-            "anew": read_truth("anew", complete["anew"]),
-            "about": complete["about"],
-        }
+        asked = AskConfig.read(config)
+        predictors = [row.pk for row in read_rows(Predictor, "predictors", asked.predictors)]
+        return asked.as_json() | {"predictors": predictors, "blocks": _blocks(asked.blocks)}
 
     def submitted(self, run: Run) -> None:
         """Nothing belongs to it: its answers are in its journal."""
@@ -92,13 +94,11 @@ def _store(run: Run, told: Sequence[Json]) -> tuple[Json, Sequence[Entry]]:
     return made, [("result", made)]
 
 
-def _blocks(given: object) -> list[str]:
-    if not isinstance(given, list) or not 1 <= len(given) <= MOST_BLOCKS:
-        raise ConfigError(f"blocks must be a list of 1 to {MOST_BLOCKS} texts of hexadecimal digits")
+def _blocks(given: Sequence[str]) -> list[str]:
     found = []
     for number, text in enumerate(given, start=1):
         try:
-            found.append(block_of_hex(str(text)).hex)
+            found.append(block_of_hex(text).hex)
         except BlockError as error:
             raise ConfigError(f"blocks, number {number}: {error}") from error
     return found

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
+
+from pydantic import Field
 
 from inference.agent.protocol import Result, Settings
 from inference.core.experiment import Experiment
@@ -22,6 +24,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.measurer import agent_board, simulated_machine
+from inference.runs.request import RunRequest
 
 MOST_BLOCKS = 500
 """In one run: its results travel with its row and its page."""
@@ -33,45 +36,32 @@ _STAGE = "measuring"
 _OPTIONS = BlockOptions.__dataclass_fields__
 
 
-@dataclass(frozen=True)
-class BlockConfig:
+class BlockConfig(RunRequest):
     """What is measured where: `machine` is an id, `blocks` are machine code in hexadecimal digits.
 
-    `options` are the fields of `BlockOptions`.
+    `options` are the fields of `BlockOptions`; `isa` is that of the machine.
     """
 
+    noun = "a run over basic blocks"
     machine: int
-    isa: str
-    blocks: list[str]
-    options: Json
-
-    def as_json(self) -> Json:
-        """The complete description."""
-        return dict(vars(self))
+    isa: str = ""
+    blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
+    options: Json = {}
 
 
-def read_config(config: Json) -> BlockConfig:
+def read_config(given: Json) -> BlockConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    unknown = sorted(config.keys() - BlockConfig.__dataclass_fields__.keys())
-    if unknown:
-        known = ", ".join(BlockConfig.__dataclass_fields__)
-        raise ConfigError(f"a run over basic blocks has no field {unknown[0]!r}; its fields are {known}")
-    machine = read_machine("", config.get("machine"))
+    config = BlockConfig.read(given)
+    machine = read_machine("", config.machine)
     if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
         raise ConfigError(hindered)
-    options = read_options(config.get("options", {}))
-    return BlockConfig(
-        machine=machine.pk,
-        isa=machine.isa.name,
-        blocks=read_blocks(config.get("blocks"), options),
-        options=options.as_json(),
-    )
+    options = read_options(config.options)
+    found = {"isa": machine.isa.name, "blocks": read_blocks(config.blocks, options)}
+    return config.model_copy(update=found | {"options": options.as_json()})
 
 
-def read_options(given: object) -> BlockOptions:
+def read_options(given: Json) -> BlockOptions:
     """How blocks are surrounded. Raises `ConfigError`."""
-    if not isinstance(given, dict):
-        raise ConfigError(f"options must be an object, not {given!r:.80}")
     unknown = sorted(given.keys() - _OPTIONS.keys())
     if unknown:
         raise ConfigError(f"blocks have no option {unknown[0]!r}; there are {', '.join(_OPTIONS)}")
@@ -81,12 +71,8 @@ def read_options(given: object) -> BlockOptions:
     return options
 
 
-def read_blocks(given: object, options: BlockOptions) -> list[str]:
+def read_blocks(given: Sequence[str], options: BlockOptions) -> list[str]:
     """The blocks in hexadecimal digits. Raises `ConfigError` where not one can be measured."""
-    if not isinstance(given, list) or not all(isinstance(code, str) for code in given):
-        raise ConfigError("blocks must be a list of machine code in hexadecimal digits, like '4801d8'")
-    if not 1 <= len(given) <= MOST_BLOCKS:
-        raise ConfigError(f"blocks must be a list of 1 to {MOST_BLOCKS}, not {len(given):,}")
     blocks = [_block(number, code) for number, code in enumerate(given, start=1)]
     obstacles = [obstacle(block, options, None) for block in blocks]
     if all(obstacles):  # some among others are results of their own
@@ -115,7 +101,7 @@ class BlockJob:
 
     def work(self, task: Task) -> Store:
         """Measure, telling every result."""
-        config = BlockConfig(**task.run.config)
+        config = BlockConfig.stored(task.run.config)
         machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
         if machine is None:
             raise JobError("the machine that this run needs has been deleted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Literal
 
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
@@ -12,6 +12,7 @@ from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMap
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
 from inference.storage.evaluating import StoredEvaluation, judge, store_evaluation
 from inference.storage.resource_mappings import load_predictor
 
@@ -19,27 +20,30 @@ _PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {
     "mapping": PortMapping,
     "resource_mapping": ResourceMapping,
 }
-_FIELDS = (*_PREDICTORS, "experiment_set", "unit")
+
+
+class EvaluationConfig(RunRequest):
+    """The number of a port mapping or of a resource mapping, and that of the set it is evaluated on."""
+
+    noun = "an evaluation"
+    mapping: int | None = None
+    resource_mapping: int | None = None
+    experiment_set: int
+    unit: Literal["cycles", "cpi", "ipc"] = "cycles"
 
 
 class EvaluateJob:
-    """Runs of kind `evaluate`: {"mapping": id, "experiment_set": id, "unit": "cycles" | "cpi" | "ipc"}.
-
-    A resource mapping instead has the field "resource_mapping".
-    """
+    """Runs of kind `evaluate`; see `EvaluationConfig`."""
 
     def check(self, config: Json) -> Json:
-        """The description with its unit; raises `ConfigError`."""
-        unknown = sorted(config.keys() - set(_FIELDS))
-        if unknown:
-            raise ConfigError(
-                f"an evaluation has no field {unknown[0]!r}; its fields are {', '.join(_FIELDS)}"
-            )
-        unit = config.get("unit", Unit.CYCLES.value)
-        if unit not in [known.value for known in Unit]:  # it may be anything, also what no set can hold
-            raise ConfigError(f"unit must be one of {', '.join(Unit)}, not {unit!r}")
+        """The complete description; raises `ConfigError`."""
+        asked = EvaluationConfig.read(config)
         field = _field(config)
-        complete = {field: config.get(field), "experiment_set": config.get("experiment_set"), "unit": unit}
+        complete: Json = {
+            field: getattr(asked, field),
+            "experiment_set": asked.experiment_set,
+            "unit": asked.unit,
+        }
         predicts, experiment_set = _rows(complete)
         if predicts is None:
             kind = _PREDICTORS[field]._meta.verbose_name
@@ -72,11 +76,8 @@ def _field(config: Json) -> str:
 
 def _rows(config: Json) -> tuple[PortMapping | ResourceMapping | None, ExperimentSet | None]:
     field = _field(config)
-    ids: list[Any] = [config.get(field), config["experiment_set"]]
-    if not all(type(pk) is int for pk in ids):
-        raise ConfigError(f"{field} and experiment_set must be ids, not {ids[0]!r} and {ids[1]!r}")
-    predicts = _PREDICTORS[field].objects.filter(pk=ids[0]).first()
-    return predicts, ExperimentSet.objects.filter(pk=ids[1]).first()
+    predicts = _PREDICTORS[field].objects.filter(pk=config[field]).first()
+    return predicts, ExperimentSet.objects.filter(pk=config["experiment_set"]).first()
 
 
 def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSet]:

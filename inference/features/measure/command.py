@@ -32,15 +32,15 @@ class Command(RunCommand):
         parser.add_argument(
             "--schemes",
             metavar=SCHEMES_METAVAR,
-            default=MeasureConfig.schemes,
+            default=MeasureConfig.usual("schemes"),
             help="which schemes, in words or as in the scheme table's search box (default: starter)",
         )
         parser.add_argument(
             "--plan",
             choices=PLANS,
-            default=MeasureConfig.plan,
+            default=MeasureConfig.usual("plan"),
             help="every scheme alone; PMEvo's plan: alone and in pairs; random mixes; those given by "
-            f"--experiment ({MeasureConfig.plan})",
+            f"--experiment ({MeasureConfig.usual('plan')})",
         )
         parser.add_argument(
             "--experiment",
@@ -53,13 +53,17 @@ class Command(RunCommand):
             "--repeats", type=int, default=1, metavar="N", help="with --experiment: measure each N times"
         )
         parser.add_argument(
-            "--mixes", type=int, metavar="N", default=MeasureConfig.mixes, help="with --plan mixes: how many"
+            "--mixes",
+            type=int,
+            metavar="N",
+            default=MeasureConfig.usual("mixes"),
+            help="with --plan mixes: how many",
         )
         parser.add_argument(
             "--length",
             type=int,
             metavar="L",
-            default=MeasureConfig.length,
+            default=MeasureConfig.usual("length"),
             help="with --plan mixes: instructions in each",
         )
         parser.add_argument("--seed", type=int, default=DEFAULT_SEED, metavar="S", help="chooses the mixes")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
 
 from inference.core.errors import UnknownSchemeError
 from inference.core.experiment import Measured
@@ -19,8 +22,6 @@ from inference.features.inferring.request import (
     SEED_LIMIT,
     read_machine,
     read_schemes,
-    read_truth,
-    read_whole,
 )
 from inference.features.measure.listed import (
     LISTED,
@@ -42,20 +43,21 @@ from inference.runs.kinds import Store, Task
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
 from inference.runs.measurements import RunMeasurements
+from inference.runs.request import RunRequest, chosen
 from inference.runs.stages import ProgressMeasurer
 
 PLANS = ("singletons", "pairs", "mixes", "slots", LISTED)
 """Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes; each scheme among what needs
 issue slots alone; experiments one by one."""
 
+DEFAULT_MIXES = 1000
 MOST_INSTRUCTIONS = 50  # in a mix: as many as a loop body takes at least twice
 
 _STAGE = "measuring"
 _PURPOSE = "measurements"
 
 
-@dataclass(frozen=True)
-class MeasureConfig:
+class MeasureConfig(RunRequest):
     """What is measured where.
 
     `machine`: id. `schemes` is one of `infer_config.SELECTIONS` or a list of scheme ids, `scheme_filter` the
@@ -65,19 +67,20 @@ class MeasureConfig:
     loop bodies are made (`isa.x86.surroundings.Options`).
     """
 
+    noun = "a measuring run"
     machine: int
-    isa: str
-    schemes: str | list[int] = "starter"
+    isa: str = ""
+    schemes: Any = "starter"
     scheme_filter: str = ""
-    plan: str = "pairs"
-    mixes: int = 1000
-    length: int = MIX_LENGTH
-    seed: int = DEFAULT_SEED
-    experiments: list[str] = field(default_factory=list)
-    repeats: int = 1
-    unroll: int = DEFAULTS.instructions
+    plan: Annotated[str, AfterValidator(partial(chosen, PLANS))] = "pairs"
+    mixes: Annotated[int, Field(ge=1, le=MOST_MIXES)] = DEFAULT_MIXES
+    length: Annotated[int, Field(ge=1, le=MOST_INSTRUCTIONS)] = MIX_LENGTH
+    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    experiments: list[str] = []
+    repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
+    unroll: Annotated[int, Field(ge=FEWEST, le=MOST)] = DEFAULTS.instructions
     breaking: bool = DEFAULTS.breaking
-    values: str = DEFAULTS.values
+    values: Annotated[str, AfterValidator(partial(chosen, tuple(VALUES)))] = DEFAULTS.values
 
     @property
     def options(self) -> Options:
@@ -89,59 +92,24 @@ class MeasureConfig:
         """How many measurements are asked for where that does not depend on the schemes."""
         return len(self.experiments) * self.repeats if self.plan == LISTED else self.mixes
 
-    def as_json(self) -> Json:
-        """The complete description."""
-        return dict(vars(self))
 
-
-def read_config(config: Json) -> MeasureConfig:
+def read_config(given: Json) -> MeasureConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    unknown = sorted(config.keys() - MeasureConfig.__dataclass_fields__.keys())
-    if unknown:
-        known = ", ".join(MeasureConfig.__dataclass_fields__)
-        raise ConfigError(f"a measuring run has no field {unknown[0]!r}; its fields are {known}")
-    machine = read_machine("", config.get("machine"))
-    if config.get("isa", machine.isa.name) != machine.isa.name:
-        raise ConfigError(f"isa is {config['isa']!r}, but the machine is for {machine.isa.name!r}")
-    wanted = config.get("plan", MeasureConfig.plan)
-    if wanted not in PLANS:
-        raise ConfigError(f"plan must be one of {', '.join(PLANS)}, not {wanted!r}")
-    experiments = _experiments(machine, wanted, config)
-    schemes: str | list[int]
-    if experiments:
-        schemes = ids_of_schemes(machine.isa, experiments)
+    config = MeasureConfig.read(given)
+    machine = read_machine("", config.machine)
+    if config.isa not in ("", machine.isa.name):
+        raise ConfigError(f"isa is {config.isa!r}, but the machine is for {machine.isa.name!r}")
+    if config.plan != LISTED:
+        if config.experiments:
+            raise ConfigError(f"experiments go with the plan {LISTED!r}, not with {config.plan!r}")
+        if config.repeats > 1:
+            raise ConfigError(f"repeats go with the plan {LISTED!r}, not with {config.plan!r}")
+        found: Json = {"schemes": read_schemes(config.schemes)}
     else:
-        schemes = read_schemes(config.get("schemes", MeasureConfig.schemes))
-    return MeasureConfig(
-        machine=machine.pk,
-        isa=machine.isa.name,
-        schemes=schemes,
-        scheme_filter="" if experiments else str(config.get("scheme_filter", "")),
-        plan=wanted,
-        mixes=read_whole("mixes", config.get("mixes", MeasureConfig.mixes), 1, MOST_MIXES),
-        length=read_whole("length", config.get("length", MIX_LENGTH), 1, MOST_INSTRUCTIONS),
-        seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
-        experiments=experiments,
-        repeats=read_whole("repeats", config.get("repeats", 1), 1, MOST_REPEATS if experiments else 1),
-        unroll=read_whole("unroll", config.get("unroll", DEFAULTS.instructions), FEWEST, MOST),
-        breaking=read_truth("breaking", config.get("breaking", DEFAULTS.breaking)),
-        values=_values(config.get("values", DEFAULTS.values)),
-    )
-
-
-def _values(given: object) -> str:
-    if isinstance(given, str) and given in VALUES:
-        return given
-    raise ConfigError(f"values must be one of {', '.join(VALUES)}, not {given!r}"[:300])
-
-
-def _experiments(machine: Machine, wanted: str, config: Json) -> list[str]:
-    given = config.get("experiments", [])
-    if wanted == LISTED:
-        return read_listed(machine.isa, given)
-    if given:
-        raise ConfigError(f"experiments go with the plan {LISTED!r}, not with {wanted!r}")
-    return []
+        experiments = read_listed(machine.isa, config.experiments)
+        schemes = ids_of_schemes(machine.isa, experiments)
+        found = {"schemes": schemes, "scheme_filter": "", "experiments": experiments}
+    return config.model_copy(update={"isa": machine.isa.name, **found})
 
 
 @dataclass(frozen=True)
@@ -152,7 +120,7 @@ class Effort:
     seconds: float
 
 
-def effort(machine: Machine, schemes: int, wanted: str, given: int = MeasureConfig.mixes) -> Effort:
+def effort(machine: Machine, schemes: int, wanted: str, given: int = DEFAULT_MIXES) -> Effort:
     """What a plan over so many schemes will take on a machine, a 1:n experiment for two pairs in three.
 
     `given`: how many mixes, or measurements of listed experiments.
@@ -185,7 +153,7 @@ class MeasureJob:
 
     def work(self, task: Task) -> Store:
         """Measure, with progress."""
-        config = MeasureConfig(**task.run.config)
+        config = MeasureConfig.stored(task.run.config)
         machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
         if machine is None:
             raise JobError("the machine that this run needs has been deleted")

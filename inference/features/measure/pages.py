@@ -186,14 +186,14 @@ class MeasureForm(MeasuringForm):
     )
     mixes = forms.IntegerField(
         label="Mixes",
-        initial=MeasureConfig.mixes,
+        initial=MeasureConfig.usual("mixes"),
         required=False,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_MIXES)],
         help_text="As many as there are at most.",
     )
     length = forms.IntegerField(
         label="Instructions per mix",
-        initial=MeasureConfig.length,
+        initial=MeasureConfig.usual("length"),
         required=False,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_INSTRUCTIONS)],
         help_text="The papers use mixes of five.",
@@ -255,13 +255,13 @@ def _plan(machine: Machine, form: MeasureForm) -> MeasuringPlan | None:
     texts = chosen_schemes(form, machine)
     if not texts:
         return None
-    mixes = data["mixes"] or MeasureConfig.mixes
+    mixes = data["mixes"] or MeasureConfig.usual("mixes")
     config: Json = {
         "machine": machine.pk,
         **schemes_config(form, texts),
         "plan": data["plan"],
         "mixes": mixes,
-        "length": data["length"] or MeasureConfig.length,
+        "length": data["length"] or MeasureConfig.usual("length"),
         "seed": data["seed"],
         "unroll": data["unroll"] or DEFAULTS.instructions,
         "breaking": data["breaking"],

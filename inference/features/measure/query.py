@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 from inference.core.protocols import Json
 from inference.features.inferring.request import read_schemes
-from inference.features.measure.job import PLANS, MeasureConfig
+from inference.features.measure.job import MeasureConfig
 from inference.features.runs.asked import DescriptionItem, links, schemes_in_words
-from inference.formats.run_archive.parts import read_strictly
 from inference.models import Machine, Run
-from inference.runs.errors import ConfigError
 
 _PLANS_IN_WORDS = {
     "singletons": "every scheme alone",
@@ -37,8 +35,6 @@ def measure_words(run: Run) -> Iterator[DescriptionItem]:
 
 def archived(config: Json) -> Json:
     """The description of a run from elsewhere. Raises `ExchangeError` or `ConfigError`."""
-    value = read_strictly(MeasureConfig, config, "run.config")
-    if value.plan not in PLANS:
-        raise ConfigError(f"plan must be one of {', '.join(PLANS)}, not {value.plan!r}")
+    value = MeasureConfig.archived(config, "isa")
     read_schemes(value.schemes)
     return dict(value.as_json())

@@ -49,7 +49,7 @@ class Command(RunCommand):
         parser.add_argument(
             "--schemes",
             metavar=SCHEMES_METAVAR,
-            default=CheckConfig.schemes,
+            default=CheckConfig.usual("schemes"),
             help="which schemes, in words or as in the scheme table's search box (default: default)",
         )
         numbers = {
@@ -58,7 +58,7 @@ class Command(RunCommand):
             "permutations": "orders of each of these; the paper has 10",
         }
         for name, text in numbers.items():
-            usual = getattr(CheckConfig, name)
+            usual = CheckConfig.usual(name)
             parser.add_argument(f"--{name}", type=int, metavar="N", default=usual, help=f"{text} ({usual})")
         parser.add_argument(
             "--seed", type=int, default=DEFAULT_SEED, metavar="S", help="chooses mixes and orders"

@@ -72,7 +72,7 @@ class CheckForm(MeasuringForm):
     selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="default")
     mixes = _number(
         "Mixes of each length",
-        CheckConfig.mixes,
+        CheckConfig.usual("mixes"),
         0,
         MOST_MIXES,
         "5,000",
@@ -80,14 +80,19 @@ class CheckForm(MeasuringForm):
     )
     sequences = _number(
         "Mixes to reorder",
-        CheckConfig.sequences,
+        CheckConfig.usual("sequences"),
         0,
         MOST_MIXES,
         "500",
         "Of each length: 2, 4 … 20; 0 for none.",
     )
     permutations = _number(
-        "Orders of each", CheckConfig.permutations, 2, MOST_PERMUTATIONS, "10", "As far as there are so many."
+        "Orders of each",
+        CheckConfig.usual("permutations"),
+        2,
+        MOST_PERMUTATIONS,
+        "10",
+        "As far as there are so many.",
     )
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:

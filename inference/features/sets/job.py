@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from inference.core.protocols import Json
 from inference.features.sets.comparing import SetReport, compare_sets, require_comparable, store_comparison
@@ -21,30 +24,46 @@ from inference.runs.described_rows import is_id
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest, chosen
 from inference.storage.errors import ExchangeError
 from inference.storage.names import free_name, free_or_refuse
 from inference.storage.set_summary import rows_of
 
 _COMPARED = ("first", "second")
-_MERGED: Json = {
-    "sets": [],
-    "name": "",
-    "note": "",
-    "conflicts": Conflicts.FIRST.value,
-    "tolerance": TOLERANCE,
-}
+
+
+class ComparedSets(RunRequest):
+    """The numbers of two experiment sets."""
+
+    noun = "a comparison of sets"
+    first: int
+    second: int
+
+
+class MergedSets(RunRequest):
+    """`sets`: ids, in the order in which they count. `name` and `note` of the new set ("": made of theirs).
+
+    `conflicts`: what becomes of experiments whose numbers are more than `tolerance` per cent apart, see
+    `Conflicts`.
+    """
+
+    noun = "merging sets"
+    sets: list[int] = []
+    name: str = ""
+    note: str = ""
+    conflicts: Annotated[str, AfterValidator(partial(chosen, tuple(Conflicts)))] = Conflicts.FIRST.value
+    tolerance: float = TOLERANCE
 
 
 class CompareSetsJob:
-    """Runs of kind `compare-sets`: {"first": id, "second": id} of two experiment sets."""
+    """Runs of kind `compare-sets`; see `ComparedSets`."""
 
     def check(self, config: Json) -> Json:
         """The description; raises `ConfigError` and, for sets that cannot be compared, `ExchangeError`."""
-        _known(config, _COMPARED, "a comparison of sets")
-        ids = [config.get(field) for field in _COMPARED]
-        first, second = _sets(ids)
+        asked = ComparedSets.read(config)
+        first, second = _sets([asked.first, asked.second])
         require_comparable(first, second)
-        return dict(zip(_COMPARED, ids, strict=True))
+        return asked.as_json()
 
     def submitted(self, run: Run) -> None:
         """Nothing refers to such a run."""
@@ -73,33 +92,15 @@ def _keep(
 
 
 class MergeSetsJob:
-    """Runs of kind `merge-sets`.
-
-    `sets`: ids, in the order in which they count. `name` and `note` of the new set ("": made of theirs).
-    `conflicts`: what becomes of experiments whose numbers are more than `tolerance` per cent apart, see
-    `Conflicts`.
-    """
+    """Runs of kind `merge-sets`; see `MergedSets`."""
 
     def check(self, config: Json) -> Json:
         """The complete description; raises `ConfigError` and `ExchangeError`."""
-        _known(config, tuple(_MERGED), "merging sets")
-        complete = {**_MERGED, **config}
-        if not isinstance(complete["sets"], list):
-            raise ConfigError(f"sets must be a list of ids, not {complete['sets']!r}"[:300])
-        if complete["conflicts"] not in [one.value for one in Conflicts]:
-            known = ", ".join(Conflicts)
-            raise ConfigError(f"conflicts must be one of {known}, not {complete['conflicts']!r}"[:300])
-        for field in ("name", "note"):
-            if not isinstance(complete[field], str):
-                raise ConfigError(f"{field} must be a text, not {complete[field]!r}"[:300])
-        tolerance = complete["tolerance"]
-        if isinstance(tolerance, bool) or not isinstance(tolerance, int | float):
-            raise ConfigError(f"tolerance must be a number of per cent, not {tolerance!r}"[:300])
-        sets = _sets(complete["sets"])
-        require_mergeable(sets, tolerance)
-        if complete["name"]:
-            free_or_refuse(ExperimentSet, complete["name"])
-        return complete
+        asked = MergedSets.read(config)
+        require_mergeable(_sets(asked.sets), asked.tolerance)
+        if asked.name:
+            free_or_refuse(ExperimentSet, asked.name)
+        return asked.as_json()
 
     def submitted(self, run: Run) -> None:
         """Nothing refers to such a run until its set is there."""
@@ -135,16 +136,8 @@ def _merge(run: Run, merging: Merging) -> tuple[Json, Sequence[Entry]]:
     return result, [("log", {"level": "info", "text": text}), ("result", result)]
 
 
-def _known(config: Json, fields: Sequence[str], what: str) -> None:
-    unknown = sorted(config.keys() - set(fields))
-    if unknown:
-        raise ConfigError(f"{what} has no field {unknown[0]!r}; its fields are {', '.join(fields)}")
-
-
-def _sets(ids: Sequence[object]) -> list[ExperimentSet]:
+def _sets(ids: Sequence[int]) -> list[ExperimentSet]:
     """The sets in the order of their ids; raises `ConfigError` for what is no id of one."""
-    if not all(type(pk) is int for pk in ids):
-        raise ConfigError(f"sets are named by their ids, not {list(ids)!r}"[:300])
     found = ExperimentSet.objects.select_related("isa", "machine").in_bulk([pk for pk in ids if is_id(pk)])
     for pk in ids:
         if pk not in found:
@@ -152,7 +145,7 @@ def _sets(ids: Sequence[object]) -> list[ExperimentSet]:
     return [found[pk] for pk in ids]
 
 
-def _existing(ids: Sequence[object]) -> list[ExperimentSet]:
+def _existing(ids: Sequence[int]) -> list[ExperimentSet]:
     try:
         return _sets(ids)
     except (ConfigError, ExchangeError) as error:

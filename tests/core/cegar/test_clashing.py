@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -105,6 +106,22 @@ def test_what_is_said_beforehand_may_be_impossible_without_any_measurement() -> 
     truth = PortMapping(("0", "1"), {"a": ((0b11, 1),), "b": ((0b01, 1),)})
     with pytest.raises(InvalidInputError, match="whatever is measured"):
         infer(problem, SimulatedProcessor(truth), Listener(), 0)
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"uops": {"c": 1}}, "not asked for"),
+        ({"uops": {"a": 0}}, "1 to"),
+        ({"uops": {"a": True}}, "1 to"),
+        ({"widths": {"a": 0}}, "ports ≥ 1"),
+        ({"uops": {"a": 2}, "widths": {"a": 1}}, "several µops"),
+        ({"uops": {"a": 2, "b": 2}, "improper": ("a",)}, "there is none"),
+    ],
+)
+def test_what_cannot_be_known_of_schemes_is_refused(known: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInputError, match=said):
+        CegarProblem(("a", "b"), CegarSettings(ports=2), **known)
 
 
 def test_a_solver_that_names_no_contradiction_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,111 @@
+"""What a run is asked to do: one model per kind, by which every door and every archive is read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, Self, cast
+
+from annotated_types import Ge, Le, MaxLen, MinLen
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
+
+from inference.core.protocols import Json
+from inference.formats.run_archive.parts import read_strictly
+from inference.runs.errors import ConfigError
+from inference.storage.errors import ExchangeError
+
+_ENTRIES: dict[Any, str] = {int: "ids", str: "texts"}
+_SHAPES: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+def chosen(choices: Collection[str], given: str) -> str:
+    """One of several texts; raises `ValueError` for any other. A validator of a field, behind `partial`."""
+    if given not in choices:
+        raise ValueError(f"must be one of {', '.join(choices)}, not {given!r:.80}")
+    return given
+
+
+class RunRequest(BaseModel):
+    """The description of a run. A field has exactly the type that it says: "3" is no number, 1 not true.
+
+    `noun`: what such a run is called in a sentence.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    noun: ClassVar[str] = "a run"
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Self:
+        """Check and complete a description. Raises `ConfigError` with the field and what would be right."""
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            raise ConfigError(cls._what_is_wrong(error)) from error
+
+    @classmethod
+    def archived(cls, config: Json, *needed: str) -> Self:
+        """The description in an archive; `needed` are fields that elsewhere follow from rows of the database.
+
+        Raises `ExchangeError` with the place of what is wrong or missing.
+        """
+        value: Self = read_strictly(cls, config, "run.config")
+        for field in needed:
+            if not config.get(field):
+                raise ExchangeError(f"run.json, run.config, {field}: the field is missing")
+        return value
+
+    @classmethod
+    def stored(cls, config: Json) -> Self:
+        """The description of a run, which was checked when the run was submitted."""
+        return cast("Self", cls.model_construct(**config))
+
+    @classmethod
+    def usual(cls, field: str) -> Any:
+        """The default of a field."""
+        return cls.model_fields[field].get_default(call_default_factory=True)
+
+    def as_json(self) -> Json:
+        """The complete description."""
+        return self.model_dump()
+
+    @classmethod
+    def _what_is_wrong(cls, error: ValidationError) -> str:
+        flaws = error.errors(include_url=False)
+        first = next((flaw for flaw in flaws if flaw["type"] == "extra_forbidden"), flaws[0])
+        field = str(first["loc"][0]) if first["loc"] else ""
+        if first["type"] == "extra_forbidden":
+            return f"{cls.noun} has no field {field!r}; its fields are {', '.join(cls.model_fields)}"
+        if field not in cls.model_fields:
+            return str(first["msg"]).removeprefix("Value error, ")
+        right = _right(cls.model_fields[field])
+        if first["type"] == "missing":
+            return f"{field} is missing: give {right}"
+        if first["type"] == "value_error":
+            return f"{field} {str(first['msg']).removeprefix('Value error, ')}"
+        return f"{field} must be {right}, not {first['input']!r:.80}"
+
+
+def _right(info: FieldInfo) -> str:
+    """What a field may be, in words."""
+    kind: Any = info.annotation
+    choices = getattr(kind, "__args__", ())
+    if kind is not None and getattr(kind, "__name__", "") == "Literal":
+        return f"one of {', '.join(map(str, choices))}"
+    if type(None) in choices:
+        kind = next(one for one in choices if one is not type(None))
+    limits = {type(one): one for one in info.metadata}
+    if kind in (int, float):
+        low, high = limits.get(Ge), limits.get(Le)
+        between = "" if low is None or high is None else f" from {low.ge:g} to {high.le:g}"
+        return f"{_SHAPES[kind]}{between}"
+    if kind in _SHAPES:
+        longest = limits.get(MaxLen)
+        return _SHAPES[kind] + ("" if longest is None else f" of up to {longest.max_length:,} characters")
+    if getattr(kind, "__origin__", kind) is list:
+        least, most = limits.get(MinLen), limits.get(MaxLen)
+        number = ""
+        if most is not None:
+            number = f"{0 if least is None else least.min_length} to {most.max_length:,} "
+        of = _ENTRIES.get(next(iter(getattr(kind, "__args__", (None,)))), "entries")
+        return f"a list of {number}{of}"
+    return "an object {…}"

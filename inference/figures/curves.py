@@ -35,7 +35,7 @@ def fitness_curve(generations: Iterable[Mapping[str, Any]], minimised: str = "er
 
 
 def sweep_curve(sweeps: Iterable[Mapping[str, Any]]) -> Json:
-    """A plotly figure over the sweeps of a re-fit: error above, kinds of µops below, a colour per start.
+    """A plotly figure over the sweeps of a re-fit: error above, distinct µops below, a colour per start.
 
     Each sweep is {"start", "sweep", "changed", "error", "volume", "kinds"}; errors are fractions, drawn in
     per cent. `start` tells independent re-fits apart.

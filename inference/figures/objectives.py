@@ -128,7 +128,7 @@ def front_figure(points: Iterable[DrawnPoint]) -> Json:
         )
     traces.append(_envelope(shown))
     layout = {
-        "xaxis": {"title": {"text": "kinds of µops"}},
+        "xaxis": {"title": {"text": "distinct µops"}},
         "yaxis": {"title": {"text": "error (%)"}, "rangemode": "tozero"},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         "hovermode": "closest",

@@ -105,6 +105,6 @@ export class Nodes {
     if (node[0] === "s") return `${this.model.groups[index].schemes[Number(node.split(".")[1])]}: ${this.usage(index)}`;
     if (node[0] === "u") return `${this.model.uops[index].hidden ? "hidden " : ""}µop on ports ${this.model.uops[index].label}, in ${connections.groupsOf[index].length} groups`;
     const there = this.model.there?.[index];
-    return `port ${this.model.ports[index]}${there === undefined ? "" : there ? ` (${there} there)` : " (not there)"}, used by ${connections.uopsOf[index].length} kinds of µops`;
+    return `port ${this.model.ports[index]}${there === undefined ? "" : there ? ` (${there} there)` : " (not there)"}, used by ${connections.uopsOf[index].length} distinct µops`;
   }
 }

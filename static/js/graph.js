@@ -127,7 +127,7 @@ class TripartiteGraph {
     const schemes = [...this.matches.values()].reduce((sum, members) => sum + members.length, 0);
     const all = this.model.groups.reduce((sum, group) => sum + group.schemes.length, 0);
     const what = schemes === all ? `${all} schemes` : `${schemes} of ${all} schemes`;
-    this.status.textContent = `${what} in ${this.matches.size} groups of equal usage, ${this.columns[1].length} kinds of µops`;
+    this.status.textContent = `${what} in ${this.matches.size} groups of equal usage, ${this.columns[1].length} distinct µops`;
   }
 
   // ---- drawing

@@ -200,7 +200,7 @@ class Command(RunCommand):
         if front := result.get("front"):
             kinds = [point["kinds"] for point in front]
             self.stdout.write(
-                f"  {len(front)} mappings on its front, with {min(kinds)} to {max(kinds)} kinds of µops: "
+                f"  {len(front)} mappings on its front, with {min(kinds)} to {max(kinds)} distinct µops: "
                 f"manage.py front {shlex.quote(answer['mapping'])}"
             )
         self._explain(PortMapping.objects.get(pk=result["mapping"]))

@@ -25,7 +25,7 @@ from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 
 SELECTIONS = (
-    ("all", "all schemes it knows"),
+    ("all", "all schemes in the data"),
     ("default", "the default set of the ISA"),
     ("starter", "the starter set of the ISA"),
     ("probes", "probes: one or two per kind of execution unit"),
@@ -116,7 +116,7 @@ class InferForm(forms.Form):
         ExperimentSet.objects.order_by("name"),
         label="Or test on another set",
         required=False,
-        empty_label="no, on what is held out",
+        empty_label="none",
         help_text="Then everything chosen above is used for learning.",
     )
     mapping = forms.ModelChoiceField(

@@ -26,7 +26,7 @@ class Command(DataCommand):
         parser.add_argument("name", metavar="RUN_OR_MAPPING")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument(
-            "--pick", type=int, metavar="KINDS", help="make the point with so many kinds of µops a mapping"
+            "--pick", type=int, metavar="KINDS", help="make the point with so many distinct µops a mapping"
         )
         parser.add_argument(
             "--volume", type=int, metavar="V", help="which point, where several have as many kinds"

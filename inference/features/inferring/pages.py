@@ -362,7 +362,7 @@ def _page(
         "sets": sets,
         "machines": choices,
         "sources": [
-            ("datasets", "Measurements", bool(sets)),
+            ("datasets", "Recorded measurements", bool(sets)),
             ("simulate", "A simulated processor", PortMapping.objects.exists()),
             ("machine", "A machine", bool(choices)),
         ],

@@ -65,7 +65,7 @@ def front_named(name: str) -> StoredFront:
 
 
 def point_with(front: StoredFront, kinds: int, volume: int | None = None) -> FrontPoint:
-    """The most accurate point with so many kinds of µops, and that volume where one is given.
+    """The most accurate point with so many distinct µops, and that volume where one is given.
 
     Raises `InvalidInputError` that tells which there are.
     """
@@ -79,7 +79,7 @@ def point_with(front: StoredFront, kinds: int, volume: int | None = None) -> Fro
             f"no point has {kinds} kinds and volume {volume}; with {kinds} kinds: {volumes}"
         )
     there = ", ".join(map(str, sorted({point.kinds for point in front.points})))
-    raise InvalidInputError(f"no point of the front has {kinds} kinds of µops; there are {there}")
+    raise InvalidInputError(f"no point of the front has {kinds} distinct µops; there are {there}")
 
 
 # Going on after a clash: what can be left out, and the same inference without it.

@@ -62,7 +62,7 @@ def _selection(config: Json) -> str:
         found = f" found by {config['scheme_filter']}" if config["scheme_filter"] else ""
         return f"{len(chosen):,}{found}"
     return {
-        "all": "all schemes it knows",
+        "all": "all schemes in the data",
         "default": "the default set",
         "starter": "the starter set",
         "probes": "probes of each kind of execution unit",

@@ -384,7 +384,7 @@ def _mapping_facts(seen: Preview) -> list[FileFact]:
     return [
         FileFact("Ports", ", ".join(mapping.ports), figure=True),
         *(FileFact(outcome.value.capitalize(), f"{count:,}", figure=True) for outcome, count in outcomes),
-        FileFact("Kinds of µops", f"{mapping.uop_kinds:,}", figure=True),
+        FileFact("Distinct µops", f"{mapping.uop_kinds:,}", figure=True),
         FileFact("Outside the ports", f"{limits} per cycle" if limits else "not modelled"),
     ]
 

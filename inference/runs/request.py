@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, ClassVar, Self, cast
 
 from annotated_types import Ge, Le, MaxLen, MinLen
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 from inference.core.protocols import Json
@@ -88,6 +89,9 @@ class RunRequest(BaseModel):
 def _right(info: FieldInfo) -> str:
     """What a field may be, in words."""
     kind: Any = info.annotation
+    for one in info.metadata:
+        if isinstance(one, AfterValidator) and isinstance(one.func, partial) and one.func.func is chosen:
+            return f"one of {', '.join(one.func.args[0])}"
     choices = getattr(kind, "__args__", ())
     if kind is not None and getattr(kind, "__name__", "") == "Literal":
         return f"one of {', '.join(map(str, choices))}"

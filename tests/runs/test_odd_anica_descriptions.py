@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.core.search.settings import Termination
-from anica_app.features.block_sets import import_job
-from anica_app.features.block_sets.loops_job import FIELDS
+from anica_app.features.block_sets.import_job import ImportAnicaConfig
+from anica_app.features.block_sets.loops_job import LoopsConfig
 from anica_app.features.campaigns.request import GROUPS, CampaignConfig
 from anica_app.features.comparisons.request import ComparisonConfig
 from anica_app.features.coverage.job import CoverageConfig
@@ -66,8 +66,8 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
     }
     return {
         **{kind: (config, names_of(shape)) for kind, (config, shape) in described.items()},
-        "import-anica": ({"upload": upload.pk}, list(import_job._FIELDS)),
-        "loops": ({"upload": upload.pk}, ["upload", *FIELDS]),
+        "import-anica": ({"upload": upload.pk}, names_of(ImportAnicaConfig)),
+        "loops": ({"upload": upload.pk}, names_of(LoopsConfig)),
         "ask": ({"predictors": tools, "blocks": ["90"]}, ["predictors", "blocks", "anew", "about"]),
         "columns": ({"block_set": blocks.pk, "predictors": tools}, ["block_set", "predictors"]),
         "accuracy": ({"block_set": blocks.pk, "reference": column.pk}, ["block_set", "reference"]),
@@ -125,8 +125,8 @@ def test_an_odd_value_in_any_field_is_refused_or_taken(good: dict[str, tuple[Jso
         ("campaign", {"settings": {"features": 5}}, "features must be a text"),
         ("campaign", {"settings": {"groups": 5}}, "groups must be a text"),
         ("campaign", {"settings": {"failures": 5}}, "failures must be a text"),
-        ("import-anica", {"upload": "abc"}, "upload: there is no uploaded file with the id"),
-        ("import-anica", {"upload": []}, "upload: there is no uploaded file with the id"),
+        ("import-anica", {"upload": "abc"}, "upload must be a whole number"),
+        ("import-anica", {"upload": []}, "upload must be a whole number"),
         ("llvm-difference", {"mapping": "abc", "cpu": "haswell"}, "mapping must be a whole number"),
     ],
 )

@@ -16,7 +16,7 @@ from inference.features.inferring.algorithms import ALGORITHMS, KNOWN
 from inference.features.inferring.request import NOISE, InferConfig
 from inference.features.measure.job import MeasureConfig
 from inference.features.model_check.request import CheckConfig
-from inference.features.uploads import job as import_file
+from inference.features.uploads.job import ImportConfig
 from inference.measuring.blocks import BlockOptions
 from inference.models import ExperimentSet, Machine, PortMapping, Upload
 from inference.runs.errors import RunsError
@@ -52,7 +52,7 @@ def good(
     }
     return {
         **{kind: (config, names_of(shape)) for kind, (config, shape) in described.items()},
-        "import": ({"upload": upload.pk}, [*import_file._FIELDS, *import_file._OPTIONAL]),
+        "import": ({"upload": upload.pk}, names_of(ImportConfig)),
         "evaluate": (
             {"mapping": mapping.pk, "experiment_set": experiment_set.pk},
             names_of(EvaluationConfig),

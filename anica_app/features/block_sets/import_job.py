@@ -7,13 +7,14 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
 
 from anica_app.core.protocols import PredictorError
 from anica_app.features.block_sets.importing_loops import SORTS as LOOP_SORTS
 from anica_app.features.block_sets.importing_loops import add_loop_arguments, import_loops, import_loops_of
-from anica_app.features.block_sets.loops_job import FIELDS as LOOP_FIELDS
-from anica_app.features.block_sets.loops_job import check_loops, telling
+from anica_app.features.block_sets.loops_job import MOST_KEYS, LoopsConfig, check_loops, telling
 from anica_app.features.predictors.query import predictor_of
 from anica_app.formats.block_scales import Bounds
 from anica_app.formats.block_sets import BlockSetOptions, Look, look, store
@@ -24,12 +25,13 @@ from anica_app.formats.incoming import Sort, read_rows, sort_of_content, sort_of
 from anica_app.models import BasicBlockSet, Campaign
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import check_choice, check_number
+from inference.core.tunables import check_choice
 from inference.features.uploads.query import claim_upload, discard_upload, free_upload
 from inference.models import ISA, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.request import chosen
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86
 from inference.storage.names import NAME_LIMIT, free_name
@@ -37,17 +39,26 @@ from inference.storage.names import NAME_LIMIT, free_name
 FOUND_OUT = ""
 """The numbers of a file mean what they look like."""
 
-_FIELDS: Json = {
-    "upload": None,
-    "name": "",
-    "note": "",
-    "broken": Broken.STOP.value,
-    "numbers": FOUND_OUT,
-    "issue_width": None,
-    "bounds": "",
-    **LOOP_FIELDS,
-    "loops": [],
-}
+
+class ImportAnicaConfig(LoopsConfig):
+    """A file that becomes a basic-block set or a campaign, called `name` ("": as it calls itself).
+
+    Of a set, `broken`: "stop" or "skip" at rows that cannot be read; `numbers`: what those of the file are,
+    "" to find out, or a list with one for each column; `issue_width` and `bounds`, the name of a port
+    mapping: what answers are compared with. Of a program or a listing, which loops: the fields of runs of
+    kind `loops`, and in `loops` the keys of some that such a run has found, [] for all.
+    """
+
+    noun = "an import"
+    name: str = ""
+    note: str = ""
+    broken: Annotated[str, AfterValidator(partial(chosen, tuple(Broken)))] = Broken.STOP.value
+    numbers: str | list[str] = FOUND_OUT
+    issue_width: Annotated[float, Field(ge=0.01, le=1000)] | None = None
+    bounds: str = ""
+    loops: Annotated[list[str], Field(max_length=MOST_KEYS)] = []
+
+
 STAGES = ("Read and check", "Store")
 """Of an import of blocks."""
 
@@ -69,30 +80,12 @@ def reading_of(options: Mapping[str, Any], columns: int = 0) -> BlockSetOptions:
 
 
 class ImportAnicaJob:
-    """Runs of kind `import-anica`.
-
-    `upload`: id of the file, a basic-block set or a campaign. `name`: of what it becomes ("": its own).
-    Of a set, `broken`: "stop" or "skip" at rows that cannot be read; `numbers`: what those of the file are,
-    "" to find out, or a list with one for each column; `issue_width` and `bounds`, the name of a port
-    mapping: what answers are held against. Of a program or a listing, which loops: the fields of runs of kind
-    `loops`, and in `loops` the keys of some that such a run has found, [] for all.
-    """
+    """Runs of kind `import-anica`; see `ImportAnicaConfig`."""
 
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError`."""
-        if unknown := sorted(config.keys() - _FIELDS.keys()):
-            raise ConfigError(f"an import has no field {unknown[0]!r}; its fields are {', '.join(_FIELDS)}")
-        complete = {**_FIELDS, **config}
-        for field in ("name", "note", "bounds"):
-            if not isinstance(complete[field], str):
-                raise ConfigError(f"{field} must be a text, not {complete[field]!r:.80}")
-        try:
-            check_choice("broken", complete["broken"], tuple(Broken))
-            _check_numbers(complete["numbers"])
-            if complete["issue_width"] is not None:
-                check_number("issue_width", complete["issue_width"], 0.01, 1000.0)
-        except InvalidInputError as error:
-            raise ConfigError(str(error)) from error
+        complete = ImportAnicaConfig.read(config).as_json()
+        _check_numbers(complete["numbers"])
         check_loops(complete)
         free_upload(complete["upload"])
         return complete
@@ -119,9 +112,12 @@ class ImportAnicaJob:
         return partial(_store_campaign, task, upload, rows)
 
 
-def _check_numbers(given: object) -> None:
-    for one in given if isinstance(given, list) else [given]:
-        check_choice("numbers", one, (FOUND_OUT, *Scale))
+def _check_numbers(given: str | list[str]) -> None:
+    try:
+        for one in given if isinstance(given, list) else [given]:
+            check_choice("numbers", one, (FOUND_OUT, *Scale))
+    except InvalidInputError as error:
+        raise ConfigError(str(error)) from error
 
 
 def _block_import(task: Task, upload: Upload, content: bytes) -> Store:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
 
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.formats.program_loops import LoopFilter, ProgramLoops, Weighing, find_loops
-from inference.core.errors import InvalidInputError
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.core.tunables import check_choice, check_number
 from inference.features.uploads.query import free_upload
 from inference.models import Run, Upload
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, chosen
 from inference.storage.errors import ExchangeError
 
 _EVERY = 0.3  # seconds between two words about progress
@@ -45,38 +45,16 @@ def telling(task: Task, unit: str) -> Callable[[int, int], None]:
 # How runs describe loops of an uploaded program: which, and by what samples they are weighed.
 
 
-FIELDS: Json = {
-    "samples": None,
-    "functions": "",
-    "program": "",
-    "weighing": Weighing.SAMPLES.value,
-    "least": 0.0,
-}
 MOST_KEYS = 20_000
 _LONGEST = 300
 
 
 def check_loops(complete: Json) -> None:
-    """Check the fields of `FIELDS`, and `loops` where it is there. Raises `ConfigError` naming the field."""
-    for field in ("functions", "program"):
-        if not isinstance(complete[field], str) or len(complete[field]) > _LONGEST:
-            raise ConfigError(
-                f"{field} must be a text of {_LONGEST} characters at most, not {complete[field]!r:.80}"
-            )
-    try:
-        check_choice("weighing", complete["weighing"], tuple(Weighing))
-        check_number("least", complete["least"], 0.0, 100.0)
-    except InvalidInputError as error:
-        raise ConfigError(str(error)) from error
+    """Check what such runs have in common. Raises `ConfigError` naming the field."""
     if complete["samples"] is not None:
         read_row(Upload.objects.defer("content"), "samples", complete["samples"], "uploaded file")
     elif complete["weighing"] == Weighing.ITERATIONS or complete["least"]:
         raise ConfigError("weighing and least are about samples: name the upload that has them in samples")
-    keys = complete.get("loops", [])
-    if not isinstance(keys, list) or len(keys) > MOST_KEYS or not all(isinstance(one, str) for one in keys):
-        raise ConfigError(
-            f"loops must be a list of up to {MOST_KEYS:,} texts, as a run of the kind loops has"
-        )
 
 
 def wanted_of(config: Json) -> LoopFilter:
@@ -119,10 +97,10 @@ class LoopsConfig(RunRequest):
     noun = "a search for loops"
     upload: int
     samples: int | None = None
-    functions: str = ""
-    program: str = ""
-    weighing: str = Weighing.SAMPLES.value
-    least: float = 0.0
+    functions: Annotated[str, Field(max_length=_LONGEST)] = ""
+    program: Annotated[str, Field(max_length=_LONGEST)] = ""
+    weighing: Annotated[str, AfterValidator(partial(chosen, tuple(Weighing)))] = Weighing.SAMPLES.value
+    least: Annotated[float, Field(ge=0, le=100)] = 0.0
 
 
 class LoopsJob:

@@ -287,10 +287,10 @@ class CampaignJob:
 
     def work(self, task: Task) -> Store:
         """Search, storing what is discovered with each checkpoint."""
-        config = CampaignConfig(**task.run.config)
+        config = CampaignConfig.stored(task.run.config)
         campaign = campaign_of(task.run)
         labels = (*LABELS, JUDGING) if config.evaluate else LABELS
-        domain = chosen_domain(config.space, config.domain, config.scheme_filter, config.uops)
+        domain = chosen_domain(config.space, config.domain, config.scheme_filter or "", config.uops)
         try:
             with opened_panel(task, config.predictors) as panel:
                 domain, support = restricted_domain(task, campaign, panel, domain, labels)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
 
 from anica_app.core.domain import documents
 from anica_app.core.domain.features import everything
@@ -15,11 +18,12 @@ from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.models import Discovery, Predictor
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT, read_whole
+from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT
 from inference.isa.search import SearchError, parse_search
 from inference.models import PortMapping
 from inference.runs.described_rows import is_id, read_row, read_rows
 from inference.runs.errors import ConfigError
+from inference.runs.request import RunRequest, chosen
 
 
 @dataclass(frozen=True)
@@ -85,66 +89,53 @@ GROUPS: Mapping[str, Any] = {
 """Settings by what they are about; all their names differ."""
 
 
-@dataclass(frozen=True)
-class CampaignConfig:
+class CampaignConfig(RunRequest):
     """What is searched, how, over which tools, and until when.
 
     `predictors` are ids of rows. `interest`, `search`, `domain`, `space` and `end` are the complete fields of
     the settings in `GROUPS` and of `Termination`. `scheme_filter` is a search text that schemes must satisfy
     besides. `uops` is the id of a port mapping that gives the numbers of µops. `excluded` are {"discovery":
-    its id, "abstract": its document}. `evaluate`: so many fresh blocks of four instructions are judged at the
-    end, to tell how much the discoveries explain (§8.2.3); 0 for none.
+    its id, "abstract": its document}, or ids. `settings` are any of those of all groups by name, as
+    text too, which a complete description does not have. `evaluate`: so many fresh blocks of four
+    instructions are predicted at the end, to tell how much the discoveries explain (§8.2.3); 0 for none.
     """
 
-    predictors: list[int]
-    interest: Json
-    search: Json
-    domain: Json
-    space: Json
-    end: Json
-    preset: str = "tools"
-    scheme_filter: str = ""
+    noun = "a campaign"
+    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
+    settings: Annotated[Json, Field(exclude=True)] = {}
+    interest: Json = {}
+    search: Json = {}
+    domain: Json = {}
+    space: Json = {}
+    end: Json = {}
+    preset: Annotated[str, AfterValidator(partial(chosen, tuple(PRESETS)))] = "tools"
+    scheme_filter: str | None = None
     uops: int | None = None
-    excluded: list[Json] = field(default_factory=list)
-    evaluate: int = 0
-    seed: int = DEFAULT_SEED
-
-    def as_json(self) -> Json:
-        """The complete description."""
-        return dict(vars(self))
+    excluded: list[Any] = []
+    evaluate: Annotated[int, Field(ge=0, le=MOST_FRESH)] = 0
+    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
 
 
-def read_config(config: Json) -> CampaignConfig:
-    """Check and complete a description. Raises `ConfigError` naming the field.
-
-    Beside the fields of `CampaignConfig` it takes `settings`: any of their settings by name, as text too.
-    """
-    known = [*CampaignConfig.__dataclass_fields__, "settings"]
-    unknown = sorted(config.keys() - set(known))
-    if unknown:
-        raise ConfigError(f"a campaign has no field {unknown[0]!r}; its fields are {', '.join(known)}")
-    preset = config.get("preset", "tools")
-    if not isinstance(preset, str) or preset not in PRESETS:
-        raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, not {preset!r:.80}")
-    predictors = read_predictors(config.get("predictors"))
-    groups = read_settings(config, {**PRESETS[preset].settings, **_usual(predictors)})
-    return CampaignConfig(
-        predictors=[row.pk for row in predictors],
-        **groups,
-        end=_end(config.get("end", {})),
-        preset=preset,
-        scheme_filter=_filter(config.get("scheme_filter", PRESETS[preset].filter)),
-        uops=_mapping(config.get("uops")),
-        excluded=_excluded(config.get("excluded", [])),
-        evaluate=read_whole("evaluate", config.get("evaluate", 0), 0, MOST_FRESH),
-        seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
-    )
+def read_config(given: Json) -> CampaignConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    config = CampaignConfig.read(given)
+    predictors = read_predictors(config.predictors)
+    preset = PRESETS[config.preset]
+    found: Json = {
+        "predictors": [row.pk for row in predictors],
+        **read_settings(given, {**preset.settings, **_usual(predictors)}),
+        "end": _end(config.end),
+        "scheme_filter": _filter(preset.filter if config.scheme_filter is None else config.scheme_filter),
+        "uops": None if config.uops is None else read_row(PortMapping, "uops", config.uops).pk,
+        "excluded": _excluded(config.excluded),
+    }
+    return config.model_copy(update=found)
 
 
-def read_predictors(given: object) -> list[Predictor]:
+def read_predictors(given: list[int]) -> list[Predictor]:
     """The rows of one or two predictors. Raises `ConfigError`."""
     rows = read_rows(Predictor, "predictors", given, 1, MOST_PREDICTORS)
-    if isinstance(given, list) and len(rows) < len(given):
+    if len(rows) < len(given):
         raise ConfigError("predictors: a predictor always agrees with itself; choose two different ones")
     return rows
 
@@ -155,8 +146,6 @@ def read_settings(config: Json, usual: Json) -> dict[str, Json]:
     `usual` takes the place of the defaults. Raises `ConfigError`.
     """
     given = config.get("settings", {})
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"settings must be an object of names and values, not {given!r}"[:200])
     owners = {one.name: group for group, cls in GROUPS.items() for one in fields(cls)}
     strangers = sorted(given.keys() - owners.keys())
     if strangers:
@@ -164,8 +153,6 @@ def read_settings(config: Json, usual: Json) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for group, cls in GROUPS.items():
         own = config.get(group, {})
-        if not isinstance(own, Mapping):
-            raise ConfigError(f"{group} must be an object of names and values, not {own!r}"[:200])
         named = {name: value for name, value in {**usual, **given}.items() if owners[name] == group}
         try:
             found[group] = dict(vars(cls.parse({**named, **own})))
@@ -179,9 +166,7 @@ def _usual(predictors: list[Predictor]) -> Json:
     return {"aliasing": False} if all(row.kind == "mapping" for row in predictors) else {}
 
 
-def _end(given: object) -> Json:
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"end must be an object of names and values, not {given!r}"[:200])
+def _end(given: Json) -> Json:
     named = {name: value for name, value in given.items() if value is not None}
     try:
         return dict(vars(Termination.parse(named or {"minutes": DEFAULT_MINUTES})))
@@ -189,9 +174,7 @@ def _end(given: object) -> Json:
         raise ConfigError(f"end: {error}") from error
 
 
-def _filter(given: object) -> str:
-    if not isinstance(given, str):
-        raise ConfigError(f"scheme_filter must be a search text, not {given!r}"[:200])
+def _filter(given: str) -> str:
     try:
         parse_search(given)
     except SearchError as error:
@@ -199,16 +182,8 @@ def _filter(given: object) -> str:
     return given
 
 
-def _mapping(pk: object) -> int | None:
-    if pk is None:
-        return None
-    return read_row(PortMapping, "uops", pk).pk
-
-
-def _excluded(given: object) -> list[Json]:
+def _excluded(given: list[Any]) -> list[Json]:
     """Discoveries by id, with their documents: they may be gone when the campaign is done again."""
-    if not isinstance(given, list):
-        raise ConfigError(f"excluded must be a list of discoveries, not {given!r}"[:200])
     found = []
     for one in given:
         if isinstance(one, dict) and isinstance(one.get("abstract"), dict):

@@ -56,7 +56,7 @@ class InferJob:
 
     def work(self, task: Task) -> Store:
         """Infer, with a live heat map of the best mapping so far."""
-        config = InferConfig(**task.run.config)
+        config = InferConfig.stored(task.run.config)
         algorithm = ALGORITHMS[config.algorithm]
         stages = Stages(
             task.reporter, own_stages(config), algorithm.stages(config.settings), last_stages(config)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
@@ -18,6 +18,7 @@ from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION
 from inference.runs.described_rows import is_id, read_row, read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.machines.facts import likely_ports, obstacle_to_measuring
+from inference.runs.request import RunRequest, chosen
 
 SELECTIONS = ("all", "default", "starter", PROBE_SELECTION, *GROUP_SELECTIONS)
 """Scheme selections by word: all that the source knows, the default inference set, the starter set, a probe
@@ -32,8 +33,7 @@ MOST_MIXES = 100_000
 MOST_SCHEMES = 100_000
 
 
-@dataclass(frozen=True)
-class InferConfig:
+class InferConfig(RunRequest):
     """What is inferred, how, from what, and what it is judged by.
 
     `source` is {"datasets": [experiment set ids]}, {"machine": id} or {"simulate": mapping id, "noise": …}
@@ -49,87 +49,63 @@ class InferConfig:
     [scheme text], "documented": {scheme text: [names of its ports]}}.
     """
 
-    algorithm: str
-    isa: str
-    source: Json
-    ports: int | None
-    settings: Json
-    schemes: str | list[int] = "all"
+    noun = "an inference run"
+    algorithm: Annotated[str, AfterValidator(partial(chosen, tuple(ALGORITHMS)))] = "pmevo"
+    isa: str = ""
+    source: Json = {}
+    ports: int | None = None
+    settings: Json = {}
+    schemes: Any = "all"
     scheme_filter: str = ""
-    sample: int | None = None
-    seed: int = DEFAULT_SEED
-    held_out: float = 0.2
+    sample: Annotated[int, Field(ge=1, le=MOST_SCHEMES)] | None = None
+    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.2
     evaluate: int | None = None
-    mixes: int = 1000
+    mixes: Annotated[int, Field(ge=1, le=MOST_MIXES)] = 1000
     bottleneck: bool = True
-    known: Json = field(default_factory=dict)
-    never_held_out: int = 0
-
-    def as_json(self) -> Json:
-        """The complete description."""
-        return dict(vars(self))
+    known: Json = {}
+    never_held_out: Annotated[int, Field(ge=0, le=MOST_SCHEMES)] = 0
 
 
-def read_config(config: Json) -> InferConfig:
+def read_config(given: Json) -> InferConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
-    unknown = sorted(config.keys() - InferConfig.__dataclass_fields__.keys())
-    if unknown:
-        known = ", ".join(InferConfig.__dataclass_fields__)
-        raise ConfigError(f"an inference run has no field {unknown[0]!r}; its fields are {known}")
-    algorithm = config.get("algorithm", "pmevo")
-    if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
-        raise ConfigError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
-    source, isa = _source(config.get("source"))
-    if config.get("isa", isa.name) != isa.name:
-        raise ConfigError(f"isa is {config['isa']!r}, but the source is for {isa.name!r}")
-    evaluate = config.get("evaluate")
+    config = InferConfig.read(given)
+    algorithm = ALGORITHMS[config.algorithm]
+    source, isa = _source(given.get("source"))
+    if config.isa not in ("", isa.name):
+        raise ConfigError(f"isa is {config.isa!r}, but the source is for {isa.name!r}")
+    evaluate = config.evaluate
     if evaluate is not None and read_row(ExperimentSet, "evaluate", evaluate).isa_id != isa.pk:
         raise ConfigError(f"evaluate: the experiment set {evaluate} is not for {isa.name}")
     if evaluate in source.get("datasets", ()):
         raise ConfigError("evaluate: a set that is learnt from cannot judge the result; choose another one")
-    sample = config.get("sample")
-    if sample is not None:
-        read_whole("sample", sample, 1, MOST_SCHEMES)
-        if "datasets" in source:
-            raise ConfigError("sample: of data sets, all chosen schemes are learnt; choose fewer by a filter")
+    if config.sample is not None and "datasets" in source:
+        raise ConfigError("sample: of data sets, all chosen schemes are learnt; choose fewer by a filter")
     machine = Machine.objects.get(pk=source["machine"]) if "machine" in source else None
     has_agent = machine is not None and machine.kind == Machine.Kind.AGENT
-    ports, settings = _settings(algorithm, config, machine)
-    return InferConfig(
-        algorithm=algorithm,
-        isa=isa.name,
-        source=source,
-        ports=ports,
-        settings=settings,
-        schemes=read_schemes(config.get("schemes", "starter" if has_agent else "all")),
-        scheme_filter=str(config.get("scheme_filter", "")),
-        sample=sample,
-        seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
-        held_out=read_held_out(config.get("held_out", 0.2)),
-        evaluate=evaluate,
-        mixes=read_whole("mixes", config.get("mixes", ALGORITHMS[algorithm].mixes), 1, MOST_MIXES),
-        bottleneck=read_truth("bottleneck", config.get("bottleneck", True)),
-        known=_known(algorithm, isa, config.get("known", {})),
-        never_held_out=read_whole(
-            "never_held_out",
-            config.get("never_held_out", ALGORITHMS[algorithm].never_held_out),
-            0,
-            MOST_SCHEMES,
-        ),
-    )
+    ports, settings = _settings(config, machine)
+    found: Json = {
+        "isa": isa.name,
+        "source": source,
+        "ports": ports,
+        "settings": settings,
+        "schemes": read_schemes(given.get("schemes", "starter" if has_agent else "all")),
+        "mixes": given.get("mixes", algorithm.mixes),
+        "known": _known(config.algorithm, isa, config.known),
+        "never_held_out": given.get("never_held_out", algorithm.never_held_out),
+    }
+    return config.model_copy(update=found)
 
 
-def _settings(algorithm: str, config: Json, machine: Machine | None) -> tuple[int | None, Json]:
+def _settings(config: InferConfig, machine: Machine | None) -> tuple[int | None, Json]:
     """The number of ports, and the complete settings without it: every algorithm has it."""
-    given = config.get("settings", {})
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"settings must be an object of names and values, not {given!r}")
-    ports = config.get("ports", given.get("ports"))
-    usual = ALGORITHMS[algorithm].default_ports
+    algorithm = ALGORITHMS[config.algorithm]
+    ports = config.settings.get("ports") if config.ports is None else config.ports
+    usual = algorithm.default_ports
     if ports is None and usual is not None:
         ports = (machine and likely_ports(machine)) or usual
     try:
-        complete = ALGORITHMS[algorithm].settings({**given, "ports": ports})
+        complete = algorithm.settings({**config.settings, "ports": ports})
     except InvalidInputError as error:
         raise ConfigError(f"settings: {error}") from error
     return complete.pop("ports"), complete
@@ -229,25 +205,6 @@ def read_schemes(given: object) -> str | list[int]:
     raise ConfigError(f"schemes must be {', '.join(SELECTIONS)} or a list of scheme ids, not {given!r}"[:300])
 
 
-def read_whole(field: str, value: Any, low: int, high: int) -> int:
-    """A whole number within limits. Raises `ConfigError`."""
-    if type(value) is not int or not low <= value <= high:
-        raise ConfigError(f"{field} must be a whole number from {low} to {high}, not {value!r}")
-    return value
-
-
-def read_truth(field: str, value: Any) -> bool:
-    """A yes or no. Raises `ConfigError`."""
-    if not isinstance(value, bool):
-        raise ConfigError(f"{field} must be true or false, not {value!r}")
-    return value
-
-
-def read_held_out(value: Any) -> float:
-    """The share of experiments that is kept from the algorithm. Raises `ConfigError`."""
-    return _number("held_out", value, 0.0, 0.9)
-
-
 def _number(field: str, value: Any, low: float, high: float) -> float:
     if type(value) not in (int, float) or not low <= value <= high:
         raise ConfigError(f"{field} must be a number from {low:g} to {high:g}, not {value!r}")
@@ -300,16 +257,14 @@ def archived(config: Json) -> Json:
     """The description of an inference from elsewhere, made complete: its rows may be gone, its machine cannot
     be asked. Raises `ExchangeError` or `ConfigError`.
     """
-    value = read_strictly(InferConfig, config, "run.config")
+    value = InferConfig.archived(config, "algorithm", "isa", "source", "settings")
     if value.algorithm not in ALGORITHMS:
         raise ConfigError(f"there is no algorithm {value.algorithm!r}; there are {', '.join(ALGORITHMS)}")
     algorithm = ALGORITHMS[value.algorithm]
     settings = algorithm.settings({**value.settings, "ports": value.ports})
     ports = settings.pop("ports")
     read_schemes(value.schemes)
-    read_held_out(value.held_out)
-    stored: Json = value.as_json()
-    return stored | {
+    return value.as_json() | {
         "source": _archived_source(value.source),
         "settings": settings,
         "ports": ports,

@@ -71,7 +71,7 @@ def _bottleneck(run: Run) -> str:
     found = report.get("bottleneck") or report.get(EXPLAINED)
     if found:
         return "measured: " + (as_text(found["r_max"]) or "none beside the ports")
-    if BOTTLENECK in own_stages(InferConfig(**run.config)) or OFFERS[run.config["algorithm"]].explores:
+    if BOTTLENECK in own_stages(InferConfig.stored(run.config)) or OFFERS[run.config["algorithm"]].explores:
         return "measured"
     return "as the data show it" if run.config["settings"].get("ceiling") == "data" else "none"
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, Field
 
 from inference.core.events import Progress
 from inference.core.protocols import Json
@@ -18,27 +20,11 @@ from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, R
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest, chosen
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.storage.rows import store_ahead
 
-_FIELDS = {
-    "upload": None,
-    "name": "",
-    "note": "",
-    "isa": "",
-    "new_isa": "",
-    "unit": FileUnit.CYCLES.value,
-}
-_TYPES: dict[str, tuple[type, bool]] = {
-    "upload": (int, False),
-    "names": (int, False),
-    "rejects": (int, True),
-    "evidence": (str, True),
-    "others": (str, True),
-}
-"""(type, whether there are several) of fields that are no texts."""
-_OPTIONAL = ("names", "rejects", "evidence", "microarchitecture", "others", "taken", "broken")
 STOP, LEAVE_OUT = "stop", "leave out"
 """What becomes of a file with rows that have problems."""
 Value = TypeVar("Value")
@@ -49,48 +35,56 @@ _KINDS = {
 }
 
 
-class ImportJob:
-    """Runs of kind `import`.
+class ImportConfig(RunRequest):
+    """`upload`: id of the file. `name`: of what it becomes ("": the one the file proposes).
 
-    `upload`: id of the file. `name`: of what it becomes ("": the one the file proposes). `isa`: name of its
-    instruction set, or `new_isa`: the name of one to found (neither: the likely one). `unit`: of CSV rows
-    that name none. `names`: id of an upload with scheme names for the instructions of a Palmed file;
-    `rejects`: ids of uploads with what the runs rejected whose result the file is, `evidence`: names of
-    experiment sets of those runs; `microarchitecture`: the one to read of a file that has several, `others`:
-    those to import besides, under names of their own; `taken`: {unknown name: scheme that it is taken for};
-    `broken`: "leave out" where rows with problems are left out, "stop" where they keep all from being
-    imported. These are absent where there are none.
+    `isa`: name of its instruction set, or `new_isa`: the name of one to found (neither: the likely one).
+    `unit`: of CSV rows that name none. `names`: id of an upload with scheme names for the instructions of a
+    Palmed file; `rejects`: ids of uploads with what the runs rejected whose result the file is, `evidence`:
+    names of experiment sets of those runs; `microarchitecture`: the one to read of a file that has several,
+    `others`: those to import besides, under names of their own; `taken`: {unknown name: scheme that it is
+    taken for}; `broken`: "leave out" where rows with problems are left out, "stop" where they keep all from
+    being imported. Those after `unit` are absent where they were not given.
     """
+
+    noun = "an import"
+    upload: int
+    name: str = ""
+    note: str = ""
+    isa: str = ""
+    new_isa: str = ""
+    unit: Annotated[str, AfterValidator(partial(chosen, tuple(FileUnit)))] = FileUnit.CYCLES.value
+    names: int | None = None
+    rejects: list[int] | None = None
+    evidence: list[str] | None = None
+    microarchitecture: str | None = None
+    others: list[str] | None = None
+    taken: dict[Annotated[str, Field(max_length=500)], Annotated[str, Field(max_length=500)]] | None = None
+    broken: Annotated[str, AfterValidator(partial(chosen, (STOP, LEAVE_OUT)))] | None = None
+
+
+class ImportJob:
+    """Runs of kind `import`; see `ImportConfig`."""
 
     def check(self, config: Json) -> Json:
         """The complete description; raises `ConfigError` or `UnknownNameError`."""
-        unknown = sorted(config.keys() - _FIELDS.keys() - set(_OPTIONAL))
-        if unknown:
-            raise ConfigError(
-                f"an import has no field {unknown[0]!r}; its fields are {', '.join((*_FIELDS, *_OPTIONAL))}"
-            )
-        complete = {**_FIELDS, **config}
-        for field, value in complete.items():
-            _check_type(field, value)
-        if complete["unit"] not in {unit.value for unit in FileUnit}:
-            raise ConfigError(f"unit must be one of {', '.join(FileUnit)}, not {complete['unit']!r}")
-        if complete.get("broken", STOP) not in (STOP, LEAVE_OUT):
-            raise ConfigError(f"broken must be {STOP!r} or {LEAVE_OUT!r}, not {complete['broken']!r}")
-        if complete.get("taken") and complete["new_isa"]:
+        asked = ImportConfig.read(config)
+        complete = asked.model_dump(exclude_none=True)
+        if asked.taken and asked.new_isa:
             raise ConfigError("taken: a new instruction set knows all names of its file")
-        if complete["isa"]:
-            by_name(ISA, complete["isa"])
-        if complete["isa"] and complete["new_isa"]:
+        if asked.isa:
+            by_name(ISA, asked.isa)
+        if asked.isa and asked.new_isa:
             raise ConfigError("isa and new_isa exclude each other")
-        if complete["new_isa"] and complete.get("others"):
+        if asked.new_isa and asked.others:
             raise ConfigError(
                 "others go to an instruction set that is there: import one first, which founds it"
             )
-        free_upload(complete["upload"])
+        free_upload(asked.upload)
         for field, pk in _beside(complete):
             if not Upload.objects.filter(pk=pk).exists():
                 raise ConfigError(f"{field}: there is no uploaded file with the id {pk!r}")
-        for name in complete.get("evidence", ()):
+        for name in asked.evidence or ():
             by_name(ExperimentSet, name)
         return complete
 
@@ -116,22 +110,6 @@ class ImportJob:
         for each in (seen, *besides):
             _store_ahead(task, each)
         return partial(_store, task, seen, besides, upload)
-
-
-def _check_type(field: str, value: object) -> None:
-    """Raises `ConfigError` for a value of another type than the field has."""
-    if field == "taken":
-        texts = [*value, *value.values()] if isinstance(value, dict) else [None]
-        if not all(isinstance(text, str) and len(text) <= 500 for text in texts):
-            raise ConfigError('taken must be an object {"name in the file": "scheme"}')
-        return
-    kind, several = _TYPES.get(field, (str, False))
-    right = "a number" if kind is int else "a text"
-    if several:
-        if not isinstance(value, list) or not all(type(one) is kind for one in value):
-            raise ConfigError(f"{field} must be a list, each {right}, not {value!r}"[:300])
-    elif type(value) is not kind and not (field == "upload" and value is None):
-        raise ConfigError(f"{field} must be {right}, not {value!r}"[:300])
 
 
 def _seen(config: Json, upload: Upload, microarchitecture: str) -> Preview:

@@ -110,7 +110,7 @@ STEPS = (1.1, 1.5, 2.0, 4.0)
 """Factors at which a bias becomes another grade."""
 
 GRADES = tuple(range(-len(STEPS), len(STEPS) + 1))
-"""From far too quick over within 10 % to far too slow."""
+"""From far too fast over within 10 % to far too slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +130,12 @@ class SchemeBias:
 
     @property
     def grade(self) -> int:
-        """See `grade_of`; what is always free of cost is too quick beyond any factor."""
+        """See `grade_of`; what is always free of cost is too fast beyond any factor."""
         return GRADES[0] if self.factor is None else grade_of(self.factor)
 
 
 def grade_of(factor: float) -> int:
-    """How many of the `STEPS` a factor has reached: > 0 too slow, < 0 too quick, 0 within 10 %."""
+    """How many of the `STEPS` a factor has reached: > 0 too slow, < 0 too fast, 0 within 10 %."""
     if factor >= 1:
         return bisect_right(STEPS, factor)
     return -bisect_right(STEPS, 1 / factor) if factor else GRADES[0]

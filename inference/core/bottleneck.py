@@ -117,7 +117,7 @@ def recorded_bottleneck(measured: Iterable[Measured]) -> float | None:
     ]
     if not rates or all(experiment.is_singleton for _, experiment in rates):
         return None
-    # One reading in thousands is too quick.
+    # One reading in thousands is too fast.
     highest = sorted(rate for rate, _ in rates)[-_STRAY:][0]
     at_limit = [
         rate for rate, experiment in rates if experiment.is_singleton and rate >= highest * (1 - NEARBY)

@@ -72,7 +72,7 @@ def test_two_sets_are_compared_by_keyboard_merged_and_exported(page: Page):
     page.get_by_label("First set").select_option(label="first day")
     page.get_by_label("Second set").select_option(label="second day")
     expect(page.locator(".plot-area svg").first).to_be_visible()
-    page.get_by_label("Same, if within").select_option(label="1 %")
+    page.get_by_label("Tolerance").select_option(label="1 %")
     expect(page.locator(".facts")).to_contain_text("0.00")
     page.locator(".plot-area").focus()
     page.keyboard.press("Enter")

@@ -182,5 +182,5 @@ def test_a_page_that_is_not_there_says_so_and_leads_back(page: Page, path: str, 
     tolerated.append("status of 404")
     page.goto(path)
     expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
-    page.get_by_role("link", name="To the start page").click()
+    page.get_by_role("link", name="Start page").click()
     expect(page).to_have_url("/")

@@ -191,7 +191,7 @@ def list_biases(
     paging: Query[Paging],
     part: Query[PartOfComparison],
 ) -> Any:
-    """By which factor one predictor is too slow or too quick, scheme by scheme."""
+    """By which factor one predictor is too slow or too fast, scheme by scheme."""
     column = _column(comparison_id, position)
     schemes = column.comparison.schemes
     found = biases_in(column, _selection(column.comparison, part))

@@ -63,7 +63,7 @@ def score_table(found: Iterable[tuple[ComparedColumn, Scores]], of: int, unit: U
 
 
 def scheme_table(schemes: Sequence[str], biases: Sequence[SchemeBias]) -> str:
-    """A line per scheme: by which factor its experiments are predicted too slow (> 1) or too quick."""
+    """A line per scheme: by which factor its experiments are predicted too slow (> 1) or too fast."""
     head = ("scheme", "n", "factor", "factor_alone", "free")
     return written(head, [(schemes[one.scheme], one.n, one.factor, one.alone, one.free) for one in biases])
 

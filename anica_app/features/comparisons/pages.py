@@ -1,4 +1,4 @@
-"""Which schemes a predictor takes to be too slow or too quick, and by which factor."""
+"""Which schemes a predictor takes to be too slow or too fast, and by which factor."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class BarPart:
 
 @dataclass(frozen=True)
 class BiasBar:
-    """A predictor with its schemes by grade, too quick ones to the left."""
+    """A predictor with its schemes by grade, too fast ones to the left."""
 
     column: ComparedColumn
     parts: list[BarPart]
@@ -102,7 +102,7 @@ def words_of(grade: int) -> str:
         return f"within {round(100 * (STEPS[0] - 1))} %"
     size = abs(grade)
     upto = f" to {STEPS[size]:g}×" if size < len(STEPS) else " and more"
-    return f"{STEPS[size - 1]:g}×{upto} too {'slow' if grade > 0 else 'quick'}"
+    return f"{STEPS[size - 1]:g}×{upto} too {'slow' if grade > 0 else 'fast'}"
 
 
 def css_of(grade: int) -> str:
@@ -165,7 +165,7 @@ def _title(wanted: str, beyond: bool) -> str:
         return "All schemes"
     grade = int(wanted)
     if beyond and grade:
-        return f"{STEPS[abs(grade) - 1]:g}× or more too {'slow' if grade > 0 else 'quick'}"
+        return f"{STEPS[abs(grade) - 1]:g}× or more too {'slow' if grade > 0 else 'fast'}"
     return words_of(grade)
 
 

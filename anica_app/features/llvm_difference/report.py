@@ -55,7 +55,7 @@ class Differing:
         """`2.01 × too slow`, for a table."""
         if self.factor >= 1:
             return f"{self.factor:.2f} × too slow" if math.isfinite(self.factor) else "too slow"
-        return f"{1 / self.factor:.2f} × too quick" if self.factor else "free of any cost"
+        return f"{1 / self.factor:.2f} × too fast" if self.factor else "free of any cost"
 
     @property
     def verdict(self) -> str:

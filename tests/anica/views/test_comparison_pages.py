@@ -124,7 +124,7 @@ def test_schemes_are_listed_by_how_far_a_predictor_is_off(visitor: Client, run: 
     pinned = visitor.get(url, {"tab": "map", "column": 1, "of": rows[0].pk})
     assert pinned.context["selected"] == 5
     assert words_of(3) == "2× to 4× too slow"
-    assert words_of(-4) == "4× and more too quick"
+    assert words_of(-4) == "4× and more too fast"
 
 
 def test_tables_leave_as_csv(visitor: Client, run: Run) -> None:

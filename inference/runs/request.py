@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from types import UnionType
 from typing import Any, ClassVar, Self, cast
 
 from annotated_types import Ge, Le, MaxLen, MinLen
@@ -88,28 +89,31 @@ class RunRequest(BaseModel):
 
 def _right(info: FieldInfo) -> str:
     """What a field may be, in words."""
-    kind: Any = info.annotation
-    for one in info.metadata:
+    kind, metadata = info.annotation, list(info.metadata)
+    for one in getattr(kind, "__args__", ()):  # of a field that may be None as well
+        if hasattr(one, "__metadata__"):
+            inner = FieldInfo.from_annotation(one)
+            kind, metadata = inner.annotation, [*metadata, *inner.metadata]
+    return _in_words(kind, metadata)
+
+
+def _in_words(kind: Any, metadata: list[Any]) -> str:
+    for one in metadata:
         if isinstance(one, AfterValidator) and isinstance(one.func, partial) and one.func.func is chosen:
             return f"one of {', '.join(one.func.args[0])}"
     choices = getattr(kind, "__args__", ())
     if kind is not None and getattr(kind, "__name__", "") == "Literal":
         return f"one of {', '.join(map(str, choices))}"
-    if type(None) in choices:
-        kind = next(one for one in choices if one is not type(None))
-    limits = {type(one): one for one in info.metadata}
-    if kind in (int, float):
-        low, high = limits.get(Ge), limits.get(Le)
-        between = "" if low is None or high is None else f" from {low.ge:g} to {high.le:g}"
-        return f"{_SHAPES[kind]}{between}"
+    if isinstance(kind, UnionType):
+        return " or ".join(_in_words(one, metadata) for one in choices if one is not type(None))
+    limits = {type(one): one for one in metadata}
+    low, high, least, most = (limits.get(each) for each in (Ge, Le, MinLen, MaxLen))
     if kind in _SHAPES:
-        longest = limits.get(MaxLen)
-        return _SHAPES[kind] + ("" if longest is None else f" of up to {longest.max_length:,} characters")
+        between = f" from {low.ge:g} to {high.le:g}" if low is not None and high is not None else ""
+        longest = "" if most is None else f" of up to {most.max_length:,} characters"
+        return f"{_SHAPES[kind]}{between}{longest}"
     if getattr(kind, "__origin__", kind) is list:
-        least, most = limits.get(MinLen), limits.get(MaxLen)
-        number = ""
-        if most is not None:
-            number = f"{0 if least is None else least.min_length} to {most.max_length:,} "
-        of = _ENTRIES.get(next(iter(getattr(kind, "__args__", (None,)))), "entries")
-        return f"a list of {number}{of}"
+        fewest = 0 if least is None else least.min_length
+        number = "" if most is None else f"{fewest} to {most.max_length:,} "
+        return f"a list of {number}{_ENTRIES.get(next(iter(choices), None), 'entries')}"
     return "an object {…}"

@@ -63,7 +63,7 @@ def test_a_file_with_a_broken_row_comes_in_as_its_user_decides(page: Page, block
     page.get_by_label("The numbers of cycles are").select_option("")
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.locator("#run-state[data-state=failed]")).to_contain_text("row 3, column cycles")
-    page.get_by_role("link", name="decide again").click()
+    page.get_by_role("link", name="review how it is read").click()
     page.get_by_label("leave them out and report them").check()
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.locator("#run-state[data-state=done]")).to_be_visible()

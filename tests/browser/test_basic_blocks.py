@@ -149,7 +149,7 @@ def test_a_difference_and_a_prediction_are_explained_by_runs(page: Page, answere
     form.get_by_label("Compare with").select_option("says 2")
     form.get_by_role("button", name="Explain").click()
     expect(form.get_by_text("agrees with itself")).to_be_visible()
-    for second in ("says 4.75", "nobody"):
+    for second in ("says 4.75", "none"):
         page.goto(answered)
         form.get_by_label("Predictor", exact=True).select_option("says 2")
         form.get_by_label("Compare with").select_option(second)

@@ -56,7 +56,6 @@ check: $(VENV)/developing.stamp
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
-	$(PYTHON) -m mypy --scripts-are-modules .ci/audit .ci/cycles .ci/locks .ci/mutants .ci/names
 	$(VENV)/bin/lint-imports
 	@.ci/javascript
 	$(VENV)/bin/djlint --lint --quiet templates

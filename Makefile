@@ -68,7 +68,7 @@ check: $(VENV)/developing.stamp
 	$(PYTHON) .ci/audit
 
 mutants: $(VENV)/developing.stamp
-	@$(PYTHON) .ci/mutants --number $(NUMBER) --seed $(SEED) --floor 70
+	@$(PYTHON) .ci/mutants --number $(NUMBER) --seed $(SEED) --floor 60
 
 agent: setup
 	@$(PYTHON) -m inference.agent.packing dist/pmweb-agent.pyz

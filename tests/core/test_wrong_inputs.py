@@ -21,6 +21,7 @@ from inference.core.intervals import load_intervals
 from inference.core.mapping import PortMapping
 from inference.core.metrics import convert, score
 from inference.core.oracle import lp_inverse_throughput, lp_port_bounds
+from inference.core.pmevo import PMEvoSettings
 from inference.core.predicting import MappingPredictor
 from inference.core.schedule import schedule
 from inference.core.tables import ExperimentTable, Population
@@ -387,3 +388,9 @@ def test_a_limit_itself_is_no_wrong_input() -> None:
     assert inverse_throughput(widest, Experiment.of({"add": 63})) == 1
     assert PortMapping(("p",), {}, r_max=0.001).r_max == 0.001
     assert port_bound({1: (1 << 53) - 1}) == (1 << 53) - 1
+
+
+@pytest.mark.parametrize("name", ["perturbations", "rounds", "sweeps", "starts"])
+def test_numbers_below_their_limits_are_refused(name: str) -> None:
+    with pytest.raises(InvalidInputError, match=name):
+        PMEvoSettings(**{name: -1})

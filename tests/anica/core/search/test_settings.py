@@ -1,0 +1,27 @@
+"""What the settings of a search mean together."""
+
+from __future__ import annotations
+
+import pytest
+
+from anica_app.core.search.settings import SearchSettings
+
+
+@pytest.mark.parametrize(
+    ("settings", "looks", "confirms"),
+    [
+        ({"samples": 50, "first_look": 10}, [10, 40], None),
+        ({"samples": 50, "first_look": 50}, [50], None),
+        ({"share_evidence": True, "confirming": 1}, None, True),
+        ({"share_evidence": True, "confirming": 0}, None, False),
+        ({"share_evidence": False, "confirming": 5}, None, False),
+    ],
+)
+def test_samples_are_looked_at_in_turn_and_confirmed_where_evidence_is_shared(
+    settings: dict[str, object], looks: list[int] | None, confirms: bool | None
+):
+    found = SearchSettings.parse(settings)
+    if looks is not None:
+        assert found.looks() == looks
+    if confirms is not None:
+        assert found.confirms is confirms

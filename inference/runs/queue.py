@@ -105,8 +105,7 @@ def held_up() -> list[int]:
 
     Two at a time would take turns there, and each would take twice as long.
     """
-    computers_of_running = map(computer_of, (run.config for run in _with_state(Run.State.RUNNING)))
-    busy = {computer for computer in computers_of_running if computer is not None}
+    busy = {pk for run in _with_state(Run.State.RUNNING) if (pk := computer_of(run.config)) is not None}
     if not busy:
         return []
     computers = set(Machine.objects.filter(pk__in=busy, kind=Machine.Kind.AGENT).values_list("pk", flat=True))

@@ -109,7 +109,7 @@ def _in_words(kind: Any, metadata: list[Any]) -> str:
     limits = {type(one): one for one in metadata}
     low, high, least, most = (limits.get(each) for each in (Ge, Le, MinLen, MaxLen))
     if kind in _SHAPES:
-        between = f" from {low.ge:g} to {high.le:g}" if low is not None and high is not None else ""
+        between = f" from {low.ge} to {high.le}" if low is not None and high is not None else ""
         longest = "" if most is None else f" of up to {most.max_length:,} characters"
         return f"{_SHAPES[kind]}{between}{longest}"
     if getattr(kind, "__origin__", kind) is list:

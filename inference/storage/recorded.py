@@ -24,9 +24,10 @@ from inference.storage.streaming import Chunk, set_chunks
 def settled_medians(measurements: QuerySet[Measurement], column: str = "experiment_id") -> dict[Any, float]:
     """{value of a column: median of the settled measurements in cycles} (one query)."""
     times: defaultdict[Any, list[float]] = defaultdict(list)
-    settled = measurements.filter(state=Measurement.State.SETTLED, cycles__isnull=False).order_by()
+    settled = measurements.filter(state=Measurement.State.SETTLED).order_by()
     for value, cycles in settled.values_list(column, "cycles"):
-        times[value].append(cycles or 0.0)
+        if cycles is not None:
+            times[value].append(cycles)
     return {value: median(found) for value, found in times.items()}
 
 

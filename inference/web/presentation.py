@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import lru_cache
 
 from django import forms, template
-from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
@@ -53,8 +52,7 @@ def kind_label(kind: str) -> str:
 @register.simple_block_tag(takes_context=True)
 def main_nav(context: template.Context, content: str) -> SafeString:
     """Return the top bar; the content of the tag names the page family that is open."""
-    if context.template is None:
-        raise ImproperlyConfigured("the top bar is part of a page")
+    assert context.template is not None, "the top bar is part of a page"
     topbar = context.template.engine.get_template("partials/topbar.html")
     with context.push(items=_navigation(bool(context.get("may_operate"))), current=content.strip()):
         return topbar.render(context)

@@ -51,7 +51,7 @@ class GeneraliseConfig(RunRequest):
     settings: Annotated[Json, Field(exclude=True)] = {}
     minimise: bool = True
     tolerance: Annotated[float, Field(ge=0, le=2)] = 0.05
-    seed: Annotated[int, Field(ge=0, lt=SEED_LIMIT)] = DEFAULT_SEED
+    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
 
 
 def read_config(given: Json) -> GeneraliseConfig:

@@ -83,10 +83,9 @@ class Command(DataCommand):
             row, other = (_model(options[name]) for name in ("mapping", "other"))
             lines: list[str] = []
             told: Json = {}
-            have_ports = isinstance(row, PortMapping) and isinstance(other, PortMapping)
             if isinstance(row, PortMapping) and isinstance(other, PortMapping):
                 lines, told = self._structure(row, other, options)
-            if options["experiments"] is not None or not have_ports:
+            if options["experiments"] is not None or not told:
                 require_same_isa(row, other)
                 found = deviation_of(row, other, _sampling(options))
                 lines += _deviation_lines(row, other, found, options["unit"])

@@ -1,0 +1,100 @@
+"""What a description of a run that cannot be is answered with."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import AfterValidator, Field
+
+from inference.formats import journal_events
+from inference.runs.errors import ConfigError
+from inference.runs.request import RunRequest, chosen
+from inference.storage.errors import ExchangeError
+
+
+class Errand(RunRequest):
+    """Every sort of field that descriptions have."""
+
+    noun = "an errand"
+    goods: Annotated[list[int], Field(min_length=1, max_length=3)]
+    shop: int | None = None
+    miles: Annotated[int, Field(ge=1, le=2_000_000)] = 5
+    share: Annotated[float, Field(ge=0, le=0.5)] | None = None
+    hurry: bool = False
+    way: Annotated[str, AfterValidator(partial(chosen, ("foot", "cart")))] = "foot"
+    unit: Literal["kg", "lb"] = "kg"
+    note: Annotated[str, Field(max_length=5)] = ""
+    stops: str | list[str] = ""
+    about: dict[str, Any] = {}
+
+
+GOOD = {"goods": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "goods is missing: give a list of 1 to 3 ids"),
+        ({"goods": []}, "goods must be a list of 1 to 3 ids, not []"),
+        ({"goods": ["1"]}, "goods must be a list of 1 to 3 ids, not '1'"),
+        ({**GOOD, "shop": "1"}, "shop must be a whole number, not '1'"),
+        ({**GOOD, "miles": 0}, "miles must be a whole number from 1 to 2000000, not 0"),
+        ({**GOOD, "miles": True}, "miles must be a whole number from 1 to 2000000, not True"),
+        ({**GOOD, "miles": 2_000_001}, "miles must be a whole number from 1 to 2000000, not 2000001"),
+        ({**GOOD, "share": 0.6}, "share must be a number from 0 to 0.5, not 0.6"),
+        ({**GOOD, "share": float("nan")}, "share must be a number from 0 to 0.5, not nan"),
+        ({**GOOD, "hurry": 1}, "hurry must be true or false, not 1"),
+        ({**GOOD, "way": "boat"}, "way must be one of foot, cart, not 'boat'"),
+        ({**GOOD, "way": 3}, "way must be one of foot, cart, not 3"),
+        ({**GOOD, "unit": "t"}, "unit must be one of kg, lb, not 't'"),
+        ({**GOOD, "note": "too long"}, "note must be a text of up to 5 characters, not 'too long'"),
+        ({**GOOD, "stops": 3}, "stops must be a text or a list of texts, not 3"),
+        ({**GOOD, "about": []}, "about must be an object {…}, not []"),
+        ({"speed": 3}, "an errand has no field 'speed'; its fields are goods, shop, miles"),
+    ],
+)
+def test_a_field_that_cannot_be_is_named_with_what_would_be_right(given: dict[str, Any], said: str):
+    with pytest.raises(ConfigError) as refused:
+        Errand.read(given)
+    assert str(refused.value).startswith(said)
+
+
+def test_what_is_absent_has_its_default_and_a_stored_description_comes_back():
+    complete = Errand.read(GOOD).as_json()
+    assert complete["miles"] == Errand.usual("miles") == 5
+    assert Errand.stored(complete) == Errand.read(complete) == Errand.read(GOOD)
+
+
+def test_an_archive_needs_what_otherwise_follows_from_rows():
+    assert Errand.archived({**GOOD, "shop": 7}, "shop").shop == 7
+    with pytest.raises(ExchangeError, match=r"run\.config, shop"):
+        Errand.archived(GOOD, "shop")
+    with pytest.raises(ExchangeError, match=r"run\.config, miles"):
+        Errand.archived({**GOOD, "miles": "far"})
+
+
+def test_every_feature_s_events_are_known_to_the_journal():
+    kinds = journal_events.kinds()
+    assert {name for name, kind in kinds.items() if kind.replaced} == {
+        *("heat_map", "progress", "experiments", "front", "counters"),
+    }
+    assert {name for name, kind in kinds.items() if kind.is_numbered()} == {
+        *("phase", "generation", "cloud", "sweep", "congruence", "funnel", "excluded", "blocking"),
+        *("verdicts", "candidates", "decision", "batch", "discovery"),
+    }
+    assert {"block", "model_alone", "model_mixes", "model_orders", "seeded", "undecided"} <= kinds.keys()
+
+
+@pytest.mark.parametrize(
+    ("rate", "unit", "said"),
+    [(0.0834, "rounds", ", 12 s per round"), (25.0, "blocks", ", 25 blocks per second"), (0.0, "blocks", "")],
+)
+def test_rates_are_told_as_people_say_them(rate: float, unit: str, said: str):
+    payload = {"done": 1, "total": 9, "eta": None, "rate": rate, "unit": unit}
+    assert journal_events.line("progress", payload) == f"  1 of 9{said}"
+
+
+def test_a_kind_without_a_class_has_no_line():
+    assert journal_events.line("a kind that nobody knows", {}) == ""

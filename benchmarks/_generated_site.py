@@ -10,7 +10,6 @@ import io
 import random
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 from django.utils import timezone
@@ -22,6 +21,7 @@ from anica_app.models import BasicBlockSet, Campaign, Predictor
 from benchmarks._generated_campaign import Size, generated_campaign
 from benchmarks._generated_measurements import generated_sets
 from benchmarks._generated_verdicts import explained_mapping
+from benchmarks._in_process_worker import done, read_uploads
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.resources.conversion import from_port_mapping
@@ -39,8 +39,6 @@ from inference.models import (
     RunEvent,
     Upload,
 )
-from inference.runs import leases, lifecycle
-from inference.runs.execute import StopRequests, execute
 from inference.storage.evaluating import evaluate
 from inference.storage.instruction_sets import load_x86
 from inference.storage.resource_mappings import store_resource_mapping
@@ -157,18 +155,6 @@ def generated_site(scale: Scale) -> World:
         matrix=matrix,
         bin=(int(fullest[0]), int(fullest[1])),
     )
-
-
-def done(kind: str, config: dict[str, Any]) -> Run:
-    """A run, done in this process as a worker does it."""
-    made = lifecycle.submit(kind, config, lifecycle.unused_name(f"{kind} of the benchmark"))
-    lease = leases.claim("benchmark", only=made.pk)
-    assert lease is not None, "nobody else works here"
-    execute(lease, StopRequests(lease))
-    made.refresh_from_db()
-    if made.state != Run.State.DONE:
-        raise RuntimeError(f"the run of kind {kind} ended as {made.state}: {made.error}")
-    return made
 
 
 # ---- measurements
@@ -293,7 +279,10 @@ def _csv(rows: int, texts: dict[int, str], chosen: list[int]) -> bytes:
 
 
 def _upload(name: str, content: bytes) -> Upload:
-    return Upload.objects.create(file_name=name, content=content, sha256=name.rjust(64, "0"))
+    made = Upload.objects.create(file_name=name, content=content, sha256=name.rjust(64, "0"))
+    read_uploads()
+    made.refresh_from_db()
+    return made
 
 
 def _blocks(scale: Scale) -> tuple[BasicBlockSet, Run]:

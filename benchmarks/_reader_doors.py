@@ -109,6 +109,7 @@ def _uploaded(browser: Client, text: str) -> Any:
     """The preview of a set of blocks with the text as a row, or the answer that refuses the file."""
     import io
 
+    from benchmarks._in_process_worker import read_uploads
     from inference.models import Upload
 
     cell = text.replace('"', '""')
@@ -116,6 +117,7 @@ def _uploaded(browser: Client, text: str) -> Any:
     content.name = "blocks.csv"
     told = browser.post(reverse("upload"), {"files": [content]})
     number = Upload.objects.values_list("pk", flat=True).first()
+    read_uploads()
     return told if number is None else browser.get(reverse("upload-preview", args=[number]), follow=True)
 
 

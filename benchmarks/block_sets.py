@@ -22,10 +22,9 @@ from anica_app.core.x86_domain import X86Domain
 from anica_app.features.block_sets.accuracy import Accuracy
 from anica_app.models import BasicBlockSet
 from benchmarks import Result
+from benchmarks._in_process_worker import done
 from benchmarks._temporary_database import temporary_database
-from inference.models import Run, Upload
-from inference.runs import leases, lifecycle
-from inference.runs.execute import StopRequests, execute
+from inference.models import Upload
 from pmweb.accounts.people import ensure_administrator
 
 BLOCKS = 100_000
@@ -47,7 +46,7 @@ def run(quick: bool) -> Iterator[Result]:
         reference = made.columns.get(position=0)
         config: dict[str, object] = {"block_set": made.pk, "reference": reference.pk}
         began = time.monotonic()
-        compared = _done("accuracy", config)
+        compared = done("accuracy", config)
         yield Result("accuracy", round(time.monotonic() - began, 2), "s", more={"blocks": rows})
         yield from _pages(made, Accuracy.from_json(compared.result["accuracy"]))
 
@@ -72,22 +71,11 @@ def generated_csv(rows: int, seed: int = 1) -> bytes:
 def _imported(content: bytes, rows: int) -> Iterator[Result]:
     upload = Upload.objects.create(file_name="generated.csv", content=content, sha256="0" * 64)
     before, cpu, began = _peak(), time.process_time(), time.monotonic()
-    _done("import-anica", {"upload": upload.pk})
+    done("import-anica", {"upload": upload.pk})
     wall, spent = time.monotonic() - began, time.process_time() - cpu
     more = {"blocks": rows, "bytes": len(content), "cpu_seconds": round(spent, 2), "limit": 20.0}
     yield Result("import", round(wall, 2), "s", more=more)
     yield Result("import-memory", round(_peak() - before, 1), "MB", more={"blocks": rows})
-
-
-def _done(kind: str, config: dict[str, object]) -> Run:
-    made = lifecycle.submit(kind, config, lifecycle.unused_name(kind))
-    lease = leases.claim("benchmark")
-    assert lease is not None
-    execute(lease, StopRequests(lease))
-    made.refresh_from_db()
-    if made.state != Run.State.DONE:
-        raise RuntimeError(f"the run of kind {kind} ended as {made.state}: {made.error}")
-    return made
 
 
 def _pages(made: BasicBlockSet, compared: Accuracy) -> Iterator[Result]:

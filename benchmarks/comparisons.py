@@ -18,10 +18,9 @@ from anica_app.features.comparisons import query as looking
 from anica_app.models import Comparison
 from benchmarks import Result
 from benchmarks._generated_set import generate_set, generated_mapping
+from benchmarks._in_process_worker import done
 from benchmarks._temporary_database import temporary_database
 from inference.models import PortMapping, Run
-from inference.runs import leases, lifecycle
-from inference.runs.execute import StopRequests, execute
 from inference.storage.rows import store_mapping
 from pmweb.accounts.people import ensure_administrator
 
@@ -74,13 +73,7 @@ def _compared(rows: int) -> Run:
     judge = generate_set(rows)
     mapping = store_mapping("generated", judge.isa, generated_mapping(), origin=PortMapping.Origin.IMPORT)
     config = {"experiment_set": judge.pk, "mappings": [mapping.pk], "tools": ["Always", "Seldom"]}
-    made = lifecycle.submit("comparison", config, "generated")
-    lease = leases.claim("benchmark", only=made.pk)
-    assert lease is not None
-    execute(lease, StopRequests(lease))
-    made.refresh_from_db()
-    assert made.state == Run.State.DONE, made.error
-    return made
+    return done("comparison", config)
 
 
 def _get(client: Client, url: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from inference.models import Run
+from inference.features.uploads.reading import start_reading
+from inference.models import Run, Upload
 from inference.runs import leases
 from inference.runs.execute import StopRequests, execute
 
@@ -14,3 +15,11 @@ def work_off(run: Run) -> Run:
     execute(lease, StopRequests(lease))
     run.refresh_from_db()
     return run
+
+
+def read_uploads() -> None:
+    """Read what was uploaded, the oldest file first; those that were stored without a page as well."""
+    for upload in Upload.objects.filter(reading=None, run=None).order_by("pk"):
+        start_reading(upload, None)
+    for run in Run.objects.filter(kind="read", state=Run.State.QUEUED).order_by("pk"):
+        work_off(run)

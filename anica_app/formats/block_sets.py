@@ -19,8 +19,9 @@ from django.db import transaction
 from anica_app.core.protocols import Answer
 from anica_app.formats.block_rows import BlockToStore, insert_answers, insert_blocks
 from anica_app.formats.block_scales import AnswersBelowBounds, Bounds, first_rows, scales_of
-from anica_app.formats.blocks_csv import ORIGIN, WEIGHT, WORDS, BlockFile, BlockRow, Broken, Scale, answer_of
+from anica_app.formats.blocks_csv import ORIGIN, WEIGHT, BlockFile, BlockRow, Broken, Scale, answer_of
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
+from inference.core.protocols import Json
 from inference.formats.csv_cells import cell
 from inference.formats.problems import Problems
 from inference.formats.provenance import head_of
@@ -67,11 +68,6 @@ class ColumnFacts:
     least: float | None = None
     most: float | None = None
 
-    @property
-    def alike(self) -> str:
-        """What the numbers look like, in words."""
-        return WORDS[self.looks]
-
     def count(self, values: Sequence[Answer | None]) -> None:
         """Take in some rows of the column."""
         cycles = [value.cycles for value in values if value is not None and value.cycles is not None]
@@ -110,6 +106,35 @@ class Look:
     def lines(self) -> list[str]:
         """What is wrong with the file, one line per problem."""
         return [problem.line(self.file_name) for problem in self.problems.listed]
+
+    def as_json(self) -> Json:
+        """What a page and the API tell of the file before it is stored."""
+        return {
+            "rows": self.rows,
+            "left_out": self.left_out,
+            "empty": self.empty,
+            "instructions": self.instructions,
+            "duplicates": self.duplicates,
+            "columns": [
+                {
+                    "name": column.name,
+                    "scale": column.scale.value,
+                    "looks": column.looks.value,
+                    "numbers": column.answers,
+                    "failures": column.failures,
+                    "least": column.least,
+                    "most": column.most,
+                }
+                for column in self.columns
+            ],
+            "problem_count": self.problems.count,
+            "problems": [asdict(problem) for problem in self.problems.listed],
+            "doubts": self.doubts.counts,
+            "doubtful": [asdict(doubt) for doubt in self.doubts.listed],
+            "first": [
+                {"row": row.line, "hex": row.code.hex(), "numbers": list(row.numbers)} for row in self.first
+            ],
+        }
 
     def report(self) -> dict[str, Any]:
         """What a stored set keeps of this."""

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, overload
 
 from inference.core.experiment import Experiment, Measured
@@ -94,7 +93,7 @@ NAME_LENGTH = 200  # characters of a scheme's text, as the column has it
 NOTE_LENGTH = 500
 EXPERIMENT_LENGTH = 10_000  # instructions in one experiment; a loop body is far shorter
 ENTRY_LIMIT = 200_000  # experiments or schemes in one file; more should be several files
-NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
+NO_NUMBERS: Mapping[str, float] = {}
 """What most experiments of a large file have: one for all of them."""
 CYCLES_RANGE = (1e-6, 1e9)  # outside of this, no loop body was measured
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypedDict, TypeVar, Unpack, cast
 
 from django.db import transaction
 
@@ -21,7 +21,7 @@ from inference.formats.explaining import ImportedExplanation, explanation_of
 from inference.formats.file_units import FileUnit
 from inference.formats.formats import FileContent
 from inference.formats.palmed_json import NameList, is_name_list, read_names
-from inference.formats.parsing import AnyNames, Names, Parsed, read, resolve
+from inference.formats.parsing import AnyNames, Names, Parsed, ParsedFile, read, resolve
 from inference.formats.problems import Problems
 from inference.formats.source import SIZE_LIMIT, Source, read_source
 from inference.formats.uops_info_xml import condensed, is_xml
@@ -141,33 +141,57 @@ class Imported:
     isa_made: bool
 
 
+class Choices(TypedDict, total=False):
+    """What is decided about a file besides its unit and which part of it; see `preview_of`."""
+
+    isa: ISA | None
+    founding: str
+    names: NameList | None
+    rejects: Sequence[Rejects]
+    evidence: Sequence[ExperimentSet]
+    taken: Mapping[str, str] | None
+    take_nearest: bool
+    leave_out: bool
+
+
 def preview(
     content: bytes,
     file_name: str,
     *,
+    unit: FileUnit | Unit | None = FileUnit.CYCLES,
+    microarchitecture: str = "",
+    **choices: Unpack[Choices],
+) -> Preview:
+    """Parse a file; the rest as `preview_of` has it.
+
+    `unit` is that of numbers whose unit the file does not name, None for what they seem to be;
+    `microarchitecture` the one to read of a file that has several.
+    """
+    return preview_of(read(content, file_name, unit, microarchitecture), **choices)
+
+
+def preview_of(
+    reading: ParsedFile,
+    *,
     isa: ISA | None = None,
     founding: str = "",
-    unit: FileUnit | Unit | None = FileUnit.CYCLES,
     names: NameList | None = None,
     rejects: Sequence[Rejects] = (),
     evidence: Sequence[ExperimentSet] = (),
-    microarchitecture: str = "",
     taken: Mapping[str, str] | None = None,
     take_nearest: bool = False,
     leave_out: bool = False,
 ) -> Preview:
-    """Parse a file against an instruction set: the given one, a new one named `founding`, or the likely one.
+    """Look a file's names up in an instruction set: the given one, a new one `founding`, or the likely one.
 
     `names` are scheme names for the instructions of a Palmed file, see `name_list_of`; `rejects` what the
     runs rejected of which the file is the result, one list each, see `rejects_of`; `evidence` experiment sets
-    of those runs; `microarchitecture` the one to read of a file that has several. `unit` is that of numbers
-    whose unit the file does not name, None for what they seem to be. `taken`: {unknown name: scheme};
-    `take_nearest`: every unknown name is taken for the scheme that comes nearest. `leave_out`: experiments
-    with a problem are left out, and told of.
+    of those runs. `taken`: {unknown name: scheme}; `take_nearest`: every unknown name is taken for the scheme
+    that comes nearest. `leave_out`: experiments with a problem are left out, and told of.
     Stores nothing and never raises for what the file says; `ExchangeError` where there is no instruction set,
     and where rejects or evidence come with something else than a port mapping of the same instruction set.
     """
-    reading = read(content, file_name, unit, microarchitecture).translated(names or {})
+    reading = reading.translated(names or {})
     if rejects:
         reading = replace(reading, document=with_rejects(reading.document, rejects))
     if isa is None and not founding:
@@ -187,7 +211,7 @@ def preview(
         founding,
         _name(parsed),
         evidence=tuple(evidence),
-        microarchitecture=microarchitecture,
+        microarchitecture=reading.wanted,
         taken={name: text for name, text in taken.items() if name in reading.scheme_names},
         leave_out=leave_out,
     )
@@ -195,7 +219,7 @@ def preview(
         return replace(seen, explanation=_explanation(seen, known, rejects))
     if seen.acceptable and (rejects or evidence):
         raise ExchangeError(
-            f"{file_name} has no verdicts on schemes, to which rejected schemes or evidence could belong"
+            f"{reading.file_name} has no verdicts on schemes, to which rejects or evidence could belong"
         )
     return seen
 

@@ -13,6 +13,8 @@ from typing import Any, BinaryIO, Protocol
 
 from django.utils.module_loading import import_string
 
+from inference.core.protocols import Json
+
 BEGINNING = 8192
 """Bytes of a file by which it is recognised."""
 
@@ -35,6 +37,13 @@ class Importer(Protocol):
 
     def reads_content(self, content: bytes) -> bool:
         """Whether an uploaded file is."""
+        ...
+
+    def read(self, content: bytes, file_name: str, options: Json) -> Json:
+        """What the page of the preview shows of an upload, as JSON; `options`: how it shall be read.
+
+        Raises `ExchangeError` for a file that cannot be read, and for options that are none.
+        """
         ...
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:

@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol
+
+from pydantic import ConfigDict, TypeAdapter
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
@@ -24,7 +27,7 @@ from inference.formats.document import (
     experiment_of_entry,
 )
 from inference.formats.file_units import FileUnit
-from inference.formats.formats import FileContent, Format, format_of, known_formats
+from inference.formats.formats import FORMATS, FileContent, Format, format_of, known_formats
 from inference.formats.palmed_json import NameList, translated
 from inference.formats.problems import FileProblem, Problems, excerpt
 from inference.formats.source import read_source
@@ -68,6 +71,10 @@ class ParsedFile:
     document: Document
     problems: tuple[FileProblem, ...] = ()
     problem_count: int = 0
+    wanted: str = ""
+    """Which part of a file that has several."""
+    guessed: bool = False
+    """Whether the unit of numbers that name none is what they seem to be."""
 
     @cached_property
     def scheme_names(self) -> dict[str, None]:
@@ -163,12 +170,45 @@ def read(
         problems.add("the format is not recognised", f"known are {known_formats()}")
     elif source is not None and found is not None:
         document = found.read(source, problems, None if unit is None else FileUnit(unit.value))
-    reading = ParsedFile(file_name, found, document, tuple(problems.listed), problems.count)
+    reading = ParsedFile(
+        file_name, found, document, tuple(problems.listed), problems.count, wanted, unit is None
+    )
     different = len(reading.scheme_names)
     if different <= SCHEME_LIMIT:
         return reading
     problems.add(f"{different} different scheme names", f"an instruction set has at most {SCHEME_LIMIT}")
-    return ParsedFile(file_name, found, Document(), tuple(problems.listed), problems.count)
+    return replace(
+        reading, document=Document(), problems=tuple(problems.listed), problem_count=problems.count
+    )
+
+
+def pack(reading: ParsedFile) -> bytes:
+    """What was read, to be kept beside its file: compressed JSON."""
+    form = None if reading.format is None else reading.format.key
+    return zlib.compress(_packed().dump_json(_Packed(form, replace(reading, format=None))), 1)
+
+
+def unpack(content: bytes) -> ParsedFile:
+    """The same as before `pack`."""
+    found = _packed().validate_json(zlib.decompress(content))
+    known = {each.key: each for each in FORMATS}
+    return replace(found.reading, format=None if found.format is None else known[found.format])
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """The key of the format, and the rest without it."""
+
+    __pydantic_config__ = ConfigDict(ser_json_inf_nan="constants")
+
+    format: str | None
+    reading: ParsedFile
+
+
+@cache
+def _packed() -> TypeAdapter[_Packed]:
+    """Made when it is needed: pydantic looks at all that a file can say."""
+    return TypeAdapter(_Packed)
 
 
 def resolve(

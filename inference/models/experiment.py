@@ -42,7 +42,10 @@ UNDECIDED = Q(run__isnull=True) | Q(run__state__in=("failed", "cancelled"))
 class Upload(models.Model):
     """A file as it came, kept in the database so that an accepted upload cannot be lost.
 
-    It is deleted when its import has ended well; `run` is the import.
+    It is deleted when its import has ended well; `run` is the import. `reading` is the run that has read it
+    or does so; then `preview` is what it would bring (`inference.features.uploads.preview`), and `parsed`
+    what it says, packed (`inference.formats.parsing.pack`), null for formats that are read as they are
+    stored.
     """
 
     file_name = models.CharField(max_length=300)
@@ -55,6 +58,11 @@ class Upload(models.Model):
     run = models.OneToOneField(
         "inference.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="upload"
     )
+    reading = models.OneToOneField(
+        "inference.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="upload_read"
+    )
+    preview = models.JSONField(null=True, blank=True)
+    parsed = models.BinaryField(null=True, blank=True)
 
     class Meta:
         ordering = ["-id"]

@@ -26,8 +26,11 @@ RowT = TypeVar("RowT", bound=Model)
 def whole_number(request: HttpRequest, name: str, default: int | None = None) -> int | None:
     """Return the whole number under `name`, or the default; anything else is a bad request."""
     text = request.GET.get(name, "")
-    if not text:
-        return default
+    return as_whole_number(text, name) if text else default
+
+
+def as_whole_number(text: str, name: str) -> int:
+    """Return the whole number that was given under `name`; anything else is a bad request."""
     if not (text.isascii() and text.isdigit()) or len(text) > 18:
         raise BadRequest(f"{name} must be a whole number, not {text[:40]!r}")
     return int(text)

@@ -179,6 +179,7 @@ INFERENCE = {
     "upload-preview": form(),
     "upload-discard": button(),
     "upload-import-all": button(),
+    "upload-read": button(),
     # machines and their agents
     "machines": page(),
     "machines-arm": page(),

@@ -16,6 +16,7 @@ function inUse(region) {
 
 function replace(page, region) {
   const fresh = page.getElementById(region.id);
+  if (!fresh && !region.dataset.pollUrl && !inUse(region)) window.location.reload(); // the page has moved on
   if (!fresh || inUse(region) || fresh.outerHTML === region.outerHTML) return;
   region.replaceWith(fresh);
   fresh.dispatchEvent(new CustomEvent("polled", { bubbles: true }));

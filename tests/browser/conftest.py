@@ -150,6 +150,7 @@ def upload(page: Page, **files: bytes) -> None:
     chosen = [{"name": name, "mimeType": "text/csv", "buffer": content} for name, content in files.items()]
     with page.expect_navigation():
         page.set_input_files("input[type=file]", chosen)
+    expect(page.locator("#being-read")).to_have_count(0, timeout=30_000)
 
 
 def import_file(page: Page, name: str, content: bytes) -> None:

@@ -1,5 +1,6 @@
 """What files may say, and how a faulty one is told what is wrong with it."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.formats import experiment_csv, parsing
+from inference.formats.file_units import FileUnit
 from inference.formats.formats import FORMATS, FileContent, Format
 from inference.formats.importing import taken_in
-from inference.formats.parsing import AnyNames, Parsed, parse, read, resolve
+from inference.formats.parsing import AnyNames, Parsed, pack, parse, read, resolve, unpack
 from inference.formats.problems import SHOWN
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -393,3 +395,10 @@ def test_limits_and_slots_are_read() -> None:
     mapping = parse(json.dumps(document).encode(), "f", AnyNames()).mapping
     assert mapping is not None
     assert (mapping.limits, mapping.slots) == ({"instructions": 5, "slots": 6}, {imul: 2})
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.iterdir()), ids=lambda file: file.name)
+@pytest.mark.parametrize("unit", [None, FileUnit.IPC])
+def test_what_was_read_is_the_same_after_it_was_kept(file: Path, unit: FileUnit | None) -> None:
+    reading = read(taken_in(io.BytesIO(file.read_bytes()), file.name), file.name, unit, "SKL")
+    assert unpack(pack(reading)) == reading

@@ -53,6 +53,7 @@ OPERATORS_PAGES = {
     "inference/sets/merge.html",
     "inference/uploads/upload.html",
     "inference/uploads/preview.html",
+    "inference/uploads/reading.html",
     "inference/uploads/run.html",
 }
 OWN_PAGES = {

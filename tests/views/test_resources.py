@@ -14,6 +14,7 @@ from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, R
 from inference.storage.evaluating import evaluate
 from inference.storage.resource_mappings import convert, load_resource_mapping, store_resource_mapping
 from tests.views.conftest import ADD, IMUL, LOAD
+from tests.work import read_uploads
 
 PALMED = json.dumps(
     {
@@ -183,23 +184,30 @@ def test_deleting_a_port_mapping_says_that_conversions_stay(visitor: Client, map
 
 def test_an_uploaded_palmed_file_is_previewed_with_what_is_left_out(visitor: Client, isa: ISA) -> None:
     answer = visitor.post(reverse("upload"), {"files": [SimpleUploadedFile("zen.json", PALMED)]}, follow=True)
-    facts = {fact.label: fact.value for fact in answer.context["facts"]}
+    read_uploads()
+    answer = visitor.get(answer.redirect_chain[0][0])
+    facts = {fact["label"]: fact["value"] for fact in answer.context["seen"]["facts"]}
     assert facts["Instructions with a scheme"] == "2 of 3"
     assert facts["Resources"] == "2"
     assert "FROB_GPR64i64" in answer.text
     assert "Import as a resource mapping" in answer.text
 
 
-def test_a_waiting_list_of_names_is_used_unless_the_address_says_otherwise(visitor: Client, isa: ISA) -> None:
+def test_a_waiting_list_of_names_is_used_unless_their_owner_says_otherwise(visitor: Client, isa: ISA) -> None:
     files = [SimpleUploadedFile("zen.json", PALMED), SimpleUploadedFile("names.json", NAMES)]
     visitor.post(reverse("upload"), {"files": files})
     palmed, names = Upload.objects.order_by("pk")
     address = reverse("upload-preview", args=[palmed.pk])
-    assert visitor.get(address).context["seen"].parsed.left_out == {}
-    assert list(visitor.get(address, {"names": "none"}).context["seen"].parsed.left_out) == ["FROB_GPR64i64"]
-    assert visitor.get(address, {"names": "99"}).status_code == 400
+    read_uploads()
+    assert visitor.get(address).context["seen"]["left_out"] == []
+    visitor.post(reverse("upload-read", args=[palmed.pk]), {"names": "0"})
+    read_uploads()
+    ((name, _),) = visitor.get(address).context["seen"]["left_out"]
+    assert name == "FROB_GPR64i64"
+    visitor.post(reverse("upload-read", args=[palmed.pk]), {"names": names.pk})
+    read_uploads()
     visitor.post(address, {"name": "zen", "note": ""})
-    assert Run.objects.get().config["names"] == names.pk
+    assert Run.objects.get(kind="import").config["names"] == names.pk
 
 
 def test_an_experiment_is_predicted_by_resource_mappings_too(

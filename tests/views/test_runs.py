@@ -20,7 +20,7 @@ from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run, Uplo
 from inference.runs.journal import append
 from inference.runs.leases import claim, fail
 from inference.runs.lifecycle import pause, submit
-from tests.work import work_off
+from tests.work import read_uploads, work_off
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -352,6 +352,7 @@ def test_a_run_that_has_ended_is_to_be_had_as_a_zip(visitor: Client, run: Run) -
     assert taken["Content-Type"] == "application/zip"
     assert taken.content.startswith(b"PK")
     upload = Upload.objects.create(file_name="run.zip", content=taken.content, sha256="0" * 64)
+    read_uploads()
     preview = visitor.get(f"/uploads/{upload.pk}/", follow=True)
     assert preview.redirect_chain == [(f"/uploads/{upload.pk}/run/", 302)]
     assert "3 measurements" in preview.content.decode()

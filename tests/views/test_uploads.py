@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models import QuerySet
+from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from inference.core.explain import NotCharacterised
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from tests.views.conftest import ADD, IMUL
-from tests.work import work_off
+from tests.work import read_uploads, work_off
 
 CSV = f'experiment,cycles,note\n"2*{ADD}; {IMUL}",1.02,two ports\n"{ADD}",0.25,\n'.encode()
 MAPPING = json.dumps(
@@ -30,7 +31,21 @@ def send(visitor: Client, *files: tuple[str, bytes]) -> list[Upload]:
     before = set(Upload.objects.values_list("pk", flat=True))
     answer = visitor.post(reverse("upload"), {"files": [SimpleUploadedFile(*file) for file in files]})
     assert answer.status_code == 302
+    read_uploads()
     return list(Upload.objects.exclude(pk__in=before).order_by("pk"))
+
+
+def shown(visitor: Client, upload: Upload, **choices: object) -> HttpResponse:
+    """The preview, after reading the file as the form then asks for."""
+    if choices:
+        answer = visitor.post(reverse("upload-read", args=[upload.pk]), choices)
+        assert (answer.status_code, answer["Location"]) == (302, preview_url(upload))
+        read_uploads()
+    return visitor.get(preview_url(upload))
+
+
+def imports() -> QuerySet[Run]:
+    return Run.objects.filter(kind="import")
 
 
 def preview_url(upload: Upload) -> str:
@@ -41,9 +56,12 @@ def test_one_file_leads_to_its_preview_and_stores_nothing_else(visitor: Client, 
     answer = visitor.post(reverse("upload"), {"files": [SimpleUploadedFile("small.csv", CSV)]}, follow=True)
     upload = Upload.objects.get()
     assert answer.redirect_chain == [(preview_url(upload), 302)]
+    assert "data-poll" in answer.text
+    read_uploads()
+    answer = shown(visitor, upload)
     assert bytes(upload.content) == CSV
     assert not ExperimentSet.objects.exists()
-    facts = {fact.label: fact.value for fact in answer.context["facts"]}
+    facts = {fact["label"]: fact["value"] for fact in answer.context["seen"]["facts"]}
     assert facts["Experiments"] == "2"
     assert facts["Schemes"] == "2"
     assert facts["Cycles"] == "0.25–1.02"
@@ -85,7 +103,7 @@ def test_a_file_beyond_the_limit_is_refused(visitor: Client, db: None, settings:
 def test_accepting_a_preview_submits_an_import(visitor: Client, isa: ISA) -> None:
     (upload,) = send(visitor, ("small.csv", CSV))
     answer = visitor.post(preview_url(upload), {"name": "Skylake", "note": "by hand"})
-    run = Run.objects.get()
+    run = imports().get()
     assert answer["Location"] == reverse("run", args=[run.pk])
     assert run.kind == "import"
     assert run.config == {
@@ -104,7 +122,7 @@ def test_accepting_a_preview_submits_an_import(visitor: Client, isa: ISA) -> Non
 def test_an_import_leads_to_its_run_which_links_the_files_that_still_wait(visitor: Client, isa: ISA) -> None:
     _, second = send(visitor, ("a.csv", CSV), ("b.json", MAPPING))
     answer = visitor.post(preview_url(second), {"name": "b", "note": ""}, follow=True)
-    run = Run.objects.get()
+    run = imports().get()
     assert answer.redirect_chain == [(reverse("run", args=[run.pk]), 302)]
     assert f'<a href="{reverse("upload")}">1 more file waits</a>' in answer.text
 
@@ -112,7 +130,7 @@ def test_an_import_leads_to_its_run_which_links_the_files_that_still_wait(visito
 def test_a_file_whose_import_failed_waits_again(visitor: Client, isa: ISA) -> None:
     (upload,) = send(visitor, ("a.csv", CSV))
     visitor.post(preview_url(upload), {"name": "a", "note": ""})
-    Run.objects.update(state=Run.State.FAILED)
+    imports().update(state=Run.State.FAILED)
     assert visitor.get(preview_url(upload)).status_code == 200
 
 
@@ -120,11 +138,11 @@ def test_the_unit_is_asked_where_the_file_names_none_and_changes_the_numbers(
     visitor: Client, isa: ISA
 ) -> None:
     (upload,) = send(visitor, ("small.csv", CSV))
-    answer = visitor.get(preview_url(upload), {"unit": "cpi"})
+    answer = shown(visitor, upload, unit="cpi")
     assert "The file names no unit" in answer.text
-    assert [row.cycles for row in answer.context["sample"]] == pytest.approx([3.06, 0.25])
-    visitor.post(preview_url(upload) + "?unit=cpi", {"name": "per instruction", "note": ""})
-    assert Run.objects.get().config["unit"] == "cpi"
+    assert [row["cycles"] for row in answer.context["seen"]["sample"]] == pytest.approx([3.06, 0.25])
+    visitor.post(preview_url(upload), {"name": "per instruction", "note": ""})
+    assert imports().get().config["unit"] == "cpi"
     (named,) = send(visitor, ("named.csv", f'experiment,cycles,unit\n"{ADD}",1,ipc\n'.encode()))
     assert "The file names no unit" not in visitor.get(preview_url(named)).text
 
@@ -144,19 +162,19 @@ def test_unknown_names_are_listed_with_the_nearest_and_can_found_an_instruction_
     (upload,) = send(visitor, ("odd.csv", text.encode()))
     answer = visitor.get(preview_url(upload))
     assert answer.context["form"] is None
-    (problem,) = answer.context["seen"].parsed.problems
-    assert problem.row == 4
-    assert IMUL in problem.right
+    (problem,) = answer.context["seen"]["problems"]
+    assert problem["row"] == 4
+    assert IMUL in problem["right"]
     assert visitor.post(preview_url(upload), {"name": "odd", "note": ""}).status_code == 400
-    assert not Run.objects.exists()
+    assert not imports().exists()
 
-    fresh = visitor.get(preview_url(upload), {"isa": "new"})
+    fresh = shown(visitor, upload, isa="new")
     assert fresh.context["form"].initial["new_isa"] == "odd"
-    taken = visitor.post(preview_url(upload) + "?isa=new", {"name": "odd", "new_isa": isa.name, "note": ""})
+    taken = visitor.post(preview_url(upload), {"name": "odd", "new_isa": isa.name, "note": ""})
     assert taken.status_code == 400
-    assert not Run.objects.exists()
-    visitor.post(preview_url(upload) + "?isa=new", {"name": "odd", "new_isa": "Odd64", "note": ""})
-    config = Run.objects.get().config
+    assert not imports().exists()
+    visitor.post(preview_url(upload), {"name": "odd", "new_isa": "Odd64", "note": ""})
+    config = imports().get().config
     assert (config["isa"], config["new_isa"]) == ("", "Odd64")
 
 
@@ -166,7 +184,7 @@ def test_a_name_in_use_is_refused(visitor: Client, experiment_set: ExperimentSet
     answer = visitor.post(preview_url(upload), {"name": "small", "note": ""})
     assert answer.status_code == 400
     assert "small (2)" in answer.text
-    assert not Run.objects.exists()
+    assert not imports().exists()
 
 
 BAD_FILES = {
@@ -191,28 +209,53 @@ BAD_FILES = {
 @pytest.mark.parametrize("content", BAD_FILES.values(), ids=BAD_FILES.keys())
 def test_a_bad_file_gets_a_list_of_problems_and_no_import(visitor: Client, isa: ISA, content: bytes) -> None:
     upload = Upload.objects.create(file_name="bad <b>.csv", content=content, sha256="")
-    for query in ("", "?isa=new", "?unit=ipc"):
-        answer = visitor.get(preview_url(upload) + query)
+    assert "has not been read yet" in shown(visitor, upload).text
+    for choices in ({"isa": ""}, {"isa": "new"}, {"unit": "ipc"}):
+        answer = shown(visitor, upload, **choices)
         assert answer.status_code == 200
-        assert answer.context["seen"].parsed.problem_count > 0
+        assert answer.context["seen"]["problem_count"] > 0
         assert "What would be right" in answer.text
         assert "bad <b>" not in answer.text
     assert visitor.post(preview_url(upload), {"name": "x", "note": ""}).status_code == 400
-    assert not Run.objects.exists()
+    assert not imports().exists()
 
 
-@pytest.mark.parametrize("query", ["isa=4711", "isa=x", "isa=%00", "unit=seconds"])
-def test_a_strange_address_is_a_bad_request(visitor: Client, isa: ISA, query: str) -> None:
+@pytest.mark.parametrize(
+    ("choices", "status"),
+    [
+        ({"isa": "4711"}, 404),
+        ({"isa": "x"}, 400),
+        ({"isa": "\0"}, 400),
+        ({"ports": "9" * 30}, 400),
+        ({"taken": "no arrow"}, 400),
+        ({"rejects": "some"}, 400),
+    ],
+)
+def test_a_strange_choice_is_a_bad_request(
+    visitor: Client, isa: ISA, choices: dict[str, str], status: int
+) -> None:
     (upload,) = send(visitor, ("small.csv", CSV))
-    assert visitor.get(f"{preview_url(upload)}?{query}").status_code == 400
+    assert visitor.post(reverse("upload-read", args=[upload.pk]), choices).status_code == status
+
+
+@pytest.mark.parametrize(
+    "choices", [{"unit": "seconds"}, {"broken": "mend"}, {"rejects": "99"}, {"names": "99"}]
+)
+def test_a_file_is_not_read_in_a_way_that_there_is_not(
+    visitor: Client, isa: ISA, choices: dict[str, str]
+) -> None:
+    (upload,) = send(visitor, ("small.csv", CSV))
+    answer = visitor.post(reverse("upload-read", args=[upload.pk]), choices, follow=True)
+    assert "small.csv was not read again" in answer.text
+    assert answer.context["seen"]["rows"] == 2
 
 
 def test_texts_from_a_file_are_escaped(visitor: Client, isa: ISA) -> None:
     evil = "<script>alert(1)</script>"
     text = f'experiment,cycles,note,tool:{evil}\n"{ADD}",1,{evil},2\n"{evil} x",1,,\n'
     (upload,) = send(visitor, (f"{evil}.csv".replace("/", ""), text.encode()))
-    for query in ("", "?isa=new"):
-        page = visitor.get(preview_url(upload) + query).text
+    for chosen in ("", "new"):
+        page = shown(visitor, upload, isa=chosen).text
         assert "alert(1)" in page
         assert "<script>alert" not in page
     assert "<script>alert" not in visitor.get(reverse("upload")).text
@@ -221,9 +264,9 @@ def test_texts_from_a_file_are_escaped(visitor: Client, isa: ISA) -> None:
 def test_all_files_without_problems_are_imported_at_once(visitor: Client, isa: ISA) -> None:
     send(visitor, ("a.csv", CSV), ("broken.csv", b"experiment,cycles\nx,y\n"), ("b.json", MAPPING))
     answer = visitor.post(reverse("upload-import-all"), follow=True)
-    assert sorted(run.config["name"] for run in Run.objects.all()) == ["a", "b"]
+    assert sorted(run.config["name"] for run in imports()) == ["a", "b"]
     assert "2 imports queued" in answer.text
-    for run in Run.objects.all():
+    for run in imports():
         assert reverse("run", args=[run.pk]) in answer.text
     assert [row.file_name for row in answer.context["waiting"]] == ["broken.csv"]
 
@@ -232,7 +275,7 @@ def test_files_of_the_same_name_do_not_collide_when_all_are_imported(visitor: Cl
     send(visitor, ("a.csv", CSV))
     send(visitor, ("a.csv", CSV + b"\n"))
     visitor.post(reverse("upload-import-all"))
-    assert [run.config["name"] for run in Run.objects.all()] == ["a"]
+    assert [run.config["name"] for run in imports()] == ["a"]
     assert Upload.objects.filter(run=None).count() == 1
 
 
@@ -273,21 +316,19 @@ def test_explained_results_take_what_waits_of_their_runs(
         ("run2.json", json.dumps([[IMUL, "never heard of"]]).encode()),
     ]
     mapping, *rejects = send(visitor, *files)
-    seen = visitor.get(preview_url(mapping))
-    assert {fact.label: fact.value for fact in seen.context["facts"]}["Excluded"] == "1"
+    seen = shown(visitor, mapping, isa="")
+    assert {fact["label"]: fact["value"] for fact in seen.context["seen"]["facts"]}["Excluded"] == "1"
     assert "all 2 files that wait" in seen.text
     assert "Measured by the same runs" in seen.text
 
-    def reasons(query: str) -> list[str]:
-        explanation = visitor.get(preview_url(mapping) + query).context["seen"].explanation
-        return [each.reason.value for each in explanation.characterisations]
+    def used(chosen: object) -> list[int] | None:
+        return shown(visitor, mapping, rejects=chosen).context["seen"]["import"].get("rejects")
 
-    assert reasons("") == ["", NotCharacterised.NEGATIVE]
-    assert reasons(f"?rejects={rejects[1].pk}") == ["", ""]
-    assert reasons("?rejects=none") == ["", ""]
-    assert visitor.get(preview_url(mapping) + "?rejects=99").status_code == 400
+    assert used("none") is None
+    assert used(rejects[1].pk) == [rejects[1].pk]
+    assert used("all") == [each.pk for each in rejects]
     visitor.post(preview_url(mapping), {"name": "zen", "note": "", "evidence": [experiment_set.pk]})
-    config = Run.objects.get().config
+    config = imports().get().config
     assert config["rejects"] == [each.pk for each in rejects]
     assert config["evidence"] == ["small"]
 
@@ -303,10 +344,10 @@ def test_a_table_of_several_microarchitectures_asks_for_one(visitor: Client, isa
     asked = visitor.get(preview_url(found))
     assert asked.context["form"] is None
     assert "<option>ICL</option>" in asked.text
-    seen = visitor.get(preview_url(found) + "?microarchitecture=ICL")
-    assert seen.context["seen"].name == "uops.info, Ice Lake"
-    visitor.post(preview_url(found) + "?microarchitecture=ICL", {"name": "ICL", "note": ""})
-    assert Run.objects.get().config["microarchitecture"] == "ICL"
+    seen = shown(visitor, found, microarchitecture="ICL")
+    assert seen.context["form"].initial["name"] == "uops.info, Ice Lake"
+    visitor.post(preview_url(found), {"name": "ICL", "note": ""})
+    assert imports().get().config["microarchitecture"] == "ICL"
 
 
 def test_xml_is_condensed_on_arrival_and_several_parts_are_imported(visitor: Client, isa: ISA) -> None:
@@ -314,13 +355,12 @@ def test_xml_is_condensed_on_arrival_and_several_parts_are_imported(visitor: Cli
     (found,) = send(visitor, ("instructions.xml", golden.read_bytes()))
     assert len(bytes(found.content)) < golden.stat().st_size / 2
     assert "choose one" in visitor.get(preview_url(found)).text
-    chosen = preview_url(found) + "?microarchitecture=SKL"
-    seen = visitor.get(chosen)
-    assert seen.context["seen"].parsed.format.key == "uops-info-xml"
-    assert seen.context["seen"].parsed.mapping.usage.keys() == {ADD}
+    seen = shown(visitor, found, microarchitecture="SKL")
+    assert seen.context["seen"]["format"] == "instructions.xml of uops.info"
+    assert [row["scheme"] for row in seen.context["seen"]["sample"]] == [ADD]
     assert "the instruction set has no such scheme; the nearest is" in seen.text
-    visitor.post(chosen, {"name": "SKL", "note": "", "others": ["ICL", "SKL measured"]})
-    config = Run.objects.get().config
+    visitor.post(preview_url(found), {"name": "SKL", "note": "", "others": ["ICL", "SKL measured"]})
+    config = imports().get().config
     assert (config["microarchitecture"], config["others"]) == ("SKL", ["ICL", "SKL measured"])
 
 
@@ -340,10 +380,10 @@ def test_broken_rows_stop_an_import_unless_their_owner_leaves_them_out(visitor: 
     stopped = visitor.get(preview_url(upload))
     assert stopped.context["form"] is None
     assert "Leave out the 2 rows with problems" in stopped.text
-    left = visitor.get(preview_url(upload), {"broken": "leave out"})
+    left = shown(visitor, upload, broken="leave out")
     assert "2 rows with problems are left out, 2 are imported" in left.text
-    visitor.post(f"{preview_url(upload)}?broken=leave+out", {"name": "rest", "note": ""})
-    run = Run.objects.get(kind="import")
+    visitor.post(preview_url(upload), {"name": "rest", "note": ""})
+    run = imports().get()
     assert run.config["broken"] == "leave out"
     work_off(run)
     made = ExperimentSet.objects.get(name="rest")
@@ -355,16 +395,51 @@ def test_broken_rows_stop_an_import_unless_their_owner_leaves_them_out(visitor: 
 
 def test_unknown_names_are_taken_one_by_one_or_all(visitor: Client, isa: ISA) -> None:
     (upload,) = send(visitor, ("broken.csv", BROKEN))
-    (offer,) = visitor.get(preview_url(upload)).context["unknown"]
-    value, text = offer.choices[0]
-    assert text == IMUL
-    taken = visitor.get(preview_url(upload), {"taken": value, "broken": "leave out"})
-    assert taken.context["seen"].taken == {offer.name: IMUL}
-    assert taken.context["seen"].parsed.left == 3
+    (offer,) = shown(visitor, upload).context["seen"]["offers"]
+    assert offer["choices"][0] == IMUL
+    value = f"{offer['name']} → {IMUL}"
+    taken = shown(visitor, upload, taken=value, broken="leave out")
+    assert taken.context["seen"]["taken"] == {offer["name"]: IMUL}
+    assert taken.context["seen"]["left"] == 3
     assert f'value="{value}" selected' in taken.text.replace("&#x27;", "'")
-    every = visitor.get(preview_url(upload), {"take": "nearest", "broken": "leave out"})
-    assert every.context["seen"].taken == taken.context["seen"].taken
-    assert visitor.get(preview_url(upload), {"taken": "no arrow"}).status_code == 400
+    every = shown(visitor, upload, take="nearest", broken="leave out")
+    assert every.context["seen"]["taken"] == taken.context["seen"]["taken"]
+    assert not shown(visitor, upload, take="none", taken=value).context["seen"]["taken"]
+
+
+def test_a_file_is_parsed_once_however_often_it_is_looked_up(
+    visitor: Client, isa: ISA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (upload,) = send(visitor, ("broken.csv", BROKEN))
+
+    def parsed_again(*_: object) -> None:
+        raise AssertionError("the file is parsed again")
+
+    monkeypatch.setattr("inference.formats.parsing.read_source", parsed_again)
+    shown(visitor, upload, broken="leave out")
+    shown(visitor, upload, isa="new")
+    shown(visitor, upload, take="nearest", broken="leave out")
+    visitor.post(preview_url(upload), {"name": "all but one", "note": ""})
+    assert work_off(imports().get()).state == Run.State.DONE
+    assert ExperimentSet.objects.get(name="all but one").measurements.count() == 3
+
+
+def test_the_run_that_reads_a_file_leads_to_its_preview(visitor: Client, isa: ISA) -> None:
+    (upload,) = send(visitor, ("a.csv", CSV))
+    first = Run.objects.get()
+    page = visitor.get(reverse("run", args=[first.pk])).text
+    assert f'<a href="{preview_url(upload)}">Awaiting confirmation</a>' in page
+    shown(visitor, upload, unit="cpi")
+    assert not Run.objects.filter(pk=first.pk).exists()
+    visitor.post(reverse("upload-discard", args=[upload.pk]))
+    assert "Awaiting confirmation" not in visitor.get(reverse("runs")).text
+
+
+def test_a_file_that_cannot_be_read_at_all_says_why(visitor: Client, db: None) -> None:
+    (upload,) = send(visitor, ("a.csv", CSV))
+    page = shown(visitor, upload).text
+    assert "There is no instruction set yet" in page
+    assert "Read the file again" in page
 
 
 def test_numbers_that_are_hard_to_believe_are_shown_before_the_import(
@@ -372,8 +447,8 @@ def test_numbers_that_are_hard_to_believe_are_shown_before_the_import(
 ) -> None:
     content = f'experiment,cycles\n"40*{ADD}",0.1\n"4*{IMUL}",1\n'.encode()
     (upload,) = send(visitor, ("odd.csv", content))
-    page = visitor.get(preview_url(upload), {"ports": mapping.pk})
-    labels = [kind.label for kind in page.context["doubts"]]
+    page = shown(visitor, upload, ports=mapping.pk)
+    labels = [kind["label"] for kind in page.context["seen"]["doubts"]]
     assert labels == [
         "with more than 12 instructions per cycle",
         "quicker than the ports of the mapping allow",

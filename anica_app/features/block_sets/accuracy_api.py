@@ -19,7 +19,7 @@ from anica_app.features.block_sets.accuracy import (
 )
 from anica_app.features.block_sets.query import columns_of
 from anica_app.formats.block_scales import Bounds
-from anica_app.formats.block_sets import BlockSetOptions, Look, look
+from anica_app.formats.block_sets import BlockSetOptions, look
 from anica_app.formats.blocks_csv import Broken
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.models import BasicBlockSet
@@ -152,7 +152,7 @@ def preview_block_file(
             right="a CSV file with machine code or assembly in its first column",
         )
     reading = BlockSetOptions(Broken(broken), bounds=Bounds(issue_width))
-    return _file(look(io.BytesIO(content), upload.file_name, reading))
+    return look(io.BytesIO(content), upload.file_name, reading).as_json()
 
 
 def _accuracy(known: Accuracy, row: BasicBlockSet, reference: Any) -> dict[str, Any]:
@@ -175,35 +175,4 @@ def _column(one: ColumnAccuracy) -> dict[str, Any]:
         "weighted_mape": one.weighted,
         "heat_map": one.heat_map.as_json(),
         "worst": list(one.worst),
-    }
-
-
-def _file(seen: Look) -> dict[str, Any]:
-    return {
-        "rows": seen.rows,
-        "left_out": seen.left_out,
-        "empty": seen.empty,
-        "instructions": seen.instructions,
-        "duplicates": seen.duplicates,
-        "columns": [
-            {
-                "name": column.name,
-                "scale": column.scale.value,
-                "looks": column.looks.value,
-                "numbers": column.answers,
-                "failures": column.failures,
-                "least": column.least,
-                "most": column.most,
-            }
-            for column in seen.columns
-        ],
-        "problem_count": seen.problems.count,
-        "problems": [
-            {"row": each.row, "column": each.column, "message": each.message, "right": each.right}
-            for each in seen.problems.listed
-        ],
-        "doubts": seen.doubts.counts,
-        "first": [
-            {"row": row.line, "hex": row.code.hex(), "numbers": list(row.numbers)} for row in seen.first
-        ],
     }

@@ -16,10 +16,12 @@ from anica_app.features.block_sets.importing_loops import SORTS as LOOP_SORTS
 from anica_app.features.block_sets.importing_loops import add_loop_arguments, import_loops, import_loops_of
 from anica_app.features.block_sets.loops_job import MOST_KEYS, LoopsConfig, check_loops, telling
 from anica_app.features.predictors.query import predictor_of
+from anica_app.formats.anica_documents import CONFIG, DISCOVERIES, WITNESSES
 from anica_app.formats.block_scales import Bounds
 from anica_app.formats.block_sets import BlockSetOptions, Look, look, store
 from anica_app.formats.blocks_csv import Broken, Scale
 from anica_app.formats.campaign_rows import CampaignRows
+from anica_app.formats.campaign_zip import GENERALISATIONS
 from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import Sort, read_rows, sort_of_content, sort_of_path, tree_of_path
 from anica_app.models import BasicBlockSet, Campaign
@@ -220,6 +222,36 @@ def _stem(file_name: str) -> str:
     return PurePath(file_name).stem.strip()[:NAME_LIMIT] or "import"
 
 
+SEEN = 1 << 19
+"""Bytes of a file with blocks that its preview looks at; the import reads all of it."""
+WIDEST = 8.0
+"""Instructions per cycle that hardly any processor exceeds: what answers are held against unless told."""
+
+
+def _beginning_of(content: bytes, file_name: str, options: Json) -> Json:
+    """What the first rows of a file with blocks tell, broken ones passed over; `whole`: these are all.
+
+    `usual` is what each column is taken for without options.
+    """
+    end = len(content) if len(content) <= SEEN else content.rfind(b"\n", 0, SEEN) + 1
+    first = content[: end or SEEN]
+    usual = look(io.BytesIO(first), file_name, BlockSetOptions(Broken.SKIP, bounds=Bounds(WIDEST)))
+    asked = {**options, "broken": Broken.SKIP}
+    seen = look(io.BytesIO(first), file_name, _reading(first, file_name, asked)) if options else usual
+    scales = [column.scale.value for column in usual.columns]
+    return {**seen.as_json(), "usual": scales, "whole": end == len(content)}
+
+
+def _archive_facts(content: bytes, file_name: str, sort: Sort) -> list[list[str]]:
+    """(label, number) of what a campaign's archive has. Raises `ExchangeError` for one that is damaged."""
+    names = ZipTree(io.BytesIO(content), file_name).names()
+    all_of_it = sort is Sort.ARCHIVE or CONFIG in names
+    discoveries = sum(name.startswith(DISCOVERIES) for name in names) if all_of_it else 1
+    traces = sum(name.startswith((WITNESSES, GENERALISATIONS)) for name in names) if all_of_it else 1
+    facts = [["Generalisations with their decisions", f"{traces:,}"], ["Files", f"{len(names):,}"]]
+    return [["Discoveries", f"{discoveries:,}"], *facts] if sort is Sort.PUBLISHED else facts
+
+
 class AnicaImporter:
     """What `manage.py import` and the upload pages hand on."""
 
@@ -259,6 +291,19 @@ class AnicaImporter:
     def reads_content(self, content: bytes) -> bool:
         """Whether it is one of ours."""
         return sort_of_content(content) is not None
+
+    def read(self, content: bytes, file_name: str, options: Json) -> Json:
+        """Its format, and of blocks what the first rows tell. Raises `ExchangeError` or `ConfigError`."""
+        sort = sort_of_content(content)
+        if sort is None:
+            raise ExchangeError(f"{file_name} is none of {self.titles}")
+        if sort in LOOP_SORTS:
+            return {"sort": sort.value}
+        if sort is not Sort.BLOCKS:
+            return {"sort": sort.value, "facts": _archive_facts(content, file_name, sort)}
+        asked = ImportAnicaConfig.read({**options, "upload": 0}).as_json() if options else {}
+        _check_numbers(asked.get("numbers", FOUND_OUT))
+        return {"sort": sort.value, **_beginning_of(content, file_name, asked)}
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
         """Import a file or a directory. Raises `ExchangeError`."""

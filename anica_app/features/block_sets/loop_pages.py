@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from anica_app.features.block_sets.import_pages import BlockImportForm
+from anica_app.features.block_sets.import_pages import BlockImportForm, seen_of
 from anica_app.features.block_sets.loops_job import KIND, LISTED, MOST_KEYS
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.formats.perf_texts import is_annotate
@@ -43,19 +43,13 @@ def _with_beginnings() -> QuerySet[Any]:
 
 def waiting_samples() -> QuerySet[Upload]:
     """The waiting uploads that have samples of perf, newest first; their beginnings tell."""
-    rows: QuerySet[Any] = (
-        waiting_uploads().annotate(beginning=Substr("content", 1, BEGINNING)).order_by("-id")
-    )
-    ids = [row.pk for row in rows if _has_samples(bytes(row.beginning))]
+    ids = [row.pk for row in _with_beginnings() if _has_samples(bytes(row.beginning))]
     return waiting_uploads().filter(pk__in=ids).order_by("-id")
 
 
 def waiting_programs() -> QuerySet[Upload]:
     """The waiting uploads that are compiled programs, newest first."""
-    rows: QuerySet[Any] = (
-        waiting_uploads().annotate(beginning=Substr("content", 1, BEGINNING)).order_by("-id")
-    )
-    ids = [row.pk for row in rows if bytes(row.beginning)[:4] == b"\x7fELF"]
+    ids = [row.pk for row in _with_beginnings() if bytes(row.beginning)[:4] == b"\x7fELF"]
     return waiting_uploads().filter(pk__in=ids).order_by("-id")
 
 
@@ -172,11 +166,13 @@ _HEADER = 64
 
 def anica_loops(request: HttpRequest, pk: int) -> HttpResponse:
     """Show what is known of the loops; a POST starts to look for them, or imports those that are chosen."""
-    found = get_object_or_404(waiting_uploads().defer(None), pk=pk)
-    content = bytes(found.content)
-    match sort_of_content(content):
+    found = get_object_or_404(_with_beginnings(), pk=pk)
+    seen = seen_of(found)
+    if seen is None:
+        return redirect("upload-preview", pk)
+    match seen["sort"]:
         case Sort.PROGRAM:
-            return _program(request, found, content)
+            return _program(request, found)
         case Sort.LISTING:
             return _listing(request, found)
         case Sort.SAMPLES:
@@ -185,9 +181,9 @@ def anica_loops(request: HttpRequest, pk: int) -> HttpResponse:
     raise Http404("this file has no machine code")
 
 
-def _program(request: HttpRequest, found: Upload, content: bytes) -> HttpResponse:
+def _program(request: HttpRequest, found: Any) -> HttpResponse:
     try:
-        context: dict[str, Any] = {"upload": found, "kind": described(content[:_HEADER])}
+        context: dict[str, Any] = {"upload": found, "kind": described(bytes(found.beginning)[:_HEADER])}
     except BinaryFileError as error:
         context = {"upload": found, "problem": str(error)}
         return render(request, "anica/block_sets/loops/program.html", context)

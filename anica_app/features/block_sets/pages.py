@@ -36,7 +36,7 @@ from anica_app.features.questions.form import ChoosingForm
 from anica_app.formats.block_sets import export
 from anica_app.formats.incoming import sort_of_content
 from anica_app.models import BasicBlockSet, BlockColumn
-from inference.features.uploads.query import keep_all
+from inference.features.uploads.reading import receive
 from inference.models import Run
 from inference.runs.errors import LimitError
 from inference.storage.errors import ExchangeError
@@ -75,7 +75,7 @@ def block_set_paste(request: HttpRequest) -> HttpResponse:
     if not error:
         file = SimpleUploadedFile("pasted.txt", text.encode("utf-8", "replace"))
         try:
-            return redirect("upload-preview", keep_all([file], request.user)[0].pk)
+            return redirect("upload-preview", receive([file], request.user)[0].pk)
         except (ExchangeError, LimitError) as problem:
             error = str(problem)
     context = {"limit": settings.UPLOAD_LIMIT_BYTES, "error": error, "text": text[:100_000]}

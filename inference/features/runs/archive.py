@@ -21,7 +21,7 @@ from inference.core.protocols import Json
 from inference.formats.importing import taken_in
 from inference.formats.run_archive.documents import EventTold
 from inference.formats.run_archive.parts import read_strictly
-from inference.formats.run_archive.reading import RunArchive, is_archive, read_archive
+from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_archive, read_archive
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
 from inference.formats.run_archive.storing import Storing
 from inference.formats.run_archive.writing import write_archive
@@ -160,6 +160,25 @@ class RunArchives:
     def reads_content(self, content: bytes) -> bool:
         """Whether an uploaded file is one."""
         return is_archive(content)
+
+    def read(self, content: bytes, file_name: str, options: Json) -> Json:
+        """What is in the zip; its import reads the rest. Raises `ExchangeError` for one that is damaged."""
+        del file_name, options
+        seen = glimpse_of(content)
+        told = seen.manifest
+        return {
+            "name": seen.name,
+            "kind": told.run.kind,
+            "state": told.run.state,
+            "seed": told.run.seed,
+            "made_by": told.made_by,
+            "events": seen.events,
+            "rows": seen.rows,
+            "sets": [{"name": each.name, "own": each.own, "count": count} for each, count in seen.sets],
+            "mappings": [{"name": each.name, "own": each.own} for each in told.mappings],
+            "resource_mappings": [each.name for each in told.resource_mappings],
+            "machines": [{"name": each.name, "cpu": each.cpu} for each in told.machines.values()],
+        }
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
         """The run with everything in the zip, all or nothing. Raises `ExchangeError`."""

@@ -35,7 +35,6 @@ from inference.features.runs.record import (
 )
 from inference.features.uploads.query import waiting_uploads
 from inference.figures.heatmap import HeatMap
-from inference.formats.run_archive.reading import Glimpse, glimpse_of
 from inference.formats.run_archive.writing import write_archive
 from inference.models import ExperimentSet, Run, Upload
 from inference.models.experiment import UNDECIDED
@@ -199,20 +198,17 @@ def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
 
 def upload_run(request: HttpRequest, pk: int) -> HttpResponse:
     """What an uploaded zip would bring; a POST starts its import, which reads the rest of it."""
-    found = get_object_or_404(waiting_uploads().defer(None), pk=pk)
-    archive: Glimpse | None = None
+    found = get_object_or_404(waiting_uploads(), pk=pk)
+    if found.preview is None or found.preview.get("page") != "upload-run":
+        return redirect("upload-preview", pk)
     error = ""
-    try:
-        archive = glimpse_of(bytes(found.content))
-    except ExchangeError as problem:
-        error = str(problem)
-    if request.method == "POST" and archive is not None:
+    if request.method == "POST":
         try:
             name = unused_name(f"Import {found.file_name}"[:190])
             return redirect("run", submit("import", {"upload": found.pk}, name, user=request.user).pk)
         except ConfigError as problem:
             error = str(problem)
-    context = {"upload": found, "archive": archive, "error": error}
+    context = {"upload": found, "archive": found.preview["seen"], "error": error}
     status = 400 if request.method == "POST" else 200
     return render(request, "inference/uploads/run.html", context, status=status)
 

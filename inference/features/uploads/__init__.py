@@ -4,6 +4,15 @@ from inference.runs.kinds import Lane, RunKind
 
 KINDS = (
     RunKind(
+        "read",
+        label="File reading",
+        job="inference.features.uploads.reading.ReadJob",
+        summary="What an uploaded file would bring",
+        example={"upload": 5, "unit": "cycles"},
+        lane=Lane.SHORT,
+        outcomes="inference.features.uploads.reading.outcomes",
+    ),
+    RunKind(
         "import",
         label="Import",
         job="inference.features.uploads.job.ImportJob",

@@ -10,13 +10,14 @@ from ninja import File, Query, Router, Schema, Status
 from ninja.files import UploadedFile
 from pydantic import Field
 
+from inference.features.uploads.choices import LEAVE_OUT, preview_as, read_upload
+from inference.features.uploads.preview import MODELS, as_json
 from inference.features.uploads.query import keep_all, waiting_uploads
-from inference.formats.file_units import FileUnit
-from inference.formats.importing import Preview, preview
-from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
+from inference.features.uploads.reading import ReadConfig
 from inference.formats.other_formats import importer_of_content
 from inference.formats.run_archive.reading import glimpse_of, is_archive
 from inference.models import ISA
+from inference.storage.names import free_name
 from inference.web.api import access
 from inference.web.api.access import OPERATES, operating
 from inference.web.api.errors import ProblemError
@@ -149,17 +150,31 @@ def preview_upload(
             where="path upload_id",
             right="its own page shows it",
         )
-    seen = preview(
-        content,
-        row.file_name,
-        isa=get_object_or_404(ISA, name=isa) if isa else None,
-        founding=new_isa,
-        unit=None if unit == "auto" else FileUnit(unit),
-        microarchitecture=microarchitecture,
-        take_nearest=take_nearest,
-        leave_out=leave_out,
+    choices = ReadConfig(
+        upload=row.pk,
+        isa=isa,
+        new_isa=new_isa,
+        unit="" if unit == "auto" else unit,
+        microarchitecture=microarchitecture or None,
+        broken=LEAVE_OUT if leave_out else None,
     )
-    return _preview(seen)
+    reading = read_upload(row, choices.unit, microarchitecture)
+    seen = as_json(preview_as(reading, choices, take_nearest=take_nearest))
+    founded = seen["isa"] is None
+    return {
+        **seen,
+        "name": free_name(MODELS[seen["kind"]], seen["own_name"]),
+        "isa": None if founded else ref(ISA.objects.get(pk=seen["isa"])),
+        "doubts": [
+            {
+                "what": kind["label"],
+                "count": kind["count"],
+                "rows": [doubt["row"] for doubt in kind["listed"]],
+            }
+            for kind in seen["doubts"]
+        ],
+        "left_out": len(seen["left_out"]),
+    }
 
 
 @router.delete("/uploads/{upload_id}", response={204: None})
@@ -167,38 +182,6 @@ def discard_upload(request: HttpRequest, upload_id: Id) -> Any:
     """Forget a file that has not been imported."""
     get_object_or_404(waiting_uploads(), pk=upload_id).delete()
     return Status(204, None)
-
-
-def _preview(seen: Preview) -> dict[str, Any]:
-    parsed = seen.parsed
-    return {
-        "format": None if parsed.format is None else parsed.format.title,
-        "makes": str(seen.model._meta.verbose_name),
-        "acceptable": seen.acceptable and parsed.format is not None,
-        "name": seen.name,
-        "isa": ref(seen.isa),
-        "rows": len(parsed.measured) or len(parsed.schemes),
-        "problem_count": parsed.problem_count,
-        "problems": [
-            {"row": each.row, "column": each.column, "message": each.message, "right": each.right}
-            for each in parsed.problems
-        ],
-        "broken": parsed.broken,
-        "can_leave_out": parsed.can_leave_out,
-        "unknown": [
-            {"name": each.name, "row": each.row, "rows": each.rows, "nearest": list(each.nearest)}
-            for each in parsed.unknown
-        ],
-        "taken": dict(seen.taken),
-        "unit": parsed.facts.get("unit"),
-        "unit_doubt": unit_in_doubt(parsed),
-        "doubts": [
-            {"what": kind.label, "count": kind.count, "rows": [doubt.row for doubt in kind.listed]}
-            for kind in doubts_of(parsed)
-        ],
-        "left_out": len(parsed.left_out),
-        "microarchitectures": list(parsed.facts.get("microarchitectures", ())),
-    }
 
 
 def _archive(content: bytes) -> dict[str, Any]:

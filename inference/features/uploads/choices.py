@@ -1,142 +1,104 @@
-"""How a file shall be read, as the address of its preview says: what its user has decided so far."""
+"""How a file shall be read: what runs that read one and runs that import one are told alike."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import PurePath
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, TypeVar
 
-from django.core.exceptions import BadRequest
-from django.http import HttpRequest
-from django.shortcuts import get_object_or_404
+from pydantic import AfterValidator, Field
 
-from inference.core.protocols import Json
-from inference.features.uploads.job import LEAVE_OUT, STOP
 from inference.formats.file_units import FileUnit
-from inference.formats.importing import Preview, name_list_of, preview, rejects_of
-from inference.formats.typed import NEAREST as OFFERED
-from inference.models import ISA, PortMapping, Upload
-from inference.storage.instruction_sets import vocabulary
-from inference.storage.names import free_name
-from inference.web.requests import one_of, whole_number
+from inference.formats.importing import Preview, name_list_of, preview_of, rejects_of
+from inference.formats.parsing import ParsedFile, read, unpack
+from inference.models import ISA, ExperimentSet, Upload
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.request import RunRequest, chosen
+from inference.storage.names import by_name
 
-NEW = "new"
-NO_NAMES = "none"
-NO_REJECTS, ALL_REJECTS = "none", "all"
-NEAREST = "nearest"
-"""Every unknown name is taken for the scheme that comes nearest."""
-ARROW = " → "
-"""Between a name of the file and the scheme that it is taken for, in the address."""
-_MOST_TAKEN = 200
+STOP, LEAVE_OUT = "stop", "leave out"
+"""What becomes of a file with rows that have problems."""
+Value = TypeVar("Value")
+SchemeName = Annotated[str, Field(max_length=500)]
 
 
-@dataclass(frozen=True)
-class SideFiles:
-    """Other uploads to read a file with, and which of its microarchitectures."""
+class FileChoices(RunRequest):
+    """`upload`: id of the file.
 
-    names: Upload | None = None
-    rejects: tuple[Upload, ...] = ()
-    microarchitecture: str = ""
-
-    def config(self) -> Json:
-        """As the description of an import has them."""
-        told: Json = {} if self.names is None else {"names": self.names.pk}
-        if self.rejects:
-            told["rejects"] = [each.pk for each in self.rejects]
-        if self.microarchitecture:
-            told["microarchitecture"] = self.microarchitecture
-        return told
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What the address says: `unit` of numbers that name none ("": what they seem to be), whether rows with
-    problems are left out, which unknown names are taken for which schemes, and the mapping whose ports the
-    numbers are held against.
+    `isa`: name of its instruction set, or `new_isa`: the name of one to found (neither: the likely one).
+    `unit`: of CSV rows that name none. `names`: id of an upload with scheme names for the instructions of a
+    Palmed file; `rejects`: ids of uploads with what the runs rejected whose result the file is;
+    `microarchitecture`: the one to read of a file that has several; `taken`: {unknown name: scheme that it is
+    taken for}; `broken`: "leave out" where rows with problems are left out, "stop" where they keep all from
+    being imported.
     """
 
-    unit: FileUnit | None = None
-    broken: str = STOP
-    take: str = ""
-    taken: tuple[str, ...] = ()
-    ports: PortMapping | None = None
+    upload: int
+    isa: str = ""
+    new_isa: str = ""
+    unit: Annotated[str, AfterValidator(partial(chosen, tuple(FileUnit)))] = FileUnit.CYCLES.value
+    names: int | None = None
+    rejects: list[int] | None = None
+    microarchitecture: Annotated[str, Field(max_length=40)] | None = None
+    taken: dict[SchemeName, SchemeName] | None = None
+    broken: Annotated[str, AfterValidator(partial(chosen, (STOP, LEAVE_OUT)))] | None = None
 
-    @classmethod
-    def read(cls, request: HttpRequest) -> Choices:
-        """Raises `BadRequest` for what no choice can be."""
-        unit = one_of(request, "unit", tuple(FileUnit))
-        ports = whole_number(request, "ports")
-        taken = tuple(request.GET.getlist("taken"))
-        if len(taken) > _MOST_TAKEN:
-            raise BadRequest(f"at most {_MOST_TAKEN} names can be taken one by one, not {len(taken)}")
-        return cls(
-            unit=FileUnit(unit) if unit else None,
-            broken=one_of(request, "broken", (STOP, LEAVE_OUT), STOP),
-            take=one_of(request, "take", (NEAREST,)),
-            taken=taken,
-            ports=None if ports is None else get_object_or_404(PortMapping, pk=ports),
-        )
+    def check(self) -> None:
+        """What only rows of the database tell. Raises `ConfigError` or `UnknownNameError`."""
+        if self.taken and self.new_isa:
+            raise ConfigError("taken: a new instruction set knows all names of its file")
+        if self.isa:
+            by_name(ISA, self.isa)
+        if self.isa and self.new_isa:
+            raise ConfigError("isa and new_isa exclude each other")
+        for field, pk in self.beside():
+            if not Upload.objects.filter(pk=pk).exists():
+                raise ConfigError(f"{field}: there is no uploaded file with the id {pk!r}")
+
+    def beside(self) -> list[tuple[str, int]]:
+        """(field, id) of the uploads that come beside the file."""
+        names = [("names", self.names)] if self.names else []
+        return [*names, *(("rejects", pk) for pk in self.rejects or ())]
 
 
-def seen_as_chosen(request: HttpRequest, found: Upload, beside: SideFiles, choices: Choices) -> Preview:
-    """Parse a file the way the address asks; of it, `isa` is an id or "new"."""
-    ids = tuple(str(pk) for pk in ISA.objects.values_list("pk", flat=True))
-    wanted = one_of(request, "isa", (*ids, NEW))
-    new = free_name(ISA, PurePath(found.file_name).stem or "instruction set") if wanted == NEW else ""
-    names = (
-        None if beside.names is None else name_list_of(bytes(beside.names.content), beside.names.file_name)
-    )
-    return preview(
-        bytes(found.content),
-        found.file_name,
-        isa=ISA.objects.get(pk=wanted) if wanted and not new else None,
-        founding=new,
-        unit=choices.unit,
-        names=None if new else names,
-        rejects=[rejects_of(bytes(each.content), each.file_name) for each in beside.rejects],
-        microarchitecture=beside.microarchitecture,
-        taken={} if new else dict(_taken(choices.taken)),
-        take_nearest=choices.take == NEAREST and not new,
+def read_upload(upload: Upload, unit: str, microarchitecture: str = "") -> ParsedFile:
+    """What a file says: as it was read before, else read now. `unit`: "" for what its numbers seem to be."""
+    if upload.parsed is not None:
+        before = unpack(bytes(upload.parsed))
+        same = before.guessed if not unit else before.document.facts.get("unit", unit) == unit
+        if same and before.wanted == microarchitecture:
+            return before
+    meant = FileUnit(unit) if unit else None
+    return read(bytes(upload.content), upload.file_name, meant, microarchitecture)
+
+
+def preview_as(
+    reading: ParsedFile,
+    choices: FileChoices,
+    *,
+    evidence: Sequence[ExperimentSet] = (),
+    take_nearest: bool = False,
+) -> Preview:
+    """What a file would bring, looked up as is chosen.
+
+    Raises `ExchangeError` where that cannot be, and `JobError` where a file beside it has been deleted.
+    """
+    return preview_of(
+        reading,
+        isa=by_name(ISA, choices.isa) if choices.isa else None,
+        founding=choices.new_isa,
+        names=_side_file(choices.names, name_list_of) if choices.names else None,
+        rejects=[_side_file(pk, rejects_of) for pk in choices.rejects or ()],
+        evidence=evidence,
+        taken=choices.taken,
+        take_nearest=take_nearest,
         leave_out=choices.broken == LEAVE_OUT,
     )
 
 
-@dataclass(frozen=True)
-class NameSuggestion:
-    """An unknown name of a file, and the one of the nearest schemes that it is `taken` for, "" for none.
-
-    `rows` it is in, the first of which is `row` (None once it is taken); `choices`: (value for the address,
-    scheme).
-    """
-
-    name: str
-    rows: int | None
-    row: int | None
-    choices: tuple[tuple[str, str], ...]
-    taken: str = ""
-
-
-def offers_of(seen: Preview) -> list[NameSuggestion]:
-    """The names of the file that no scheme has, those that are taken for one among them."""
-    found = []
-    for each in seen.parsed.unknown:
-        choices = tuple((f"{each.name}{ARROW}{near}", near) for near in each.nearest)
-        found.append(NameSuggestion(each.name, each.rows, each.row, choices))
-    if seen.isa is None:
-        return found
-    names = vocabulary(seen.isa)
-    for name, text in seen.taken.items():
-        near = dict.fromkeys((text, *names.nearest(name, OFFERED)))
-        choices = tuple((f"{name}{ARROW}{other}", other) for other in near)
-        found.append(NameSuggestion(name, None, None, choices, text))
-    return sorted(found, key=lambda offer: offer.name)
-
-
-def _taken(pairs: tuple[str, ...]) -> list[tuple[str, str]]:
-    """`name in the file → scheme`, as the boxes of the preview write it."""
-    found = []
-    for pair in filter(None, pairs):
-        name, arrow, text = pair.partition(ARROW)
-        if not arrow:
-            raise BadRequest(f"taken must be a name, an arrow and a scheme, not {pair[:80]!r}")
-        found.append((name, text))
-    return found
+def _side_file(pk: int, read_it: Callable[[bytes, str], Value]) -> Value:
+    """What an upload beside the file says."""
+    upload = Upload.objects.filter(pk=pk).first()
+    if upload is None:
+        raise JobError("a file that was uploaded beside this one has been deleted")
+    return read_it(bytes(upload.content), upload.file_name)

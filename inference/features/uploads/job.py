@@ -5,62 +5,36 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, TypeVar
-
-from pydantic import AfterValidator, Field
 
 from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.runs.archive import store_archive
+from inference.features.uploads.choices import FileChoices, preview_as, read_upload
+from inference.features.uploads.preview import MODELS
 from inference.features.uploads.query import claim_upload, discard_upload, free_upload
-from inference.formats.file_units import FileUnit
-from inference.formats.importing import Preview, commit, name_list_of, preview, rejects_of
+from inference.formats.importing import Preview, commit
 from inference.formats.run_archive.reading import RunArchive, is_archive, read_archive
-from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
+from inference.models import ExperimentSet, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest, chosen
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.storage.rows import store_ahead
 
-STOP, LEAVE_OUT = "stop", "leave out"
-"""What becomes of a file with rows that have problems."""
-Value = TypeVar("Value")
-_KINDS = {
-    ExperimentSet: "experiment_set",
-    PortMapping: "mapping",
-    ResourceMapping: "resource_mapping",
-}
 
+class ImportConfig(FileChoices):
+    """Beside how the file is read, see `FileChoices`: `name` of what it becomes ("": the one it proposes).
 
-class ImportConfig(RunRequest):
-    """`upload`: id of the file. `name`: of what it becomes ("": the one the file proposes).
-
-    `isa`: name of its instruction set, or `new_isa`: the name of one to found (neither: the likely one).
-    `unit`: of CSV rows that name none. `names`: id of an upload with scheme names for the instructions of a
-    Palmed file; `rejects`: ids of uploads with what the runs rejected whose result the file is, `evidence`:
-    names of experiment sets of those runs; `microarchitecture`: the one to read of a file that has several,
-    `others`: those to import besides, under names of their own; `taken`: {unknown name: scheme that it is
-    taken for}; `broken`: "leave out" where rows with problems are left out, "stop" where they keep all from
-    being imported. Those after `unit` are absent where they were not given.
+    `evidence`: names of experiment sets of the runs whose result the file is; `others`: microarchitectures to
+    import besides, under names of their own. Fields of both that were not given are absent.
     """
 
     noun = "an import"
-    upload: int
     name: str = ""
     note: str = ""
-    isa: str = ""
-    new_isa: str = ""
-    unit: Annotated[str, AfterValidator(partial(chosen, tuple(FileUnit)))] = FileUnit.CYCLES.value
-    names: int | None = None
-    rejects: list[int] | None = None
     evidence: list[str] | None = None
-    microarchitecture: str | None = None
     others: list[str] | None = None
-    taken: dict[Annotated[str, Field(max_length=500)], Annotated[str, Field(max_length=500)]] | None = None
-    broken: Annotated[str, AfterValidator(partial(chosen, (STOP, LEAVE_OUT)))] | None = None
 
 
 class ImportJob:
@@ -69,24 +43,15 @@ class ImportJob:
     def check(self, config: Json) -> Json:
         """The complete description; raises `ConfigError` or `UnknownNameError`."""
         asked = ImportConfig.read(config)
-        complete = asked.model_dump(exclude_none=True)
-        if asked.taken and asked.new_isa:
-            raise ConfigError("taken: a new instruction set knows all names of its file")
-        if asked.isa:
-            by_name(ISA, asked.isa)
-        if asked.isa and asked.new_isa:
-            raise ConfigError("isa and new_isa exclude each other")
+        asked.check()
         if asked.new_isa and asked.others:
             raise ConfigError(
                 "others go to an instruction set that is there: import one first, which founds it"
             )
         free_upload(asked.upload)
-        for field, pk in _beside(complete):
-            if not Upload.objects.filter(pk=pk).exists():
-                raise ConfigError(f"{field}: there is no uploaded file with the id {pk!r}")
         for name in asked.evidence or ():
             by_name(ExperimentSet, name)
-        return complete
+        return asked.model_dump(exclude_none=True)
 
     def submitted(self, run: Run) -> None:
         """The upload shows which run imports it, and no other does. Raises `ConfigError` where one does."""
@@ -94,16 +59,16 @@ class ImportJob:
 
     def work(self, task: Task) -> Store:
         """Parse the file, to be stored when the run is finished. Raises `JobError` with the problems."""
-        config = task.run.config
-        upload = Upload.objects.filter(pk=config["upload"]).first()
+        asked = ImportConfig.stored(task.run.config)
+        upload = Upload.objects.filter(pk=asked.upload).first()
         if upload is None:
             raise JobError("the uploaded file has been deleted")
         if is_archive(bytes(upload.content)):
             return import_archive(task, upload, discard_upload)
         labels = [f"Read {upload.file_name}", "Store all of it"]
         task.reporter.tell("phase", {"name": "read", "index": 1, "labels": labels})
-        seen = _seen(config, upload, config.get("microarchitecture", ""))
-        besides = [_seen(config, upload, other) for other in config.get("others", ())]
+        seen = _seen(asked, upload, asked.microarchitecture or "")
+        besides = [_seen(asked, upload, other) for other in asked.others or ()]
         task.reporter.pulse()
         task.reporter.tell("log", {"level": "info", "text": _told_of(seen)})
         task.reporter.tell("phase", {"name": "store", "index": 2, "labels": labels})
@@ -112,22 +77,12 @@ class ImportJob:
         return partial(_store, task, seen, besides, upload)
 
 
-def _seen(config: Json, upload: Upload, microarchitecture: str) -> Preview:
+def _seen(asked: ImportConfig, upload: Upload, microarchitecture: str) -> Preview:
     """The file as it shall be read; raises `JobError` with its problems."""
     try:
-        seen = preview(
-            bytes(upload.content),
-            upload.file_name,
-            isa=by_name(ISA, config["isa"]) if config["isa"] else None,
-            founding=config["new_isa"],
-            unit=FileUnit(config["unit"]),
-            names=_side_file(config["names"], name_list_of) if "names" in config else None,
-            rejects=[_side_file(pk, rejects_of) for pk in config.get("rejects", ())],
-            evidence=[by_name(ExperimentSet, name) for name in config.get("evidence", ())],
-            microarchitecture=microarchitecture,
-            taken=config.get("taken"),
-            leave_out=config.get("broken") == LEAVE_OUT,
-        )
+        reading = read_upload(upload, asked.unit, microarchitecture)
+        evidence = [by_name(ExperimentSet, name) for name in asked.evidence or ()]
+        seen = preview_as(reading, asked, evidence=evidence)
     except ExchangeError as error:
         raise JobError(str(error)) from error
     if not seen.acceptable:
@@ -165,20 +120,6 @@ def _told_of(seen: Preview) -> str:
     return "; ".join(told)[:1000]
 
 
-def _beside(config: Json) -> list[tuple[str, int]]:
-    """(field, id) of the uploads that come beside the file."""
-    names = [("names", config["names"])] if "names" in config else []
-    return [*names, *(("rejects", pk) for pk in config.get("rejects", ()))]
-
-
-def _side_file(pk: int, read: Callable[[bytes, str], Value]) -> Value:
-    """What an upload beside the file says."""
-    upload = Upload.objects.filter(pk=pk).first()
-    if upload is None:
-        raise JobError("a file that was uploaded beside this one has been deleted")
-    return read(bytes(upload.content), upload.file_name)
-
-
 def _store(
     task: Task, seen: Preview, besides: Sequence[Preview], upload: Upload
 ) -> tuple[Json, Sequence[Entry]]:
@@ -186,8 +127,10 @@ def _store(
     note = task.run.config["note"]
     made = commit(seen, task.run.config["name"] or seen.name, note=note, run=task.run)
     others = [commit(each, each.name, note=note) for each in besides]
-    Upload.objects.filter(pk__in=[pk for _, pk in _beside(task.run.config)]).delete()
-    result: Json = {_KINDS[type(made.row)]: made.row.pk, "name": made.row.name, "rows": made.rows}
+    beside = ImportConfig.stored(task.run.config).beside()
+    Upload.objects.filter(pk__in=[pk for _, pk in beside]).delete()
+    kind = next(kind for kind, model in MODELS.items() if isinstance(made.row, model))
+    result: Json = {kind: made.row.pk, "name": made.row.name, "rows": made.rows}
     told = [f"{made.rows} rows imported", *(f"{each.row.name}: {each.rows} rows" for each in others)]
     logs: list[Entry] = [("log", {"level": "info", "text": text}) for text in told]
     return result, [*logs, ("result", result)]

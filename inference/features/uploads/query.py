@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import IO, Any, cast
@@ -16,13 +16,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Length
 
-from inference.formats.importing import name_list_of, rejects_of, to_be_kept
+from inference.formats.importing import to_be_kept
 from inference.models import Run, Upload
 from inference.models.experiment import UNDECIDED
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.queue import room_for_upload
-from inference.storage.errors import ExchangeError
 
 # An uploaded file belongs to one run at a time, and what it says is stored once.
 
@@ -62,31 +61,11 @@ def _checked(upload: Upload) -> Upload:
 
 def waiting_uploads() -> QuerySet[Upload]:
     """Uploads that no import works on, oldest first, with their `size` in bytes and without their content."""
-    return Upload.objects.filter(UNDECIDED).defer("content").annotate(size=Length("content")).order_by("id")
+    rows = Upload.objects.filter(UNDECIDED).defer("content", "parsed")
+    return rows.annotate(size=Length("content")).order_by("id")
 
 
 SIDE_FILE_SIZE = 4 << 20  # bytes; a list with all schemes that an instruction set has is far smaller
-
-
-def waiting_name_lists() -> list[Upload]:
-    """Those of the waiting uploads that translate Palmed's instructions, newest first."""
-    return _readable_by(name_list_of)[::-1]
-
-
-def waiting_rejects() -> list[Upload]:
-    """Those of the waiting uploads that say which schemes a run rejected, oldest first."""
-    return _readable_by(rejects_of)
-
-
-def _readable_by(read: Callable[[bytes, str], object]) -> list[Upload]:
-    """The small waiting uploads that this reads, oldest first."""
-    found = []
-    small: QuerySet[Any] = waiting_uploads()
-    for upload in small.defer(None).filter(size__lte=SIDE_FILE_SIZE):
-        with suppress(ExchangeError):
-            read(bytes(upload.content), upload.file_name)
-            found.append(upload)
-    return found
 
 
 NAME_LENGTH = 300  # characters, as the column has it

@@ -21,7 +21,7 @@ from inference.runs.kinds import Task, job
 from inference.runs.reporter import JournalReporter
 from tests.anica.exchange.published import write_directory
 from tests.heads import behind_head
-from tests.work import work_off
+from tests.work import read_uploads, work_off
 
 pytestmark = pytest.mark.django_db
 
@@ -213,6 +213,7 @@ def test_a_refused_import_leads_back_to_the_choice(client: Client, administrator
 def test_an_upload_is_previewed_and_imported(client: Client, administrator: Any) -> None:
     client.force_login(administrator)
     upload = uploaded(BLOCKS)
+    read_uploads()
     address = reverse("anica-import", args=[upload.pk])
     assert client.get(reverse("upload-preview", args=[upload.pk])).url == address  # type: ignore[attr-defined]
     page = client.get(address).content.decode()
@@ -220,7 +221,7 @@ def test_an_upload_is_previewed_and_imported(client: Client, administrator: Any)
     assert "&#x27;zz&#x27;" in page
     answer = client.post(address, {"name": "mine", "broken": "skip", "numbers": ""})
     assert answer.status_code == 302
-    run = Run.objects.get()
+    run = Run.objects.get(kind="import-anica")
     assert run.config["broken"] == "skip"
     assert client.get(reverse("run", args=[run.pk])).status_code == 200
 
@@ -230,6 +231,7 @@ def test_a_preview_of_an_archive_tells_what_is_in_it(
 ) -> None:
     client.force_login(administrator)
     upload = uploaded(zipped(tmp_path), "run.zip")
+    read_uploads()
     page = client.get(reverse("anica-import", args=[upload.pk])).content.decode()
     assert "AnICA campaign" in page
     assert "Discoveries" in page

@@ -17,6 +17,7 @@ from anica_app.formats.blocks_csv import Broken
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Predictor
 from inference.models import Run, Upload
 from tests.heads import behind_head
+from tests.work import read_uploads
 
 pytestmark = pytest.mark.django_db
 
@@ -254,17 +255,21 @@ def test_a_preview_shows_rows_units_and_doubts_and_can_be_read_otherwise(visitor
     content = b"bb,mca\n4801d8,0.01\n480fafc3,3.0\n4801d,1.0\n"
     upload = Upload.objects.create(file_name="b.csv", content=content, sha256="0" * 64)
     address = reverse("anica-import", args=[upload.pk])
+    read_uploads()
     text = visitor.get(address).content.decode()
     assert all(
         found in text for found in ("imul rax, rbx", "as detected: cycles per execution", "1 answer below")
     )
     assert "two hexadecimal digits" in text
     data = {"name": "b", "broken": "skip", "issue_width": "4", "numbers_0": "hundredths", "press": "look"}
-    seen = visitor.post(address, data)
-    assert seen.status_code == 200
-    assert seen.context["seen"].look.columns[0].most == 0.03
+    assert visitor.post(address, data)["Location"] == reverse("upload-preview", args=[upload.pk])
+    read_uploads()
+    seen = visitor.get(address)
+    assert seen.context["seen"]["columns"][0]["most"] == 0.03
+    assert seen.context["form"]["numbers_0"].value() == "hundredths"
+    assert seen.context["form"]["issue_width"].value() == 4.0
     assert "0.03" in seen.content.decode()
-    assert not Run.objects.exists()
+    assert not Run.objects.filter(kind="import-anica").exists()
     visitor.post(address, {**data, "press": "import"})
     config = Run.objects.get(kind="import-anica").config
     assert (config["numbers"], config["broken"], config["issue_width"]) == (["hundredths"], "skip", 4.0)

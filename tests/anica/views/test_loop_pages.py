@@ -11,7 +11,7 @@ from django.urls import reverse
 from anica_app.models import BasicBlockSet
 from inference.models import Run, Upload
 from tests.anica.campaigning.test_importing_loops import LOOP, OTHER, PROGRAM
-from tests.work import work_off
+from tests.work import read_uploads, work_off
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,9 @@ def sent(visitor: Client, content: bytes, name: str) -> str:
     """Upload a file; the address of its preview."""
     answer = visitor.post(reverse("upload"), {"files": SimpleUploadedFile(name, content)}, follow=True)
     assert answer.status_code == 200
-    return str(answer.redirect_chain[-1][0])
+    read_uploads()
+    seen = visitor.get(answer.redirect_chain[-1][0], follow=True)
+    return str(seen.redirect_chain[-1][0])
 
 
 def test_a_program_is_searched_by_a_run_and_the_ticked_loops_become_a_set(visitor: Client) -> None:
@@ -95,7 +97,8 @@ def test_pasted_text_goes_the_way_of_an_upload(visitor: Client) -> None:
     answer = visitor.post(
         reverse("block-set-paste"), {"text": f"{LOOP.hex()}\r\n{OTHER.hex()}\r\n"}, follow=True
     )
-    assert "Blocks" in answer.content.decode()
+    read_uploads()
+    assert "Blocks" in visitor.get(answer.redirect_chain[-1][0], follow=True).content.decode()
     assert bytes(Upload.objects.get().content) == f"{LOOP.hex()}\n{OTHER.hex()}\n".encode()
 
 

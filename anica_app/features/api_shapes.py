@@ -17,9 +17,11 @@ from anica_app.features.discoveries.steps import finite
 from anica_app.models import BlockColumn, Discovery
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
-from inference.web.api.shapes import Input
 from inference.web.validation import Id
 
+PredictorNames = Annotated[
+    list[str], Field(max_length=50, description="Names of those to ask.", examples=[["osaca 0.7.1"]])
+]
 Interestingness = Annotated[
     float | Literal["infinite"] | None,
     Field(description="How far the tools are apart; infinite where a crash counts.", examples=[0.73]),
@@ -112,15 +114,6 @@ class DiscoveryOut(Schema):
     covered: int | None = Field(description="Blocks that it includes, of those looked at.", examples=[120])
     mark: str = Field(description="known, reported, fixed, or empty.", examples=["reported"])
     hex: str = Field(description="The block that it was generalised from.", examples=["480fbcc3"])
-
-
-class Interest(Input):
-    """When two answers disagree."""
-
-    metric: str = Field(
-        "relative", max_length=20, description="relative: by the mean of both; absolute: in cycles."
-    )
-    threshold: float = Field(0.5, ge=0, description="They disagree where they differ by more.")
 
 
 def block_json(answered: Answered, columns: Sequence[BlockColumn]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
 from types import UnionType
 from typing import Any, ClassVar, Self, cast
@@ -25,6 +26,15 @@ def chosen(choices: Collection[str], given: str) -> str:
     if given not in choices:
         raise ValueError(f"must be one of {', '.join(choices)}, not {given!r:.80}")
     return given
+
+
+@dataclass(frozen=True)
+class Number:
+    """What a number may be: whole or not, and its limits, None for none."""
+
+    whole: bool
+    least: Any
+    most: Any
 
 
 class RunRequest(BaseModel):
@@ -66,6 +76,14 @@ class RunRequest(BaseModel):
         """The default of a field."""
         return cls.model_fields[field].get_default(call_default_factory=True)
 
+    @classmethod
+    def number(cls, field: str) -> Number:
+        """Type, least and most value of a field that is a number."""
+        kind, metadata = _kind_of(cls.model_fields[field])
+        limits = {type(one): one for one in metadata}
+        low, high = limits.get(Ge), limits.get(Le)
+        return Number(kind is int, None if low is None else low.ge, None if high is None else high.le)
+
     def as_json(self) -> Json:
         """The complete description."""
         return self.model_dump()
@@ -89,12 +107,17 @@ class RunRequest(BaseModel):
 
 def _right(info: FieldInfo) -> str:
     """What a field may be, in words."""
+    return _in_words(*_kind_of(info))
+
+
+def _kind_of(info: FieldInfo) -> tuple[Any, list[Any]]:
+    """The type of a field and its limits, also of one that may be None as well."""
     kind, metadata = info.annotation, list(info.metadata)
-    for one in getattr(kind, "__args__", ()):  # of a field that may be None as well
+    for one in getattr(kind, "__args__", ()):
         if hasattr(one, "__metadata__"):
             inner = FieldInfo.from_annotation(one)
             kind, metadata = inner.annotation, [*metadata, *inner.metadata]
-    return _in_words(kind, metadata)
+    return kind, metadata
 
 
 def _in_words(kind: Any, metadata: list[Any]) -> str:

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from anica_app.features.block_sets.import_job import FOUND_OUT, WIDEST, AnicaImporter
+from anica_app.features.block_sets.import_job import FOUND_OUT, WIDEST, AnicaImporter, ImportAnicaConfig
 from anica_app.features.block_sets.importing_loops import SORTS as LOOP_SORTS
 from anica_app.formats.blocks_csv import WORDS, Broken, Scale
 from anica_app.formats.incoming import Sort
@@ -23,6 +23,7 @@ from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import ExchangeError, NameTakenError
 from inference.storage.instruction_sets import X86
 from inference.storage.names import free_name, free_or_refuse
+from inference.web.request_fields import number_field
 
 
 class BlockImportForm(forms.Form):
@@ -56,10 +57,10 @@ class BlocksForm(BlockImportForm):
         widget=forms.RadioSelect,
         initial=Broken.STOP.value,
     )
-    issue_width = forms.FloatField(
+    issue_width = number_field(
+        ImportAnicaConfig,
+        "issue_width",
         required=False,
-        min_value=0.01,
-        max_value=1000,
         initial=WIDEST,
         label="Instructions per cycle",
         help_text="As many as the processor can start: 4 to 8 on today’s. Answers below what this allows are "

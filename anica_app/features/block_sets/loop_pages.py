@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
 from anica_app.features.block_sets.import_pages import BlockImportForm, seen_of
-from anica_app.features.block_sets.loops_job import KIND, LISTED, MOST_KEYS
+from anica_app.features.block_sets.loops_job import KIND, LISTED, MOST_KEYS, LoopsConfig
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.formats.perf_texts import is_annotate
 from anica_app.formats.program_loops import Weighing
@@ -26,6 +26,7 @@ from inference.models import Run, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import free_name
+from inference.web.request_fields import number_field
 from inference.web.requests import whole_number
 
 ALL, SHARE, TICKED = "all", "share", "ticked"
@@ -122,10 +123,10 @@ class ChooseForm(BlockImportForm):
     model = BasicBlockSet
 
     which = forms.ChoiceField(choices=[(ALL, ""), (SHARE, ""), (TICKED, "")], initial=ALL)
-    least = forms.FloatField(
+    least = number_field(
+        LoopsConfig,
+        "least",
         required=False,
-        min_value=0,
-        max_value=100,
         initial=1,
         widget=forms.NumberInput(
             attrs={"class": "short-number", "step": "any", "aria-label": "Per cent of all samples"}

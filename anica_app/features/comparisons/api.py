@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest, StreamingHttpResponse
@@ -12,7 +12,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.core.comparing import PointSelection
-from anica_app.features.comparisons.experiment_blocks import INSTRUCTIONS
+from anica_app.features.api_shapes import PredictorNames
 from anica_app.features.comparisons.files import answer_lines
 from anica_app.features.comparisons.query import (
     biases_in,
@@ -27,7 +27,7 @@ from anica_app.features.comparisons.query import (
     scores_of,
     selected,
 )
-from anica_app.features.comparisons.request import KIND, MOST_ASKED, MOST_COLUMNS
+from anica_app.features.comparisons.request import KIND, ComparisonConfig
 from anica_app.features.questions.api import predictors_named
 from anica_app.models import ComparedColumn, Comparison
 from inference.core.metrics import Unit as Units
@@ -39,34 +39,16 @@ from inference.models import Run
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Input, Ref, SchemeText, Scores, Text, parameter, ref
+from inference.web.api.shapes import Ref, SchemeText, Scores, Text, parameter, ref
 from inference.web.validation import Id
 
 router = Router()
-Ids = Annotated[list[Id], Field(max_length=MOST_COLUMNS)]
 
 
-class NewComparison(Input):
+class NewComparison(ComparisonConfig):
     """Whose experiments, and who predicts them: rows of this site, annotations of the set, tools to ask."""
 
-    experiment_set: Id = Field(examples=[3])
-    mappings: Ids = Field([], examples=[[7]])
-    resource_mappings: Ids = Field([], examples=[[]])
-    tools: list[str] = Field(
-        [], max_length=MOST_COLUMNS, description="Their answers came with the set.", examples=[["IACA"]]
-    )
-    other_sets: Ids = Field([], description="With measurements of the same experiments.", examples=[[]])
-    predictors: list[str] = Field(
-        [],
-        max_length=MOST_COLUMNS,
-        description="Names of those to ask.",
-        examples=[["osaca 0.7.1"]],
-    )
-    instructions: int = Field(
-        INSTRUCTIONS, ge=1, le=200, description="Of a block that is asked for, at least."
-    )
-    most: int = Field(MOST_ASKED, ge=1, le=1_000_000, description="Experiments that each tool is asked for.")
-    seed: int = Field(1, ge=0, le=2**31 - 1, description="Draws them, where there are more.")
+    predictors: PredictorNames = []  # type: ignore[assignment]
     name: NameOfRun = ""
 
 
@@ -134,7 +116,7 @@ def start_comparison(request: HttpRequest, data: NewComparison) -> Any:
     """Start to compare predictors. Tools get each experiment as a basic block without dependencies."""
     with transaction.atomic():  # no predictor is stored for a comparison that is refused
         config = {
-            **data.dict(exclude={"name", "predictors"}),
+            **data.model_dump(exclude={"name"}),
             "predictors": [row.pk for row in predictors_named(data.predictors)],
         }
         return started(request, KIND, config, "Comparison through the API", data.name)

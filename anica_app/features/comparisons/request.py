@@ -29,15 +29,21 @@ class ComparisonConfig(RunRequest):
     """
 
     noun = "a comparison"
-    experiment_set: int
-    mappings: list[int] = []
+    experiment_set: Annotated[int, Field(examples=[3])]
+    mappings: Annotated[list[int], Field(examples=[[7]])] = []
     resource_mappings: list[int] = []
-    tools: list[str] = []
-    other_sets: list[int] = []
+    tools: Annotated[
+        list[str], Field(description="Their answers came with the set.", examples=[["IACA"]])
+    ] = []
+    other_sets: Annotated[list[int], Field(description="With measurements of the same experiments.")] = []
     predictors: list[int] = []
-    instructions: Annotated[int, Field(ge=1, le=200)] = INSTRUCTIONS
-    most: Annotated[int, Field(ge=1, le=1_000_000)] = MOST_ASKED
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 1
+    instructions: Annotated[
+        int, Field(ge=1, le=200, description="Of a block that is asked for, at least.")
+    ] = INSTRUCTIONS
+    most: Annotated[
+        int, Field(ge=1, le=1_000_000, description="Experiments that each tool is asked for.")
+    ] = MOST_ASKED
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="Draws them, where there are more.")] = 1
 
     @property
     def columns(self) -> int:

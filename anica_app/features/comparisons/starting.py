@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from anica_app.core.protocols import PredictorError
 from anica_app.features.comparisons.experiment_blocks import INSTRUCTIONS
-from anica_app.features.comparisons.request import KIND, MOST_ASKED
+from anica_app.features.comparisons.request import KIND, MOST_ASKED, ComparisonConfig
 from anica_app.features.predictors.query import kind_of, programs, row_for
 from anica_app.models import Predictor
 from anica_app.predictors import machine
@@ -29,6 +28,7 @@ from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.instruction_sets import X86, core_of
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
+from inference.web.request_fields import number_field
 from inference.web.requests import start_run, whole_number
 
 _CPU_OF = {mca.KIND: "cpu", osaca.KIND: "arch"}
@@ -146,19 +146,19 @@ class ComparisonForm(forms.Form):
         label="Architecture for OSACA",
         choices=[("", "as usual"), *((name, name) for name in ARCHITECTURES)],
     )
-    instructions = forms.IntegerField(
+    instructions = number_field(
+        ComparisonConfig,
+        "instructions",
         required=False,
-        initial=INSTRUCTIONS,
         label="Minimum instructions per block",
         help_text="More hide longer latencies, and take tools longer.",
-        validators=[MinValueValidator(1), MaxValueValidator(200)],
     )
-    most = forms.IntegerField(
+    most = number_field(
+        ComparisonConfig,
+        "most",
         required=False,
-        initial=MOST_ASKED,
         label="Maximum experiments",
         help_text="A larger set is sampled at random.",
-        validators=[MinValueValidator(1), MaxValueValidator(1_000_000)],
     )
     name = forms.CharField(
         max_length=200, required=False, help_text="Of the run; if empty, one is generated."

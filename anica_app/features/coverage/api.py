@@ -9,9 +9,9 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.api_shapes import Interest, SetBlockOut, block_json
+from anica_app.features.api_shapes import SetBlockOut, block_json
 from anica_app.features.block_sets.query import answers_of, blocks_at, columns_of
-from anica_app.features.coverage.job import MOST_BLOCKS, MOST_CAMPAIGNS
+from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.coverage.query import KIND
 from anica_app.models import BasicBlockSet
 from inference.features.runs.api import RunOut, run_json
@@ -19,25 +19,15 @@ from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_run
 from inference.models import Run
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Input, parameter
+from inference.web.api.shapes import parameter
 from inference.web.validation import Id
 
 router = Router()
 
 
-class NewCoverage(Input):
+class NewCoverage(CoverageConfig):
     """Which discoveries are held against which blocks. Without a set, the blocks are the campaigns' own."""
 
-    campaigns: list[int] = Field(min_length=1, max_length=MOST_CAMPAIGNS, examples=[[4]])
-    block_set: Id | None = Field(None, examples=[2])
-    columns: list[str] = Field(
-        [],
-        max_length=2,
-        description="Whose disagreement makes a block of the set interesting.",
-        examples=[["llvm-mca 13", "llvm-mca 22"]],
-    )
-    interest: Interest = Interest(metric="relative", threshold=0.5)
-    blocks: int = Field(MOST_BLOCKS, ge=1, le=1_000_000, description="Looked at, at most: the first ones.")
     name: NameOfRun = ""
 
 
@@ -67,7 +57,7 @@ class CoverageOut(Schema):
 @router.post("", response={201: RunOut})
 def start_coverage(request: HttpRequest, data: NewCoverage) -> Any:
     """Start to look how many interesting blocks the discoveries of campaigns include."""
-    config = data.dict(exclude={"name"})
+    config = data.model_dump(exclude={"name"})
     return started(request, KIND, config, "Coverage through the API", data.name)
 
 

@@ -58,11 +58,26 @@ class CoverageConfig(RunRequest):
     """
 
     noun = "a coverage"
-    campaigns: Annotated[list[int], Field(min_length=1, max_length=MOST_CAMPAIGNS)]
-    block_set: int | None = None
-    columns: list[str] = []
-    interest: Json = {}
-    blocks: Annotated[int, Field(ge=1, le=1_000_000)] = MOST_BLOCKS
+    campaigns: Annotated[list[int], Field(min_length=1, max_length=MOST_CAMPAIGNS, examples=[[4]])]
+    block_set: Annotated[int, Field(examples=[2])] | None = None
+    columns: Annotated[
+        list[str],
+        Field(
+            description="Whose disagreement makes a block of the set interesting.",
+            examples=[["llvm-mca 13", "llvm-mca 22"]],
+        ),
+    ] = []
+    interest: Annotated[
+        Json,
+        Field(
+            description="metric: relative (by the mean of both) or absolute (in cycles); threshold: they "
+            "disagree where they differ by more.",
+            examples=[{"metric": "relative", "threshold": 0.5}],
+        ),
+    ] = {}
+    blocks: Annotated[int, Field(ge=1, le=1_000_000, description="Looked at, at most: the first ones.")] = (
+        MOST_BLOCKS
+    )
 
 
 def read_config(given: Json) -> CoverageConfig:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MinValueValidator
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.block_sets.query import answers_of, blocks_at, columns_of
-from anica_app.features.coverage.job import MOST_BLOCKS, MOST_CAMPAIGNS
+from anica_app.features.coverage.job import MOST_CAMPAIGNS, CoverageConfig
 from anica_app.features.coverage.query import KIND, CoverageRuns, coverage_of_set
 from anica_app.features.predictors.query import kinds
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign
@@ -27,6 +27,7 @@ from inference.models import Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web.paging import page_in_memory
+from inference.web.request_fields import number_field
 from inference.web.requests import start_or_tell, table_answer, whole_number
 
 GENERALISE = "generalise"
@@ -56,10 +57,10 @@ class CoverageForm(forms.Form):
         widget=forms.NumberInput(attrs={"step": "any"}),
         validators=[MinValueValidator(0)],
     )
-    blocks = forms.IntegerField(
+    blocks = number_field(
+        CoverageConfig,
+        "blocks",
         label="Blocks evaluated",
-        initial=MOST_BLOCKS,
-        validators=[MinValueValidator(1), MaxValueValidator(LARGEST)],
         help_text="The first interesting ones.",
     )
 

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.llvm_difference.job import KIND, TOLERANCE
+from anica_app.features.llvm_difference.job import KIND, DifferenceConfig
 from anica_app.features.llvm_difference.report import Differing, LlvmDifference, markdown
 from inference.features.runs.api import RunOut, run_json
 from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
@@ -18,21 +18,15 @@ from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Input, SchemeText, attachment, parameter
+from inference.web.api.shapes import SchemeText, attachment, parameter
 from inference.web.validation import Id
 
 router = Router()
 
 
-class NewDifference(Input):
+class NewDifference(DifferenceConfig):
     """Which model a mapping is held against."""
 
-    mapping: Id
-    cpu: str = Field(max_length=40, description="As -mcpu takes it.", examples=["haswell"])
-    release: str = Field("", max_length=3, description="Of llvm-mca; empty for the newest.", examples=["22"])
-    tolerance: float = Field(
-        TOLERANCE, ge=0, le=10, description="How far LLVM may be from what was measured, relative."
-    )
     name: NameOfRun = ""
 
 
@@ -92,7 +86,7 @@ def start_llvm_difference(request: HttpRequest, data: NewDifference) -> Any:
     """Start to hold a mapping of x86-64 against a scheduling model of LLVM."""
     row = get_object_or_404(PortMapping.objects.defer("report"), pk=data.mapping)
     usual = f"{row.name[:120]} beside llvm-mca, {data.cpu}"
-    return started(request, KIND, data.dict(exclude={"name"}), usual, data.name)
+    return started(request, KIND, data.model_dump(exclude={"name"}), usual, data.name)
 
 
 @router.get("/{difference_id}", response=LlvmDifferenceOut)

@@ -44,9 +44,16 @@ class DifferenceConfig(RunRequest):
 
     noun = "a difference to LLVM"
     mapping: int
-    cpu: Annotated[str, AfterValidator(_processor)] = ""
-    release: Annotated[str, Field(pattern=r"^\d{0,3}$")] = ""
-    tolerance: Annotated[float, Field(ge=0, le=10)] = TOLERANCE
+    cpu: Annotated[
+        str, AfterValidator(_processor), Field(description="As -mcpu takes it.", examples=["haswell"])
+    ] = ""
+    release: Annotated[
+        str,
+        Field(pattern=r"^\d{0,3}$", description="Of llvm-mca; empty for the newest.", examples=["22"]),
+    ] = ""
+    tolerance: Annotated[
+        float, Field(ge=0, le=10, description="How far LLVM may be from what was measured, relative.")
+    ] = TOLERANCE
 
 
 class LlvmDifferenceJob:

@@ -9,9 +9,9 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.api_shapes import Interest, SetBlockOut, block_json
+from anica_app.features.api_shapes import PredictorNames, SetBlockOut, block_json
 from anica_app.features.block_sets.query import ORDERS, answers_of, differing_blocks
-from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, MOST_BLOCKS, MOST_TOOLS
+from anica_app.features.matrices.job import KIND, MatrixConfig
 from anica_app.features.questions.api import predictors_named
 from anica_app.models import BlockColumn
 from inference.features.runs.api import RunOut, run_json
@@ -19,7 +19,6 @@ from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_run
 from inference.models import Run
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
-from inference.web.api.shapes import Input
 from inference.web.paging import Order
 from inference.web.validation import Id
 
@@ -27,15 +26,10 @@ router = Router()
 DifferingSort = Annotated[str, sorts(ORDERS)]
 
 
-class NewMatrix(Input):
+class NewMatrix(MatrixConfig):
     """Which tools, and which blocks: those of a set, or so many new random ones, which become a set."""
 
-    predictors: list[str] = Field([], max_length=MOST_TOOLS, description="Names.", examples=[["osaca 0.7.1"]])
-    columns: list[Id] = Field([], max_length=MOST_TOOLS, description="Of the set.", examples=[[5, 6]])
-    block_set: Id | None = Field(None, examples=[2])
-    blocks: int = Field(DEFAULT_BLOCKS, ge=10, le=MOST_BLOCKS)
-    length: int = Field(DEFAULT_LENGTH, ge=1, le=30, description="Instructions of random blocks.")
-    interest: Interest = Interest(metric="relative", threshold=0.5)
+    predictors: PredictorNames = []  # type: ignore[assignment]
     name: NameOfRun = ""
 
 
@@ -63,7 +57,7 @@ def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
     """Start to ask tools for the same blocks, and to count how often each two of them disagree."""
     with transaction.atomic():  # no predictor is stored for a matrix that is refused
         config = {
-            **data.dict(exclude={"name", "predictors"}),
+            **data.model_dump(exclude={"name"}),
             "predictors": [row.pk for row in predictors_named(data.predictors)],
         }
         return started(request, KIND, config, "Matrix through the API", data.name)

@@ -45,12 +45,19 @@ class MatrixConfig(RunRequest):
 
     noun = "a matrix"
     predictors: list[int] = []
-    block_set: int | None = None
-    columns: list[int] = []
+    block_set: Annotated[int, Field(examples=[2])] | None = None
+    columns: Annotated[list[int], Field(description="Of the set.", examples=[[5, 6]])] = []
     blocks: Annotated[int, Field(ge=10, le=MOST_BLOCKS)] = DEFAULT_BLOCKS
-    length: Annotated[int, Field(ge=1, le=30)] = DEFAULT_LENGTH
+    length: Annotated[int, Field(ge=1, le=30, description="Instructions of random blocks.")] = DEFAULT_LENGTH
     space: Json = {}
-    interest: Json = {}
+    interest: Annotated[
+        Json,
+        Field(
+            description="metric: relative (by the mean of both) or absolute (in cycles); threshold: they "
+            "disagree where they differ by more.",
+            examples=[{"metric": "relative", "threshold": 0.5}],
+        ),
+    ] = {}
 
 
 def read_config(given: Json) -> MatrixConfig:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MinValueValidator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
@@ -14,7 +14,7 @@ from django.urls import path
 from anica_app.core.protocols import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.block_sets.query import ORDERS, differing_blocks
-from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, MOST_BLOCKS
+from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, MatrixConfig
 from anica_app.features.predictors.query import Listed, chosen, listed
 from anica_app.models import BasicBlockSet, BlockColumn
 from anica_app.web.presentation import newest_runs
@@ -24,6 +24,7 @@ from inference.models import Run
 from inference.storage.names import NOTE_LIMIT
 from inference.web.paging import Order
 from inference.web.presentation import describe_fields
+from inference.web.request_fields import number_field
 from inference.web.requests import row_number, start_run, table_answer, whole_number
 
 _SHADES = 8
@@ -140,18 +141,18 @@ class MatrixForm(forms.Form):
         empty_label="new random blocks",
         help_text="A basic-block set keeps the answers as new columns.",
     )
-    blocks = forms.IntegerField(
+    blocks = number_field(
+        MatrixConfig,
+        "blocks",
         label="Random blocks",
-        initial=DEFAULT_BLOCKS,
         required=False,
-        validators=[MinValueValidator(10), MaxValueValidator(MOST_BLOCKS)],
         help_text="Used when no set is chosen; they become a new set.",
     )
-    length = forms.IntegerField(
+    length = number_field(
+        MatrixConfig,
+        "length",
         label="Instructions per block",
-        initial=DEFAULT_LENGTH,
         required=False,
-        validators=[MinValueValidator(1), MaxValueValidator(30)],
         help_text="Of random blocks.",
     )
     predictors = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Tools")

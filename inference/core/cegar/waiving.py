@@ -36,6 +36,7 @@ from inference.core.experiment import Experiment
 _ROUNDS = 40
 _REDRAWN = 3  # rows at most
 _SWEEPS = 20
+_FEW_PORTS = 6  # up to which all sets are tried for a row
 _WIDEST = 5  # sets tried for a row of which nothing tells how wide it is
 _ROWS = 8  # of an observation that is looked at: a line for each of their subsets
 _ENTRIES = 1 << 20  # of a table's lines times port sets, at once
@@ -98,13 +99,18 @@ class Descent:
         return float(self._all.costs(rows, np.zeros(1, np.int64))[0]) + forbidden
 
     def _allowed(self, row: int, alone: Mapping[str, Observation]) -> Int64s:
-        """The port sets of a row: as wide as is said beforehand, or about as the scheme alone lets expect."""
+        """The port sets of a row: as wide as is said beforehand, or about as the scheme alone lets expect.
+
+        Of few ports all sets are tried: what a scheme takes alone may be what is best left unexplained.
+        """
         shape = self._shape
         scheme = shape.owners[row]
         width = (shape.widths or {}).get(shape.schemes[scheme])
         seen = alone.get(shape.schemes[scheme])
         if width is not None:
             widths = [width]
+        elif shape.ports <= _FEW_PORTS:
+            widths = list(range(1, shape.ports + 1))
         elif shape.counts[scheme] > 1 or seen is None:
             widths = list(range(1, _WIDEST + 1))
         else:

@@ -13,7 +13,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.inferring.algorithm_texts import OFFERS, OfferedAlgorithm, Setting
 from inference.features.inferring.algorithms import ALGORITHMS
-from inference.features.inferring.request import DEFAULT_SEED, MOST_SCHEMES
+from inference.features.inferring.request import InferConfig
 from inference.features.measure.pages import search_field
 from inference.formats.known_facts import read_counts, read_names, read_ports, unknown_schemes
 from inference.measuring.simulated import NOTHING, PORTS, UOPS
@@ -23,6 +23,7 @@ from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
+from inference.web.request_fields import number_field
 
 SELECTIONS = (
     ("all", "all schemes in the data"),
@@ -105,11 +106,11 @@ class InferForm(forms.Form):
         ]
     )
     datasets = SetsField(ExperimentSet.objects.order_by("name"), required=False)
-    held_out = forms.FloatField(
+    held_out = number_field(
+        InferConfig,
+        "held_out",
         label="Hold out for testing",
-        initial=0.2,
         required=False,
-        validators=[MinValueValidator(0), MaxValueValidator(0.9)],
         help_text="Share of the measurements kept from the search, to test its result. Chosen by the seed.",
     )
     evaluate = forms.ModelChoiceField(
@@ -176,10 +177,11 @@ class InferForm(forms.Form):
     )
     selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="all")
     filter = search_field()
-    sample = forms.IntegerField(
+    sample = number_field(
+        InferConfig,
+        "sample",
         label="At most",
         required=False,
-        validators=[MinValueValidator(1), MaxValueValidator(MOST_SCHEMES)],
         help_text="This many, spread evenly over the selection; empty: all. Not for measurements.",
     )
     uops = KnownField(
@@ -204,9 +206,9 @@ class InferForm(forms.Form):
         "add GPR[64]:RW, GPR[64]:R: 6 7 8 9",
     )
     algorithm = forms.ChoiceField(choices=[(offer.key, offer.label) for offer in OFFERS.values()])
-    seed = forms.IntegerField(
-        initial=DEFAULT_SEED,
-        validators=[MinValueValidator(0), MaxValueValidator(2**31 - 1)],
+    seed = number_field(
+        InferConfig,
+        "seed",
         help_text="The same seed gives the same answer.",
     )
     name = forms.CharField(

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from inference.core.protocols import Json
-from inference.features.inferring.request import DEFAULT_SEED, MOST_MIXES
 from inference.features.machines.query import machines, shown
-from inference.features.measure.job import MOST_INSTRUCTIONS, Effort, MeasureConfig, effort
+from inference.features.measure.job import Effort, MeasureConfig, effort
 from inference.isa.search import SearchError
-from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST
+from inference.isa.x86.surroundings import DEFAULTS
 from inference.isa.x86.values import VALUES
 from inference.models import InstructionScheme, Machine
 from inference.models.scheme_search import (
@@ -29,6 +27,7 @@ from inference.models.scheme_search import (
 from inference.runs.machines.facts import executable_schemes, obstacle_to_measuring
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
+from inference.web.request_fields import number_field
 from inference.web.requests import start_run
 
 # Which schemes the forms offer for a machine.
@@ -108,9 +107,9 @@ class MeasuringForm(forms.Form):
 
     selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="starter")
     filter = search_field()
-    seed = forms.IntegerField(
-        initial=DEFAULT_SEED,
-        validators=[MinValueValidator(0), MaxValueValidator(2**31 - 1)],
+    seed = number_field(
+        MeasureConfig,
+        "seed",
         help_text="Seed of the random choice: the same seed gives the same experiments.",
     )
     name = forms.CharField(
@@ -184,25 +183,25 @@ class MeasureForm(MeasuringForm):
         initial="pairs",
         help_text="PMEvo learns from pairs; mixes test mappings. Slots are compared with those of mappings.",
     )
-    mixes = forms.IntegerField(
+    mixes = number_field(
+        MeasureConfig,
+        "mixes",
         label="Mixes",
-        initial=MeasureConfig.usual("mixes"),
         required=False,
-        validators=[MinValueValidator(1), MaxValueValidator(MOST_MIXES)],
         help_text="As many as there are at most.",
     )
-    length = forms.IntegerField(
+    length = number_field(
+        MeasureConfig,
+        "length",
         label="Instructions per mix",
-        initial=MeasureConfig.usual("length"),
         required=False,
-        validators=[MinValueValidator(1), MaxValueValidator(MOST_INSTRUCTIONS)],
         help_text="The papers use mixes of five.",
     )
-    unroll = forms.IntegerField(
+    unroll = number_field(
+        MeasureConfig,
+        "unroll",
         label="Instructions per loop body",
-        initial=DEFAULTS.instructions,
         required=False,
-        validators=[MinValueValidator(FEWEST), MaxValueValidator(MOST)],
         help_text="About; 40, 100 or 200: results that depend on it are limited by the front end.",
     )
     values = forms.ChoiceField(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from inference.core.cegar import CegarProblem, CegarSettings, infer
@@ -60,8 +60,9 @@ def weight(observations: list[Observation], candidate: tuple[int, ...]) -> int:
     return total
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from([0.5, 0.7, 1.0, 1.25, 1.5, 2.0, 3.0]), min_size=6, max_size=6))
+@example([1.0, 1.5, 1.5, 1.0, 2.0, 2.0])  # what a scheme takes alone is best left unexplained
 def test_no_mapping_leaves_less_unexplained(cycles: list[float]) -> None:
     shape = Shape(("a", "b", "c"), (1, 1, 2), 2, 0.02)
     asked = [{"a": 1}, {"b": 1}, {"c": 1}, {"a": 1, "b": 1}, {"b": 1, "c": 1}, {"a": 2, "c": 1}]

@@ -72,6 +72,7 @@ WITHOUT = {
     "compare-sets": _ONCE,
     "merge-sets": _ONCE,
     "loops": _ONCE,
+    "read": _ONCE,
     "llvm-difference": "asks llvm-mca, which is not everywhere; stores as `evaluate` does",
 }
 """Registered kinds that are not disturbed, each with the reason."""

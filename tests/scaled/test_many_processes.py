@@ -18,7 +18,7 @@ from django.urls import reverse
 from websockets.sync.client import connect
 
 from inference.formats.mapping_json import write_mapping_json
-from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run, RunEvent
+from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run, RunEvent, Upload
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from inference.storage.instruction_sets import new_isa
@@ -119,6 +119,7 @@ def test_a_file_is_uploaded_imported_by_a_worker_elsewhere_and_shown(spread):
     browser = Browser(spread.served.address())
     assert browser.log_in() == "/"
     preview = browser.upload(reverse("upload"), "mine.csv", CSV)
+    wait_for(lambda: Upload.objects.get().preview is not None)
     address = browser.post(preview, name="mine", note="", isa="toy")
     run = Run.objects.get(pk=int(address.strip("/").rpartition("/")[2]))
     wait_for(lambda: state(run) in Run.FINAL)

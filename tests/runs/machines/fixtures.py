@@ -20,6 +20,7 @@ from inference.runs import leases
 from inference.runs.machines import sessions, tokens
 from inference.runs.machines.board import DatabaseBoard
 from inference.storage.instruction_sets import new_isa
+from pmweb.launcher.address import BACKLOG
 from pmweb.launcher.site import DAPHNE
 from pmweb.launcher.supervisor import die_with
 from tests.runs.fixtures import Site, wait_for
@@ -87,7 +88,7 @@ class Web:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._server = socket.create_server(("127.0.0.1", 0), backlog=16)
+        self._server = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
         self.address = f"http://127.0.0.1:{self._server.getsockname()[1]}"
         self.start()
 

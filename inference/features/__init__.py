@@ -30,6 +30,7 @@ FEATURES = {
     "excess": "Port mappings",
     "resources": "Resource mappings",
     "evaluations": "Evaluations",
+    "latencies": "Latencies",
     "inferring": "Runs",
     "model_check": "Runs",
     "runs": "Runs",

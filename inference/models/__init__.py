@@ -10,6 +10,7 @@ from inference.models.experiment import (
     Upload,
 )
 from inference.models.isa import ISA, InstructionScheme
+from inference.models.latency import LatencySet, SchemeLatencies
 from inference.models.machine import AgentToken, Batch, Machine, MachineReading
 from inference.models.mapping import Evaluation, FrontPoint, PortMapping, PortUsage
 from inference.models.resource import ResourceLoad, ResourceMapping
@@ -26,6 +27,7 @@ __all__ = [
     "ExperimentTerm",
     "FrontPoint",
     "InstructionScheme",
+    "LatencySet",
     "Machine",
     "MachineReading",
     "Measurement",
@@ -36,6 +38,7 @@ __all__ = [
     "Run",
     "RunCheckpoint",
     "RunEvent",
+    "SchemeLatencies",
     "SetComparison",
     "Upload",
     "Webhook",

@@ -16,7 +16,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.module_loading import import_string
 
-from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
+from inference.models import ExperimentSet, LatencySet, Machine, PortMapping, ResourceMapping, Run
 from inference.models.isa import Named
 from inference.models.run import runs_on
 from inference.storage.names import NOTE_LIMIT, free_name, kind_of, rename
@@ -118,17 +118,9 @@ def dependents_of(row: Named) -> list[Dependent]:
     if path := dependents_path(row._meta.label):
         of: Callable[[Named], list[Dependent]] = import_string(path)
         return of(row)
-    match row:
-        case ExperimentSet():
-            return _of_set(row)
-        case PortMapping():
-            return _of_mapping(row)
-        case ResourceMapping():
-            return _of_resource_mapping(row)
-        case Run():
-            return _of_run(row)
-        case Machine():
-            return _of_machine(row)
+    for model, find in _FINDERS.items():
+        if isinstance(row, model):
+            return find(row)
     raise TypeError(f"nothing is known about what depends on a {type(row).__name__}")
 
 
@@ -173,6 +165,7 @@ def _of_run(row: Run) -> list[Dependent]:
         *counted(row.held_out_evaluations.count(), "evaluation on what it held out", GONE),
         *counted(PortMapping.objects.filter(run=row).count(), "port mapping", KEPT),
         *counted(row.experiment_sets.count(), "experiment set", KEPT),
+        *counted(row.latency_sets.count(), "latency set", KEPT),
         *counted(row.forks.count(), "run that began as its copy", KEPT, "runs that began as its copies"),
     ]
 
@@ -186,10 +179,25 @@ def _of_machine(row: Machine) -> list[Dependent]:
         *counted(row.experiment_sets.count(), "experiment set", FIRST, blocks=True),
         *counted(row.mappings.count(), "port mapping", FIRST, blocks=True),
         *counted(row.resource_mappings.count(), "resource mapping", FIRST, blocks=True),
+        *counted(row.latency_sets.count(), "latency set", FIRST, blocks=True),
         *_users(runs_on(row)),
         *counted(tokens, "token", GONE),
         *counted(row.readings.count(), "reading of its noise", GONE, "readings of its noise"),
     ]
+
+
+def _of_latency_set(row: LatencySet) -> list[Dependent]:
+    return counted(row.schemes.count(), "scheme with its latencies", GONE, "schemes with their latencies")
+
+
+_FINDERS: dict[type[Named], Callable[[Any], list[Dependent]]] = {
+    ExperimentSet: _of_set,
+    LatencySet: _of_latency_set,
+    Machine: _of_machine,
+    PortMapping: _of_mapping,
+    ResourceMapping: _of_resource_mapping,
+    Run: _of_run,
+}
 
 
 def _runs_with(row: ExperimentSet | PortMapping, source: str, field: str, other: str) -> QuerySet[Run]:

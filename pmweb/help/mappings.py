@@ -44,6 +44,28 @@ PAGES = {
         ),
         operators=("Measure the witnesses again.",),
     ),
+    "latencies": Help(
+        "Latencies that were measured: how many cycles after a source operand each destination is ready.",
+        can=("Open a set for the table of its schemes.",),
+        operators=("Measure them on a machine.",),
+    ),
+    "latencies-measure": Help(
+        "Measures the latency of every pair of operands of the chosen schemes, by chains of dependencies.",
+        operators=("Choose the schemes; the estimate follows.",),
+    ),
+    "latency-set": Help(
+        "The latencies of a run, a row per scheme: from which operand to which, in cycles. Two numbers are "
+        "minimum and maximum over the instructions that closed the chains.",
+        can=("Search, sort, and open a scheme for the chains behind its numbers.",),
+        operators=("Rename it, or delete it.",),
+    ),
+    "latency-scheme": Help(
+        "The latencies of one scheme with every chain that was measured for them: code, cycles and spread.",
+    ),
+    "latency-set-edit": Help("Name and note of a set of latencies.", operators=("Save both.",)),
+    "latency-set-delete": Help(
+        "What depends on this set of latencies.", operators=("Delete it, if nothing unfinished needs it.",)
+    ),
     "resource-mappings": Help(
         "All [[resource mapping]]s, Palmed’s model: a second kind of predictor beside port mappings.",
         can=("Open one for its loads and its accuracy.",),

@@ -7,7 +7,8 @@ const field = (name) => form.querySelector(`[data-field="${name}"]`);
 
 function showFields() {
   field("filter").hidden = form.elements.selection.value !== "filter";
-  for (const name of ["mixes", "length", "seed"]) field(name).hidden = form.elements.plan.value !== "mixes";
+  const { plan } = form.elements; // latencies have none
+  for (const name of plan ? ["mixes", "length", "seed"] : []) field(name).hidden = plan.value !== "mixes";
 }
 
 const estimating = new EstimatingForm(form, showFields);

@@ -17,15 +17,19 @@ from anica_app.features.llvm_difference.report import Differing, LlvmDifference
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import BasicBlockSet, Campaign, Discovery, Predictor
+from inference.core.latency import infer_latencies
 from inference.core.metrics import Unit, score
 from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
 from inference.core.resources import ResourceMapping as Resources
 from inference.figures.heatmap import heat_map
+from inference.isa.x86.chains import links_of, pair_chains
+from inference.measuring.simulated_chains import DrawnLatencies, SimulatedLatencies
 from inference.models import (
     ISA,
     Evaluation,
     ExperimentSet,
     InstructionScheme,
+    LatencySet,
     Machine,
     PortMapping,
     ResourceMapping,
@@ -35,6 +39,7 @@ from inference.models import (
 from inference.runs import lifecycle
 from inference.runs.journal import write
 from inference.storage.evaluating import evaluate
+from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import load_measurements, store_measurements
 from pmweb.accounts.api_tokens import issue
@@ -267,6 +272,13 @@ def measured_again(experiment_set: ExperimentSet) -> ExperimentSet:
     return row
 
 
+def latencies(machine: Machine) -> LatencySet:
+    """Of one scheme, simulated."""
+    pairs = [pair_chains(link) for link in links_of(ADD)]
+    found = infer_latencies(pairs, [], SimulatedLatencies(DrawnLatencies()))
+    return store_latencies("simulated", machine, found, {})
+
+
 @pytest.fixture
 def world(
     machine: Machine,
@@ -303,6 +315,7 @@ def world(
         "mapping_id": mapping.pk,
         "other_id": other.pk,
         "resource_mapping_id": resource_mapping.pk,
+        "latency_set_id": latencies(machine).pk,
         "place": 0,
         "evaluation_id": evaluation.pk,
         "run_id": run.pk,

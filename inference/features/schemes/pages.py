@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
+from inference.features.latencies.query import latencies_of_scheme
 from inference.features.mappings.listing import evaluation_url, source_label
 from inference.features.resources.query import loads_of
 from inference.features.schemes.query import (
@@ -113,6 +114,7 @@ def scheme(request: HttpRequest, pk: int) -> HttpResponse:
             "said": [_row(each) for each in said],
             "describing": [each.mapping for each in said if each.uops is not None],
             "loads": [(each, each.loads[:LARGEST], len(each.loads[LARGEST:])) for each in loads_of(found)],
+            "latencies": latencies_of_scheme(found)[:LARGEST],
             "alone": measured_alone(found),
             "witnesses": [(each, ((each.mask, 1),)) for each in witnesses_of(found)],
             "predicted_by": predicted_by,

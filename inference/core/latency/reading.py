@@ -1,0 +1,161 @@
+"""What the chains of a pair of operands say: its latency, or what is known of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from inference.core.protocols import Json
+from inference.isa.chains import ChainLink, DependencyChain, PairChains
+
+ABSOLUTE, RELATIVE = 0.05, 0.015
+"""Cycles, and share of a chain's cycles, by which a settled reading may be off."""
+LEAST = 1.0
+"""Cycles that a connector between two classes takes at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReading:
+    """A chain as it was measured: cycles of one turn, None where they did not settle, and then `note` why."""
+
+    chain: DependencyChain
+    cycles: float | None
+    spread: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PairLatency:
+    """The latency of a pair in cycles: `least` and `most` over connectors, None where it is not isolated.
+
+    `at_most` is a bound where only sums are known: the shortest chain, less what its connectors take at
+    least. `throughput_limited`: chains were passed over, or are all there is, that throughput limits. `why`
+    says what kept it from being isolated or measured.
+    """
+
+    link: ChainLink
+    least: float | None
+    most: float | None
+    at_most: float | None
+    why: str
+    readings: tuple[ChainReading, ...]
+    throughput_limited: bool = False
+    breaks: bool = False
+    """The destination does not wait for the source: chains take less than their connectors."""
+    best: float | None = None
+    """The value of the most exact chain."""
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether there is a value."""
+        return self.least is not None
+
+    def as_json(self) -> Json:
+        """A plain object, with the chains as machine code in hexadecimal digits."""
+        return {
+            "source": self.link.source,
+            "destination": self.link.destination,
+            "least": _rounded(self.least),
+            "most": _rounded(self.most),
+            "at_most": _rounded(self.at_most),
+            "why": self.why,
+            "throughput_limited": self.throughput_limited,
+            "breaks": self.breaks,
+            "chains": [
+                {
+                    "code": one.chain.code.hex(),
+                    "cycles": _rounded(one.cycles),
+                    "spread": _rounded(one.spread),
+                    "note": one.note,
+                    "connectors": [str(link) for link in one.chain.others],
+                }
+                for one in self.readings
+            ],
+        }
+
+
+def read_pair(
+    pair: PairChains, readings: Sequence[ChainReading], known: Mapping[ChainLink, float]
+) -> PairLatency:
+    """What the readings of a pair's chains say. `known`: latencies of connectors."""
+    link, usable = pair.link, [one for one in readings if one.cycles is not None]
+    if not pair.chains or not usable:
+        notes = dict.fromkeys(one.note for one in readings if one.note)
+        why = pair.why if not pair.chains else "; ".join(notes) or "no chain has settled"
+        return PairLatency(link, None, None, None, why, tuple(readings))
+    if not pair.isolated:
+        return PairLatency(link, None, None, _bound(usable, known), pair.why, tuple(readings))
+    candidates = [one for one in (_candidate(each, known) for each in usable) if one is not None]
+    if not candidates:
+        why = "its connectors are not known"
+        return PairLatency(link, None, None, _bound(usable, known), why, tuple(readings))
+    if any(one.value < -one.error for one in candidates):
+        why = "the destination does not wait for the source"
+        return PairLatency(link, None, None, None, why, tuple(readings), breaks=True)
+    values, limited = _consistent(candidates)
+    return PairLatency(link, min(values), max(values), None, "", tuple(readings), limited, best=values[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """What a chain leaves for its first link, and by how much it may be off."""
+
+    chain: DependencyChain
+    value: float
+    error: float
+
+    def agrees(self, other: _Candidate) -> bool:
+        """Whether both may be the same latency."""
+        return abs(self.value - other.value) <= self.error + other.error
+
+
+def _candidate(reading: ChainReading, known: Mapping[ChainLink, float]) -> _Candidate | None:
+    """None where a connector is not known."""
+    cycles, others = reading.cycles, reading.chain.others
+    if cycles is None or not known.keys() >= set(others):
+        return None
+    closing = sum(known[link] for link in others)
+    return _Candidate(reading.chain, cycles - closing, max(ABSOLUTE, RELATIVE * (cycles + closing)))
+
+
+def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
+    """The latencies that the ways back show, the most exact first, and whether throughput limits chains.
+
+    A chain that throughput limits takes no longer with more connectors, so it leaves less for the link. Of
+    each way the shortest chain counts that a longer one confirms, else the longest; the link with itself
+    counts unless all others agree on less. What agrees with something more exact is that.
+    """
+    ways: dict[frozenset[ChainLink], list[_Candidate]] = defaultdict(list)
+    for one in sorted(candidates, key=lambda each: len(each.chain.links)):
+        ways[frozenset(one.chain.others)].append(one)
+    direct = ways.pop(frozenset(), [])
+    chosen, limited = [], False
+    for found in ways.values():
+        confirmed = next((a for a, b in itertools.pairwise(found) if a.agrees(b)), None)
+        limited |= confirmed is None and len(found) > 1 and found[-1].value < found[0].value
+        chosen.append(found[-1] if confirmed is None else confirmed)
+    for one in direct:
+        if chosen and all(one.value > each.value and not one.agrees(each) for each in chosen):
+            limited = True
+        else:
+            chosen.append(one)
+    values: list[_Candidate] = []
+    for one in sorted(chosen, key=lambda each: each.error):
+        if not any(one.agrees(each) for each in values):
+            values.append(one)
+    return [one.value for one in values], limited
+
+
+def _bound(readings: Iterable[ChainReading], known: Mapping[ChainLink, float]) -> float:
+    """The least that a chain leaves, where connectors of unknown latency take `LEAST`."""
+    return min(
+        one.cycles - sum(known.get(link, LEAST) for link in one.chain.others)
+        for one in readings
+        if one.cycles is not None
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

@@ -1,0 +1,158 @@
+"""Latencies for programs: the sets, and their schemes with the chains behind each number."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema, Status
+from pydantic import Field
+
+from inference.features.latencies.query import SCHEME_COLUMNS, SET_COLUMNS, latencies_of, latency_sets
+from inference.isa.search import SearchError
+from inference.models import LatencySet
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.shapes import (
+    DependentOut,
+    Name,
+    NameAndNote,
+    Ref,
+    SchemeText,
+    Text,
+    Time,
+    deleted,
+    dependents_json,
+    ref,
+    renamed,
+)
+from inference.web.validation import Id
+
+router = Router()
+SetSort = Annotated[str, sorts(SET_COLUMNS)]
+SchemeSort = Annotated[str, sorts(SCHEME_COLUMNS)]
+
+
+class LatencySetOut(Schema):
+    """The latencies of one run."""
+
+    id: Id
+    name: Name
+    note: str = Field(examples=[""])
+    created: Time
+    isa: Ref
+    machine: Ref
+    run: Id | None
+    schemes: int = Field(examples=[53])
+    isolated: int = Field(description="Pairs of operands that have a latency of their own.", examples=[120])
+    connectors: dict[str, float] = Field(
+        description="Latencies by which chains were closed, in cycles.",
+        examples=[{"movsxd GPR[64]:W, GPR[32]:R: 2 → 1": 1.0}],
+    )
+
+
+class LatencyChainOut(Schema):
+    """A chain as it was measured."""
+
+    code: str = Field(description="Machine code of one turn.", examples=["4801c3"])
+    cycles: float | None = Field(description="Per turn; null where it did not settle.", examples=[1.0])
+    spread: float | None = Field(examples=[0.004])
+    note: str = Field(examples=[""])
+    connectors: list[str] = Field(examples=[["movsxd GPR[64]:W, GPR[32]:R: 2 → 1"]])
+
+
+class OperandPairOut(Schema):
+    """From a source operand to a destination operand, in cycles."""
+
+    source: str = Field(examples=["2"])
+    destination: str = Field(examples=["1"])
+    least: float | None = Field(description="Null where it is not isolated.", examples=[1.0])
+    most: float | None = Field(examples=[1.0])
+    at_most: float | None = Field(description="A bound where only sums are known.", examples=[None])
+    why: str = Field(description="Why there is no value.", examples=[""])
+    throughput_limited: bool = Field(description="Chains were limited by throughput.", examples=[False])
+    breaks: bool = Field(description="The destination does not wait for the source.", examples=[False])
+    chains: list[LatencyChainOut]
+
+
+class SchemeLatenciesOut(Schema):
+    """A scheme with the latencies of its pairs."""
+
+    scheme_id: Id
+    scheme: SchemeText
+    pairs: list[OperandPairOut]
+
+
+@router.get("/latencies", response=PageOf[LatencySetOut])
+def list_latency_sets(
+    request: HttpRequest, paging: Query[Paging], q: Text = "", sort: SetSort = "-created"
+) -> Any:
+    """All sets of latencies; those with a text in name or note where `q` gives one.
+
+    A run of the kind `latencies` makes one.
+    """
+    rows = latency_sets(q.strip())
+    return listed(rows, SET_COLUMNS, sort, paging, lambda found: [_set(row) for row in found])
+
+
+@router.get("/latencies/{latency_set_id}", response=LatencySetOut)
+def get_latency_set(request: HttpRequest, latency_set_id: Id) -> Any:
+    """One set."""
+    return _set(get_object_or_404(latency_sets(), pk=latency_set_id))
+
+
+@router.patch("/latencies/{latency_set_id}", response=LatencySetOut)
+def rename_latency_set(request: HttpRequest, latency_set_id: Id, data: NameAndNote) -> Any:
+    """Give a set another name or note."""
+    row = get_object_or_404(latency_sets(), pk=latency_set_id)
+    renamed(request, row, data)
+    return _set(row)
+
+
+@router.get("/latencies/{latency_set_id}/dependents", response=list[DependentOut])
+def list_dependents_of_latency_set(request: HttpRequest, latency_set_id: Id) -> Any:
+    """What depends on this set, and what becomes of it when the set is deleted."""
+    return dependents_json(get_object_or_404(LatencySet, pk=latency_set_id))
+
+
+@router.delete("/latencies/{latency_set_id}", response={204: None})
+def delete_latency_set(request: HttpRequest, latency_set_id: Id) -> Any:
+    """Delete a set with its latencies."""
+    deleted(get_object_or_404(LatencySet, pk=latency_set_id))
+    return Status(204, None)
+
+
+@router.get("/latencies/{latency_set_id}/schemes", response=PageOf[SchemeLatenciesOut])
+def list_latencies(
+    request: HttpRequest,
+    latency_set_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    sort: SchemeSort = "scheme",
+) -> Any:
+    """The schemes of a set that the search `q` finds, each with its pairs and their chains."""
+    row = get_object_or_404(LatencySet.objects.select_related("isa"), pk=latency_set_id)
+    try:
+        rows = latencies_of(row, q)
+    except SearchError as error:
+        raise ProblemError(422, str(error), where="query q", right="a search of the scheme table") from error
+    return listed(rows, SCHEME_COLUMNS, sort, paging, lambda found: [_scheme(each) for each in found])
+
+
+def _set(row: Any) -> dict[str, Any]:
+    """A row of `latency_sets`."""
+    copied = ("name", "note", "created", "connectors")
+    return {
+        "id": row.pk,
+        **{name: getattr(row, name) for name in copied},
+        "isa": ref(row.isa),
+        "machine": ref(row.machine),
+        "run": row.run_id,
+        "schemes": row.scheme_count,
+        "isolated": row.pair_count,
+    }
+
+
+def _scheme(row: Any) -> dict[str, Any]:
+    return {"scheme_id": row.scheme_id, "scheme": row.scheme.text, "pairs": row.pairs}

@@ -1,0 +1,86 @@
+"""`manage.py latencies`: measure them on a machine, or print those of a scheme with their chains."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference.isa.x86.blocks import block_of_hex
+from inference.models import LatencySet, Machine, Run
+from inference.runs import lifecycle
+from inference.storage.names import by_name
+from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
+
+
+class Command(RunCommand):
+    """One run over latencies from start to end, or what one has found; see the module."""
+
+    help = "Measure latencies on a machine, or show those of a scheme. Ctrl-C cancels."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--machine", metavar="NAME", help="machine that measures")
+        what.add_argument("--show", metavar="NAME", help="a set that was measured")
+        parser.add_argument(
+            "--schemes",
+            metavar=SCHEMES_METAVAR,
+            default="starter",
+            help="which schemes, in words or as in the scheme table's search box (default: starter)",
+        )
+        parser.add_argument("--scheme", metavar="TEXT", default="", help="with --show: the scheme")
+        parser.add_argument("--name", default="", help="name of the run and of its set")
+        parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run to the end, or print."""
+        if options["show"]:
+            self._show(by_name(LatencySet, options["show"]), options["scheme"], as_json=options["json"])
+            return
+        run = self.do_run(lambda: self._submitted(options))
+        result = run.result
+        answer = {key: result[key] for key in ("schemes", "pairs", "isolated", "bounds")}
+        answer |= {"latencies": result["name"], "url": result["url"], "seconds": round(run.busy_seconds, 3)}
+        if options["json"]:
+            self.stdout.write(json.dumps(answer))
+            return
+        self.stdout.write(
+            f"latencies {result['name']!r}: {result['pairs']} pairs of {result['schemes']} schemes, "
+            f"{result['isolated']} isolated, {result['url']}"
+        )
+
+    def _submitted(self, options: dict[str, Any]) -> Run:
+        machine = by_name(Machine, options["machine"])
+        config = {"machine": machine.pk, **chosen_schemes(machine.isa, options["schemes"])}
+        name = options["name"] or lifecycle.unused_name(f"Latencies of {machine.name}"[:180])
+        return lifecycle.submit("latencies", config, name)
+
+    def _show(self, row: LatencySet, scheme: str, *, as_json: bool) -> None:
+        rows = row.schemes.select_related("scheme").order_by("scheme__text")
+        if scheme:
+            rows = rows.filter(scheme__text=scheme)
+            if not rows.exists():
+                raise CommandError(f"{row.name!r} has no latencies of {scheme!r}")
+        for each in rows.iterator(chunk_size=200):
+            if as_json:
+                self.stdout.write(json.dumps({"scheme": each.scheme.text, "pairs": each.pairs}))
+                continue
+            self.stdout.write(each.scheme.text)
+            for pair in each.pairs:
+                self.stdout.write(f"  {pair['source']} → {pair['destination']}: {_cycles(pair)}")
+                for chain in pair["chains"] if scheme else ():
+                    code = "; ".join(block_of_hex(chain["code"]).text.splitlines())
+                    cycles = chain["note"] if chain["cycles"] is None else f"{chain['cycles']:.3f}"
+                    self.stdout.write(f"    {cycles}  {code}")
+
+
+def _cycles(pair: dict[str, Any]) -> str:
+    """The latency of a pair in words."""
+    if pair["least"] is None:
+        return pair["why"] if pair["at_most"] is None else f"at most {pair['at_most']:.2f} ({pair['why']})"
+    if pair["least"] == pair["most"]:
+        return f"{pair['least']:.2f}"
+    return f"{pair['least']:.2f} to {pair['most']:.2f}"

@@ -1,0 +1,159 @@
+"""Runs of kind `latencies`: chains of dependencies are measured on a machine, and latencies read off them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from inference.core.events import Progress
+from inference.core.latency import ChainReading, LatencyResult, infer_latencies
+from inference.core.latency.algorithm import ChainMeasurer
+from inference.core.protocols import Json
+from inference.features.blocks.job import Measure, measuring_blocks
+from inference.features.inferring.request import read_machine, read_schemes
+from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.chains import DependencyChain, PairChains
+from inference.isa.x86.blocks import block_of_bytes
+from inference.isa.x86.chains import connectors, links_of, pair_chains
+from inference.measuring.blocks import BlockOptions
+from inference.measuring.simulated_chains import DrawnLatencies, SimulatedLatencies
+from inference.models import LatencySet, Machine, Run
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
+from inference.runs.machines.measurer import chosen_schemes
+from inference.runs.request import RunRequest
+from inference.storage.latencies import store_latencies
+from inference.storage.names import free_name
+
+_STAGES = ("Make the chains", "Measure them")
+_EVERY = 0.3  # seconds between two events of progress
+SECONDS_PER_CHAIN, CHAINS_PER_SCHEME = 0.03, 6.5
+"""What an estimate goes by: on computers that were tried, and of the default set."""
+
+
+class LatenciesConfig(RunRequest):
+    """`machine`: id. `schemes` is a selection by word or a list of scheme ids, `scheme_filter` the search
+    text that those came from. `isa` is that of the machine.
+    """
+
+    noun = "a run over latencies"
+    machine: int
+    isa: str = ""
+    schemes: Any = "starter"
+    scheme_filter: str = ""
+
+
+def read_config(given: Json) -> LatenciesConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    config = LatenciesConfig.read(given)
+    machine = read_machine("", config.machine)
+    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
+        raise ConfigError(hindered)
+    return config.model_copy(update={"isa": machine.isa.name, "schemes": read_schemes(config.schemes)})
+
+
+class LatenciesJob:
+    """See `LatenciesConfig`. What was measured before an interruption is not measured again."""
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to a run over latencies before it has ended."""
+
+    def work(self, task: Task) -> Store:
+        """Make the chains of all pairs of operands, measure them, and read the latencies off."""
+        config = LatenciesConfig.stored(task.run.config)
+        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
+        if machine is None:
+            raise JobError("the machine that this run needs has been deleted")
+        self._enter(task, 1)
+        pairs = _pairs(task, chosen_schemes(machine.isa, config.schemes))
+        self._enter(task, 2)
+        telling = _Progress(task)
+        ways = [pair_chains(link) for link in connectors()]
+        if machine.kind == Machine.Kind.SIMULATED:
+            simulated = _simulated(machine)
+            found = infer_latencies(pairs, ways, simulated, telling)
+            return partial(_store, task.run, machine, found, {"simulated": machine.name})
+        with measuring_blocks(task, machine, BlockOptions()) as (identity, measure):
+            found = infer_latencies(pairs, ways, _OnMachine(measure), telling)
+        return partial(_store, task.run, machine, found, identity)
+
+    def _enter(self, task: Task, index: int) -> None:
+        told = {"name": _STAGES[index - 1], "index": index, "labels": list(_STAGES)}
+        task.reporter.tell("phase", told)
+
+
+class _OnMachine:
+    """A machine as a measurer of chains."""
+
+    def __init__(self, measure: Measure) -> None:
+        self._measure = measure
+
+    def measure(self, chains: Sequence[DependencyChain]) -> Iterator[ChainReading]:
+        """Every reading as it comes."""
+        blocks = [block_of_bytes(chain.code) for chain in chains]
+        for index, result in self._measure(blocks):
+            settled = result.state == "settled"
+            note = "" if settled else result.note or f"the reading is {result.state}"
+            yield ChainReading(chains[index], result.cycles if settled else None, result.spread or 0.0, note)
+
+
+class _Progress:
+    """Tells how many chains have been measured, a few times a second."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._began = self._last = time.monotonic()
+
+    def __call__(self, reading: ChainReading, done: int, total: int) -> None:
+        now = time.monotonic()
+        self._task.reporter.pulse()
+        if now - self._last >= _EVERY or done == total:
+            self._last = now
+            rate = done / max(now - self._began, 1e-3)
+            self._task.reporter.emit(
+                Progress("latencies", done, total, round(rate, 1), "chains", (total - done) / rate)
+            )
+
+
+def _pairs(task: Task, schemes: Sequence[str]) -> list[PairChains]:
+    found: list[PairChains] = []
+    for text in schemes:
+        found += map(pair_chains, links_of(text))
+        task.reporter.pulse()
+    if not any(pair.chains for pair in found):
+        raise JobError("none of these schemes has a pair of operands that a chain can be made of")
+    return found
+
+
+def _simulated(machine: Machine) -> ChainMeasurer:
+    """Latencies that follow from the machine's seed, with its noise."""
+    facts = machine.facts
+    seed = int(facts.get("seed", 0))
+    return SimulatedLatencies(
+        DrawnLatencies(seed),
+        noise=facts.get("noise", 0.0),
+        outliers=facts.get("outlier_share", 0.0),
+        seed=seed,
+    )
+
+
+def _store(run: Run, machine: Machine, found: LatencyResult, identity: Json) -> tuple[Json, Sequence[Entry]]:
+    made = store_latencies(free_name(LatencySet, run.name), machine, found, identity, run=run)
+    result: Json = {
+        "latency_set": made.pk,
+        "name": made.name,
+        "url": f"/latencies/{made.pk}/",  # not looked up: a fault in a page must not cost a result
+        "schemes": made.schemes.count(),
+        "pairs": len(found.pairs),
+        "isolated": found.isolated,
+        "bounds": found.bounded,
+    }
+    text = f"{len(found.pairs)} pairs of operands, {found.isolated} isolated, bounds for {found.bounded}"
+    return result, [("log", {"level": "info", "text": text}), ("result", result)]

@@ -1,0 +1,119 @@
+"""Latencies: the list of what was measured, a set, a scheme's chains, and the form that measures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from inference.core.protocols import Json
+from inference.features.latencies.job import CHAINS_PER_SCHEME, SECONDS_PER_CHAIN
+from inference.features.latencies.query import SCHEME_COLUMNS, SET_COLUMNS, latencies_of, latency_sets
+from inference.features.machines.query import machines, shown
+from inference.features.measure.job import Effort
+from inference.features.measure.pages import MeasuringForm, MeasuringPlan, chosen_schemes, schemes_config
+from inference.isa.search import SearchError
+from inference.isa.x86.blocks import block_of_hex
+from inference.models import LatencySet, Machine, SchemeLatencies
+from inference.runs.machines.facts import obstacle_to_measuring
+from inference.web.naming import delete_page, edit_page
+from inference.web.paging import Order, page_of
+from inference.web.requests import start_run
+
+KIND = "latencies"
+
+
+def latencies_page(request: HttpRequest) -> HttpResponse:
+    """All sets, newest first, filtered by name or note."""
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), SET_COLUMNS, "-created")
+    page = page_of(latency_sets(q), order, SET_COLUMNS, request.GET.get("page", ""))
+    context = {
+        "page": page,
+        "q": q,
+        "sort": str(order),
+        "any": bool(page.rows) or LatencySet.objects.exists(),
+    }
+    return render(request, "inference/latencies/list.html", context)
+
+
+def latency_set(request: HttpRequest, pk: int) -> HttpResponse:
+    """The schemes of a set with the latencies of their pairs."""
+    row = get_object_or_404(latency_sets(), pk=pk)
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), SCHEME_COLUMNS, "scheme")
+    context: dict[str, Any] = {"row": row, "q": q, "sort": str(order)}
+    try:
+        context["page"] = page_of(latencies_of(row, q), order, SCHEME_COLUMNS, request.GET.get("page", ""))
+    except SearchError as error:
+        context["error"] = str(error)
+    return render(request, "inference/latencies/set.html", context, status=400 if "error" in context else 200)
+
+
+def latency_scheme(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
+    """The chains behind the latencies of a scheme."""
+    rows = SchemeLatencies.objects.select_related("latency_set__machine", "scheme")
+    row = get_object_or_404(rows, latency_set=pk, scheme=scheme)
+    pairs = [{**pair, "chains": [_with_text(chain) for chain in pair["chains"]]} for pair in row.pairs]
+    return render(request, "inference/latencies/scheme.html", {"row": row, "pairs": pairs})
+
+
+def _with_text(chain: Json) -> Json:
+    return {**chain, "instructions": block_of_hex(chain["code"]).text.splitlines()}
+
+
+def latencies_measure(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the form, estimate, or start the run."""
+    machine = get_object_or_404(machines(), pk=pk)
+    if machine.kind == Machine.Kind.PUBLISHED:
+        raise Http404(f"{machine.name} stands for published measurements and cannot measure")
+    form = MeasuringForm(request.POST) if request.method == "POST" else MeasuringForm.untouched()
+    wanted = _plan(machine, form)
+    starts = request.method == "POST" and request.POST.get("press") == "start"
+    if starts and wanted is not None:
+        run = start_run(request, form, KIND, wanted.config, f"Latencies of {machine.name}")
+        if run is not None:
+            return redirect("run", pk=run.pk)
+    context = {
+        "machine": machine,
+        "row": shown(machine),
+        "hindered": obstacle_to_measuring(machine),
+        "form": form if request.method == "POST" else MeasuringForm(),
+        "estimate": wanted,
+        "refused": starts,
+    }
+    return render(request, "inference/latencies/measure.html", context, status=400 if starts else 200)
+
+
+def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
+    """What a valid form asks for; a search that finds nothing becomes an error of its field."""
+    if not form.is_valid():
+        return None
+    texts = chosen_schemes(form, machine)
+    if not texts:
+        return None
+    config: Json = {"machine": machine.pk, **schemes_config(form, texts)}
+    chains = round(CHAINS_PER_SCHEME * len(texts))
+    return MeasuringPlan.of(machine, config, texts, Effort(chains, SECONDS_PER_CHAIN * chains))
+
+
+def latency_set_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note."""
+    return edit_page(request, get_object_or_404(LatencySet, pk=pk), "latency-set", "latencies")
+
+
+def latency_set_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete it."""
+    return delete_page(request, get_object_or_404(LatencySet, pk=pk), "latency-set", "latencies")
+
+
+urlpatterns = [
+    path("latencies/", latencies_page, name="latencies"),
+    path("latencies/<int:pk>/", latency_set, name="latency-set"),
+    path("latencies/<int:pk>/schemes/<int:scheme>/", latency_scheme, name="latency-scheme"),
+    path("latencies/<int:pk>/edit/", latency_set_edit, name="latency-set-edit"),
+    path("latencies/<int:pk>/delete/", latency_set_delete, name="latency-set-delete"),
+    path("machines/<int:pk>/latencies/", latencies_measure, name="latencies-measure"),
+]

@@ -1,0 +1,48 @@
+"""What pages, API and shell read of latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db.models import Count, QuerySet, Sum
+from django.urls import reverse
+
+from inference.features.runs.outcome import RunOutcome
+from inference.models import InstructionScheme, LatencySet, Run, SchemeLatencies
+from inference.models.scheme_search import search_schemes
+from inference.web.paging import having_words
+
+SET_COLUMNS = {"created": "id", "name": "name", "schemes": "scheme_count"}
+SCHEME_COLUMNS = {"scheme": "scheme__text", "least": "least", "most": "most", "isolated": "isolated"}
+
+
+def latency_sets(text: str = "") -> QuerySet[LatencySet]:
+    """All sets with `scheme_count` and `pair_count`, the isolated ones; those with a text in name or note."""
+    rows = LatencySet.objects.select_related("isa", "machine").annotate(
+        scheme_count=Count("schemes"), pair_count=Sum("schemes__isolated", default=0)
+    )
+    return rows.filter(having_words(text)) if text else rows
+
+
+def latencies_of(row: LatencySet, q: str = "") -> QuerySet[SchemeLatencies]:
+    """The schemes of a set that a search finds. Raises `SearchError`."""
+    rows = row.schemes.select_related("scheme")
+    if q:
+        rows = rows.filter(scheme__in=search_schemes(row.isa.schemes.all(), q).values("pk"))
+    return rows
+
+
+def latencies_of_scheme(scheme: InstructionScheme) -> QuerySet[SchemeLatencies]:
+    """What every set says of a scheme, the newest first."""
+    return scheme.latencies.select_related("latency_set", "latency_set__machine").order_by("-latency_set_id")
+
+
+def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """The sets that runs have made (one query)."""
+    made = {run.pk: run.result["latency_set"] for run in runs if run.result.get("latency_set")}
+    names = dict(LatencySet.objects.filter(pk__in=made.values()).values_list("pk", "name"))
+    return {
+        run: RunOutcome(names[pk], reverse("latency-set", args=[pk]))
+        for run, pk in made.items()
+        if pk in names
+    }

@@ -1,0 +1,52 @@
+"""Latencies that runs have measured, scheme by scheme."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from inference.models.isa import Named
+
+
+class LatencySet(Named):
+    """The latencies of one run on one machine.
+
+    `connectors`: {link as text: cycles}, by which chains were closed. `identity`: of whoever measured.
+    """
+
+    isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="latency_sets")
+    machine = models.ForeignKey("inference.Machine", on_delete=models.PROTECT, related_name="latency_sets")
+    run = models.ForeignKey(
+        "inference.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="latency_sets"
+    )
+    connectors = models.JSONField(default=dict)
+    identity = models.JSONField(default=dict)
+
+    class Meta:
+        verbose_name = "latency set"
+        ordering = ["-id"]
+
+
+class SchemeLatencies(models.Model):
+    """The latencies of a scheme: `pairs` as `inference.core.latency.PairLatency.as_json` has them.
+
+    `least` and `most` are over its isolated pairs in cycles, null where it has none.
+    """
+
+    latency_set = models.ForeignKey(LatencySet, on_delete=models.CASCADE, related_name="schemes")
+    scheme = models.ForeignKey(
+        "inference.InstructionScheme", on_delete=models.PROTECT, related_name="latencies"
+    )
+    pairs = models.JSONField()
+    isolated = models.PositiveSmallIntegerField()
+    least = models.FloatField(null=True, blank=True)
+    most = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["latency_set", "scheme"], name="scheme_once_per_latency_set"),
+            models.CheckConstraint(
+                condition=Q(least__isnull=True, most__isnull=True) | Q(least__lte=models.F("most")),
+                name="latency_least_at_most",
+            ),
+        ]

@@ -1,0 +1,55 @@
+"""Latencies between rows and values."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from django.db import transaction
+
+from inference.core.latency import LatencyResult
+from inference.core.protocols import Json
+from inference.models import LatencySet, Machine, Run, SchemeLatencies
+from inference.storage.names import free_or_refuse
+
+
+@transaction.atomic
+def store_latencies(
+    name: str,
+    machine: Machine,
+    found: LatencyResult,
+    identity: Json,
+    *,
+    run: Run | None = None,
+    note: str = "",
+) -> LatencySet:
+    """A new set of what was found for the schemes of the machine's instruction set.
+
+    Raises `NameTakenError`.
+    """
+    free_or_refuse(LatencySet, name)
+    row = LatencySet.objects.create(
+        name=name,
+        note=note,
+        isa=machine.isa,
+        machine=machine,
+        run=run,
+        identity=identity,
+        connectors={str(link): round(cycles, 3) for link, cycles in found.connectors.items()},
+    )
+    by_scheme = {text: list(pairs) for text, pairs in groupby(found.pairs, key=lambda pair: pair.link.scheme)}
+    ids = dict(machine.isa.schemes.filter(text__in=by_scheme).values_list("text", "pk"))
+    rows = []
+    for text, pairs in by_scheme.items():
+        values = [pair for pair in pairs if pair.least is not None and pair.most is not None]
+        rows.append(
+            SchemeLatencies(
+                latency_set=row,
+                scheme_id=ids[text],
+                pairs=[pair.as_json() for pair in pairs],
+                isolated=len(values),
+                least=min((pair.least for pair in values if pair.least is not None), default=None),
+                most=max((pair.most for pair in values if pair.most is not None), default=None),
+            )
+        )
+    SchemeLatencies.objects.bulk_create(rows, batch_size=200)
+    return row

@@ -1,0 +1,152 @@
+"""Latencies are found again on processors that have them, and what cannot be isolated says why."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference.core.latency import LatencyResult, PairLatency, infer_latencies
+from inference.isa.chains import ChainLink, PairChains
+from inference.isa.x86.blocks import block_of_bytes
+from inference.isa.x86.chains import connectors, links_of, pair_chains
+from inference.measuring.simulated_chains import SimulatedLatencies
+
+SCHEMES = (
+    "add GPR[64]:RW, GPR[64]:R",
+    "adc GPR[32]:RW, GPR[32]:R",
+    "imul GPR[64]:W, GPR[64]:R, IMM[8]:R",
+    "mul GPR[64]:R",
+    "shl GPR[16]:RW, cl:R",
+    "lea GPR[64]:W, ADDR[B+S*I]",
+    "xchg GPR[64]:RW, GPR[64]:RW",
+    "mov GPR[64]:W, MEM[64]:R",
+    "mov MEM[32]:W, GPR[32]:R",
+    "add GPR[64]:RW, MEM[64]:R",
+    "vaddpd XMM:W, XMM:R, XMM:R",
+    "vpaddd YMM:W, YMM:R, MEM[256]:R",
+    "vfmadd231pd XMM:RW, XMM:R, XMM:R",
+    "vmovq GPR[64]:W, XMM:R",
+    "vcomisd XMM:R, XMM:R",
+    "setb GPR[8]:W",
+)
+
+
+@cache
+def pairs() -> tuple[PairChains, ...]:
+    return tuple(pair_chains(link) for text in SCHEMES for link in links_of(text))
+
+
+@cache
+def of_connectors() -> tuple[PairChains, ...]:
+    return tuple(map(pair_chains, connectors()))
+
+
+def all_links() -> list[ChainLink]:
+    chains = (chain for pair in (*of_connectors(), *pairs()) for chain in pair.chains)
+    return sorted({link for chain in chains for link in chain.links})
+
+
+def drawn(seed: int) -> dict[ChainLink, float]:
+    """Random latencies: whole cycles, as of most, and a few that are not; connectors are short."""
+    dice = random.Random(seed)
+    quick = set(connectors())
+    return {
+        link: float(dice.randint(1, 3 if link in quick else 20))
+        if dice.random() < 0.9
+        else dice.randint(4, 30) / 4
+        for link in all_links()
+    }
+
+
+def is_right(value: float | None, truth: float) -> bool:
+    return value is not None and abs(value - truth) <= max(0.1, 0.02 * truth)
+
+
+def inferred(truth: dict[ChainLink, float], **quirks: float) -> LatencyResult:
+    return infer_latencies(pairs(), of_connectors(), SimulatedLatencies(truth, **quirks))  # type: ignore[arg-type]
+
+
+def by_name(result: LatencyResult, text: str, source: str, destination: str) -> PairLatency:
+    return next(one for one in result.pairs if one.link == ChainLink(text, source, destination))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_every_isolated_latency_is_the_processors_own(seed: int) -> None:
+    truth = drawn(seed)
+    result = inferred(truth)
+    isolated = [one for one in result.pairs if one.is_isolated]
+    assert len(isolated) == sum(pair.isolated and bool(pair.chains) for pair in pairs())
+    for one in isolated:
+        assert one.least == pytest.approx(truth[one.link])
+        assert one.most == pytest.approx(truth[one.link])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_a_bound_is_never_below_the_truth_and_sums_are_said_to_be_sums(seed: int) -> None:
+    truth = drawn(seed)
+    for one in inferred(truth).pairs:
+        if one.at_most is not None:
+            assert one.at_most >= truth[one.link] - 1e-6
+            assert "only in sum" in one.why
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_noise_and_outliers_hide_next_to_nothing_and_no_wrong_value_passes(seed: int) -> None:
+    truth = drawn(seed)
+    result = inferred(truth, noise=0.01, outliers=0.02, seed=seed)
+    wanted = [pair.link for pair in pairs() if pair.isolated and pair.chains]
+    found = {one.link: one for one in result.pairs}
+    right = sum(
+        found[link].is_isolated
+        and is_right(found[link].least, truth[link])
+        and is_right(found[link].most, truth[link])
+        for link in wanted
+    )
+    assert right >= 0.99 * len(wanted)
+
+
+def test_what_throughput_limits_is_passed_over() -> None:
+    truth = dict.fromkeys(all_links(), 1.0)
+    result = inferred(truth, throughput=1.4)
+    added = by_name(result, "add GPR[64]:RW, GPR[64]:R", "1", "1")
+    assert added.throughput_limited or added.least == pytest.approx(1.4)
+
+
+def test_pairs_are_those_of_the_definition() -> None:
+    found = {(link.source, link.destination) for link in links_of("mul GPR[64]:R")}
+    assert found == {
+        *((source, target) for source in ("1", "rax") for target in ("rax", "rdx", "flags")),
+    }
+    assert {link.source for link in links_of("mov GPR[64]:W, MEM[64]:R")} == {"2 address", "2 data"}
+    assert links_of("no such scheme") == ()
+
+
+def test_a_pair_that_cannot_be_chained_says_why() -> None:
+    (pair,) = [pair_chains(link) for link in links_of("kmovq GPR[64]:W, K:R")]
+    assert pair.chains == ()
+    assert "no connector" in pair.why
+    result = infer_latencies([pair], [], SimulatedLatencies({}))
+    assert result.pairs[0].why == pair.why
+
+
+def test_the_same_code_is_measured_once() -> None:
+    class Counting(SimulatedLatencies):
+        def measure(self, chains):  # type: ignore[no-untyped-def]
+            codes.extend(chain.code for chain in chains)
+            return super().measure(chains)
+
+    codes: list[bytes] = []
+    infer_latencies([*pairs(), *pairs()], of_connectors(), Counting(drawn(1)))
+    assert len(codes) == len(set(codes))
+
+
+def test_a_chain_makes_all_other_sources_ready() -> None:
+    (adding,) = [one for one in pairs() if one.link == ChainLink("add GPR[64]:RW, GPR[64]:R", "2", "1")]
+    listing = block_of_bytes(adding.chains[0].code).text.splitlines()
+    assert listing == ["mov edi, 1", "add rdi, rbx", "movsxd rbx, edi"]

@@ -1,0 +1,136 @@
+"""Latencies from the form to the chains behind each number, and the same for programs and in the shell."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import Client
+from django.urls import reverse
+
+from inference.core.mapping import PortMapping as Mapping
+from inference.isa.x86.scheme_set import described
+from inference.measuring.simulated_chains import DrawnLatencies
+from inference.models import ISA, LatencySet, Machine, Run, SchemeLatencies
+from inference.runs import lifecycle
+from inference.runs.errors import ConfigError
+from inference.storage.instruction_sets import new_isa, store_isa
+from tests.simulated import simulated_machine
+from tests.views.conftest import visitor
+from tests.work import work_off
+
+__all__ = ["visitor"]
+
+SCHEMES = ("add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:W, GPR[64]:R, IMM[8]:R", "vcomisd XMM:R, XMM:R")
+SEED = 3
+
+
+@pytest.fixture
+def isa(db: None) -> ISA:
+    found = [described(text) for text in SCHEMES]
+    return store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
+
+
+@pytest.fixture
+def machine(isa: ISA) -> Machine:
+    truth = Mapping(("0", "1"), dict.fromkeys(SCHEMES, ((0b11, 1),)))
+    return simulated_machine(isa, truth, seed=SEED)
+
+
+@pytest.fixture
+def measured(machine: Machine) -> LatencySet:
+    run = lifecycle.submit("latencies", {"machine": machine.pk, "schemes": "all"}, "of all")
+    assert work_off(run).state == Run.State.DONE, run.error
+    return LatencySet.objects.get()
+
+
+def test_a_run_finds_the_latencies_of_the_machine(measured: LatencySet) -> None:
+    truth = DrawnLatencies(SEED)
+    (imul,) = measured.schemes.filter(scheme__text=SCHEMES[1])
+    by_name = {(pair["source"], pair["destination"]): pair for pair in imul.pairs}
+    pair = by_name["2", "1"]
+    link = next(link for link in _links(SCHEMES[1]) if (link.source, link.destination) == ("2", "1"))
+    assert pair["least"] == pair["most"] == truth[link]
+    assert (imul.least, imul.most, imul.isolated) == (truth[link], truth[link], 1)
+    assert by_name["2", "flags"]["least"] is None
+    assert "only in sum" in by_name["2", "flags"]["why"]
+    assert measured.run is not None
+    assert measured.run.result["pairs"] == sum(len(row.pairs) for row in measured.schemes.all())
+
+
+def _links(text: str):
+    from inference.isa.x86.chains import links_of
+
+    return links_of(text)
+
+
+def test_an_instruction_set_without_machine_code_is_refused(db: None) -> None:
+    toy = new_isa("toy", ["a"], "a test")
+    other = simulated_machine(toy, Mapping(("0",), {"a": ((1, 1),)}))
+    with pytest.raises(ConfigError):
+        lifecycle.submit("latencies", {"machine": other.pk}, "of nothing")
+
+
+def test_the_form_estimates_and_starts_a_run(visitor: Client, machine: Machine) -> None:
+    address = reverse("latencies-measure", args=[machine.pk])
+    page = visitor.get(address)
+    assert page.status_code == 200
+    assert visitor.post(address, {"selection": "filter", "filter": "", "press": "start"}).status_code == 400
+    answer = visitor.post(address, {"selection": "filter", "filter": "imul", "seed": "1", "press": "start"})
+    run = Run.objects.get(kind="latencies")
+    assert answer["Location"] == reverse("run", args=[run.pk])
+    assert run.config["scheme_filter"] == "imul"
+    assert work_off(run).state == Run.State.DONE
+    made = LatencySet.objects.get()
+    assert reverse("latency-set", args=[made.pk]) in visitor.get(reverse("run", args=[run.pk])).text
+
+
+def test_pages_show_values_bounds_and_chains(visitor: Client, measured: LatencySet) -> None:
+    assert measured.name in visitor.get(reverse("latencies")).text
+    address = reverse("latency-set", args=[measured.pk])
+    page = visitor.get(address)
+    assert "≤" in page.text
+    assert {row.scheme.text for row in page.context["page"].rows} == set(SCHEMES)
+    found = visitor.get(address, {"q": "imul", "sort": "-most"}).context["page"].rows
+    assert [row.scheme.text for row in found] == [SCHEMES[1]]
+    assert visitor.get(address, {"q": "width:x"}).status_code == 400
+    row = SchemeLatencies.objects.get(scheme__text=SCHEMES[0])
+    chains = visitor.get(reverse("latency-scheme", args=[measured.pk, row.scheme_id])).text
+    assert "add rbx, r8; movsxd rbx, ebx" in chains
+    assert visitor.get(reverse("latency-scheme", args=[measured.pk, 10**9])).status_code == 404
+
+
+def test_a_set_is_renamed_and_deleted_and_keeps_its_machine(visitor: Client, measured: LatencySet) -> None:
+    visitor.post(reverse("latency-set-edit", args=[measured.pk]), {"name": "Zen", "note": "at night"})
+    measured.refresh_from_db()
+    assert (measured.name, measured.note) == ("Zen", "at night")
+    kept = visitor.post(reverse("machine-delete", args=[measured.machine_id]))
+    assert kept.status_code == 409
+    assert "1 latency set" in kept.text
+    visitor.post(reverse("latency-set-delete", args=[measured.pk]))
+    assert not LatencySet.objects.exists()
+
+
+def test_the_shell_shows_what_was_measured(measured: LatencySet) -> None:
+    told = StringIO()
+    call_command("latencies", "--show", measured.name, "--scheme", SCHEMES[0], stdout=told)
+    assert "  1 → 1: " in told.getvalue()
+    assert "add rbx, r8; movsxd rbx, ebx" in told.getvalue()
+    told = StringIO()
+    call_command("latencies", "--show", measured.name, "--json", stdout=told)
+    assert [json.loads(line)["scheme"] for line in told.getvalue().splitlines()] == sorted(SCHEMES)
+    with pytest.raises(CommandError, match="has no latencies of"):
+        call_command("latencies", "--show", measured.name, "--scheme", "nop", stdout=StringIO())
+
+
+def test_programs_read_sets_and_chains(visitor: Client, measured: LatencySet) -> None:
+    (listed,) = visitor.get("/api/v1/latencies").json()["items"]
+    assert (listed["name"], listed["schemes"]) == (measured.name, len(SCHEMES))
+    assert visitor.get(f"/api/v1/latencies/{measured.pk}").json() == listed
+    found = visitor.get(f"/api/v1/latencies/{measured.pk}/schemes", {"q": "imul"}).json()["items"]
+    assert [one["scheme"] for one in found] == [SCHEMES[1]]
+    assert found[0]["pairs"][0]["chains"][0]["cycles"] > 0
+    assert visitor.get(f"/api/v1/latencies/{measured.pk}/schemes", {"q": "width:x"}).status_code == 422

@@ -22,15 +22,19 @@ from benchmarks._generated_campaign import Size, generated_campaign
 from benchmarks._generated_measurements import generated_sets
 from benchmarks._generated_verdicts import explained_mapping
 from benchmarks._in_process_worker import done, read_uploads
+from inference.core.latency import infer_latencies
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.resources.conversion import from_port_mapping
 from inference.formats.run_archive.writing import write_archive
 from inference.isa.x86.blocks.surrounding import object_file
+from inference.isa.x86.chains import links_of, pair_chains
+from inference.measuring.simulated_chains import DrawnLatencies, SimulatedLatencies
 from inference.models import (
     ISA,
     Evaluation,
     ExperimentSet,
+    LatencySet,
     Machine,
     MachineReading,
     PortMapping,
@@ -41,6 +45,7 @@ from inference.models import (
 )
 from inference.storage.evaluating import evaluate
 from inference.storage.instruction_sets import load_x86
+from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import scheme_texts, store_mapping
 
@@ -79,6 +84,7 @@ class World:
     other: PortMapping
     explained: PortMapping
     resources: ResourceMapping
+    latencies: LatencySet
     machine: Machine
     inference: Run
     importing: Run
@@ -130,6 +136,7 @@ def generated_site(scale: Scale) -> World:
         other=rows[1],
         explained=explained,
         resources=resources,
+        latencies=_latencies(machine, texts),
         machine=machine,
         inference=done(
             "infer",
@@ -267,6 +274,13 @@ def _runs(scale: Scale, mapping: PortMapping, experiment_set: ExperimentSet) -> 
     Run.objects.filter(pk=told.pk).update(next_seq=501)
     told.refresh_from_db()
     return told
+
+
+def _latencies(machine: Machine, texts: dict[int, str]) -> LatencySet:
+    """Of all schemes that chains can be made of, simulated."""
+    pairs = [pair_chains(link) for pk in sorted(texts) for link in links_of(texts[pk])]
+    found = infer_latencies(pairs, [], SimulatedLatencies(DrawnLatencies()))
+    return store_latencies("generated", machine, found, {})
 
 
 def _csv(rows: int, texts: dict[int, str], chosen: list[int]) -> bytes:

@@ -81,13 +81,24 @@ _PLAIN = (
     *("start", "account", "sessions", "password", "accounts", "account-invite", "audit", "about", "glossary"),
     "tour",
     *("storage", "api", "check-model", "experiments", "infer", "isa-load", "isas", "machines", "machine-add"),
-    *("machines-arm", "mappings", "resource-mappings", "runs", "upload", "search", "sets", "sets-merge"),
+    *(
+        "latencies",
+        "machines-arm",
+        "mappings",
+        "resource-mappings",
+        "runs",
+        "upload",
+        "search",
+        "sets",
+        "sets-merge",
+    ),
     *("block-sets", "block-set-upload", "blocks", "campaigns", "campaign-new", "comparisons"),
     *("comparison-new", "matrices", "matrix-new", "predictors"),
 )
 _ONE_OF = {
     "isa": ("isa",),
-    "machine": ("machine", "machine-edit", "machine-delete", "machine-measure"),
+    "machine": ("machine", "machine-edit", "machine-delete", "machine-measure", "latencies-measure"),
+    "latencies": ("latency-set", "latency-set-edit", "latency-set-delete"),
     "machine ": ("machine-state", "machine-noise", "machine-trust", "machine-arrival"),
     "mapping": ("mapping-edit", "mapping-delete", "mapping-convert", "mapping-llvm"),
     "resources": ("resource-mapping", "resource-mapping-edit", "resource-mapping-delete"),
@@ -127,6 +138,7 @@ PAGES: dict[str, list[Visit]] = {
             _of("mapping"), lambda world: f"{_on_large(world)}&scheme={world.scheme}", part="accuracy-scheme"
         ),
     ],
+    "latency-scheme": [Visit(_of("latencies", scheme=lambda world: world.scheme))],
     "scheme-proof": [Visit(_of("explained", scheme=lambda world: world.scheme))],
     "set": [
         Visit(_of("large")),

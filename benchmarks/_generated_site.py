@@ -29,7 +29,7 @@ from inference.core.resources.conversion import from_port_mapping
 from inference.formats.run_archive.writing import write_archive
 from inference.isa.x86.blocks.surrounding import object_file
 from inference.isa.x86.chains import links_of, pair_chains
-from inference.measuring.simulated_chains import DrawnLatencies, SimulatedLatencies
+from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
 from inference.models import (
     ISA,
     Evaluation,
@@ -279,7 +279,7 @@ def _runs(scale: Scale, mapping: PortMapping, experiment_set: ExperimentSet) -> 
 def _latencies(machine: Machine, texts: dict[int, str]) -> LatencySet:
     """Of all schemes that chains can be made of, simulated."""
     pairs = [pair_chains(link) for pk in sorted(texts) for link in links_of(texts[pk])]
-    found = infer_latencies(pairs, [], SimulatedLatencies(DrawnLatencies()))
+    found = infer_latencies(pairs, [], SimulatedLatencies(drawn_latencies()))
     return store_latencies("generated", machine, found, {})
 
 

@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, Protocol
-
-from pydantic import ConfigDict, TypeAdapter
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
@@ -27,7 +24,7 @@ from inference.formats.document import (
     experiment_of_entry,
 )
 from inference.formats.file_units import FileUnit
-from inference.formats.formats import FORMATS, FileContent, Format, format_of, known_formats
+from inference.formats.formats import FileContent, Format, format_of, known_formats
 from inference.formats.palmed_json import NameList, translated
 from inference.formats.problems import FileProblem, Problems, excerpt
 from inference.formats.source import read_source
@@ -180,35 +177,6 @@ def read(
     return replace(
         reading, document=Document(), problems=tuple(problems.listed), problem_count=problems.count
     )
-
-
-def pack(reading: ParsedFile) -> bytes:
-    """What was read, to be kept beside its file: compressed JSON."""
-    form = None if reading.format is None else reading.format.key
-    return zlib.compress(_packed().dump_json(_Packed(form, replace(reading, format=None))), 1)
-
-
-def unpack(content: bytes) -> ParsedFile:
-    """The same as before `pack`."""
-    found = _packed().validate_json(zlib.decompress(content))
-    known = {each.key: each for each in FORMATS}
-    return replace(found.reading, format=None if found.format is None else known[found.format])
-
-
-@dataclass(frozen=True)
-class _Packed:
-    """The key of the format, and the rest without it."""
-
-    __pydantic_config__ = ConfigDict(ser_json_inf_nan="constants")
-
-    format: str | None
-    reading: ParsedFile
-
-
-@cache
-def _packed() -> TypeAdapter[_Packed]:
-    """Made when it is needed: pydantic looks at all that a file can say."""
-    return TypeAdapter(_Packed)
 
 
 def resolve(

@@ -44,7 +44,7 @@ class Upload(models.Model):
 
     It is deleted when its import has ended well; `run` is the import. `reading` is the run that has read it
     or does so; then `preview` is what it would bring (`inference.features.uploads.preview`), and `parsed`
-    what it says, packed (`inference.formats.parsing.pack`), null for formats that are read as they are
+    what it says, packed (`inference.formats.packing.pack`), null for formats that are read as they are
     stored.
     """
 

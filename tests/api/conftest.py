@@ -23,7 +23,7 @@ from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSum
 from inference.core.resources import ResourceMapping as Resources
 from inference.figures.heatmap import heat_map
 from inference.isa.x86.chains import links_of, pair_chains
-from inference.measuring.simulated_chains import DrawnLatencies, SimulatedLatencies
+from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
 from inference.models import (
     ISA,
     Evaluation,
@@ -275,7 +275,7 @@ def measured_again(experiment_set: ExperimentSet) -> ExperimentSet:
 def latencies(machine: Machine) -> LatencySet:
     """Of one scheme, simulated."""
     pairs = [pair_chains(link) for link in links_of(ADD)]
-    found = infer_latencies(pairs, [], SimulatedLatencies(DrawnLatencies()))
+    found = infer_latencies(pairs, [], SimulatedLatencies(drawn_latencies()))
     return store_latencies("simulated", machine, found, {})
 
 

@@ -13,7 +13,8 @@ from inference.formats import experiment_csv, parsing
 from inference.formats.file_units import FileUnit
 from inference.formats.formats import FORMATS, FileContent, Format
 from inference.formats.importing import taken_in
-from inference.formats.parsing import AnyNames, Parsed, pack, parse, read, resolve, unpack
+from inference.formats.packing import pack, unpack
+from inference.formats.parsing import AnyNames, Parsed, parse, read, resolve
 from inference.formats.problems import SHOWN
 
 GOLDEN = Path(__file__).parent / "golden"

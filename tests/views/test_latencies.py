@@ -12,8 +12,9 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.isa.x86.chains import links_of
 from inference.isa.x86.scheme_set import described
-from inference.measuring.simulated_chains import DrawnLatencies
+from inference.measuring.simulated_chains import drawn_latencies
 from inference.models import ISA, LatencySet, Machine, Run, SchemeLatencies
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
@@ -48,23 +49,17 @@ def measured(machine: Machine) -> LatencySet:
 
 
 def test_a_run_finds_the_latencies_of_the_machine(measured: LatencySet) -> None:
-    truth = DrawnLatencies(SEED)
+    truth = drawn_latencies(SEED)
     (imul,) = measured.schemes.filter(scheme__text=SCHEMES[1])
     by_name = {(pair["source"], pair["destination"]): pair for pair in imul.pairs}
     pair = by_name["2", "1"]
-    link = next(link for link in _links(SCHEMES[1]) if (link.source, link.destination) == ("2", "1"))
-    assert pair["least"] == pair["most"] == truth[link]
-    assert (imul.least, imul.most, imul.isolated) == (truth[link], truth[link], 1)
+    link = next(link for link in links_of(SCHEMES[1]) if (link.source, link.destination) == ("2", "1"))
+    assert pair["least"] == pair["most"] == truth(link)
+    assert (imul.least, imul.most, imul.isolated) == (truth(link), truth(link), 1)
     assert by_name["2", "flags"]["least"] is None
     assert "only in sum" in by_name["2", "flags"]["why"]
     assert measured.run is not None
     assert measured.run.result["pairs"] == sum(len(row.pairs) for row in measured.schemes.all())
-
-
-def _links(text: str):
-    from inference.isa.x86.chains import links_of
-
-    return links_of(text)
 
 
 def test_an_instruction_set_without_machine_code_is_refused(db: None) -> None:
@@ -78,8 +73,10 @@ def test_the_form_estimates_and_starts_a_run(visitor: Client, machine: Machine) 
     address = reverse("latencies-measure", args=[machine.pk])
     page = visitor.get(address)
     assert page.status_code == 200
+    shown = {field.split('"')[0] for field in page.text.split(' name="')[1:]}
+    assert set(page.context["form"].fields) <= shown  # what the form wants, people can fill in
     assert visitor.post(address, {"selection": "filter", "filter": "", "press": "start"}).status_code == 400
-    answer = visitor.post(address, {"selection": "filter", "filter": "imul", "seed": "1", "press": "start"})
+    answer = visitor.post(address, {"selection": "filter", "filter": "imul", "press": "start"})
     run = Run.objects.get(kind="latencies")
     assert answer["Location"] == reverse("run", args=[run.pk])
     assert run.config["scheme_filter"] == "imul"

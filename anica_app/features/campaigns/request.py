@@ -25,6 +25,16 @@ from inference.runs.described_rows import is_id, read_row, read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest, chosen
 
+Interest = Annotated[
+    Json,
+    Field(
+        description="metric: relative (by the mean of both) or absolute (in cycles); threshold: they "
+        "disagree where they differ by more.",
+        examples=[{"metric": "relative", "threshold": 0.5}],
+    ),
+]
+"""When two answers disagree: fields of `InterestSettings`."""
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -103,7 +113,7 @@ class CampaignConfig(RunRequest):
     noun = "a campaign"
     predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
     settings: Annotated[Json, Field(exclude=True)] = {}
-    interest: Json = {}
+    interest: Interest = {}
     search: Json = {}
     domain: Json = {}
     space: Json = {}

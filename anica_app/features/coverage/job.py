@@ -18,7 +18,7 @@ from anica_app.core.samples import unpack
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.features.block_sets.columns import read_set
 from anica_app.features.campaigns.query import judge_of
-from anica_app.features.campaigns.request import GROUPS
+from anica_app.features.campaigns.request import GROUPS, Interest
 from anica_app.features.coverage.query import (
     KIND,
     Coverage,
@@ -67,14 +67,7 @@ class CoverageConfig(RunRequest):
             examples=[["llvm-mca 13", "llvm-mca 22"]],
         ),
     ] = []
-    interest: Annotated[
-        Json,
-        Field(
-            description="metric: relative (by the mean of both) or absolute (in cycles); threshold: they "
-            "disagree where they differ by more.",
-            examples=[{"metric": "relative", "threshold": 0.5}],
-        ),
-    ] = {}
+    interest: Interest = {}
     blocks: Annotated[int, Field(ge=1, le=1_000_000, description="Looked at, at most: the first ones.")] = (
         MOST_BLOCKS
     )

@@ -15,6 +15,7 @@ from anica_app.core.ranking import Cycles, agreement, fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
 from anica_app.features.block_sets.columns import add_columns, answers_of, codes_of, read_set
 from anica_app.features.campaigns.opening import chosen_domain, opened_panel
+from anica_app.features.campaigns.request import Interest
 from anica_app.formats.block_rows import BlockToStore, cycles_of, insert_blocks
 from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from inference.core.errors import InvalidInputError
@@ -50,14 +51,7 @@ class MatrixConfig(RunRequest):
     blocks: Annotated[int, Field(ge=10, le=MOST_BLOCKS)] = DEFAULT_BLOCKS
     length: Annotated[int, Field(ge=1, le=30, description="Instructions of random blocks.")] = DEFAULT_LENGTH
     space: Json = {}
-    interest: Annotated[
-        Json,
-        Field(
-            description="metric: relative (by the mean of both) or absolute (in cycles); threshold: they "
-            "disagree where they differ by more.",
-            examples=[{"metric": "relative", "threshold": 0.5}],
-        ),
-    ] = {}
+    interest: Interest = {}
 
 
 def read_config(given: Json) -> MatrixConfig:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from inference.core.events import Progress
+from inference.core.events import PacedReporter, Progress
 from inference.core.latency import ChainReading, LatencyResult, infer_latencies
 from inference.core.latency.algorithm import ChainMeasurer
 from inference.core.protocols import Json
@@ -18,7 +17,7 @@ from inference.isa.chains import DependencyChain, PairChains
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import connectors, links_of, pair_chains
 from inference.measuring.blocks import BlockOptions
-from inference.measuring.simulated_chains import DrawnLatencies, SimulatedLatencies
+from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
 from inference.models import LatencySet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
@@ -29,9 +28,8 @@ from inference.storage.latencies import store_latencies
 from inference.storage.names import free_name
 
 _STAGES = ("Make the chains", "Measure them")
-_EVERY = 0.3  # seconds between two events of progress
-SECONDS_PER_CHAIN, CHAINS_PER_SCHEME = 0.03, 6.5
-"""What an estimate goes by: on computers that were tried, and of the default set."""
+CHAINS_PER_SCHEME = 6.3
+"""Of the default set: what an estimate goes by."""
 
 
 class LatenciesConfig(RunRequest):
@@ -105,21 +103,20 @@ class _OnMachine:
 
 
 class _Progress:
-    """Tells how many chains have been measured, a few times a second."""
+    """Tells how many chains have been measured."""
 
     def __init__(self, task: Task) -> None:
-        self._task = task
-        self._began = self._last = time.monotonic()
+        self._reporter = PacedReporter(task.reporter)
+        self._began = self._reporter.clock()
 
     def __call__(self, reading: ChainReading, done: int, total: int) -> None:
-        now = time.monotonic()
-        self._task.reporter.pulse()
-        if now - self._last >= _EVERY or done == total:
-            self._last = now
-            rate = done / max(now - self._began, 1e-3)
-            self._task.reporter.emit(
-                Progress("latencies", done, total, round(rate, 1), "chains", (total - done) / rate)
-            )
+        self._reporter.pulse()
+        if not self._reporter.due("chains") and done < total:
+            return
+        rate = done / max(self._reporter.clock() - self._began, 1e-3)
+        self._reporter.emit(
+            Progress("latencies", done, total, round(rate, 1), "chains", (total - done) / rate)
+        )
 
 
 def _pairs(task: Task, schemes: Sequence[str]) -> list[PairChains]:
@@ -137,7 +134,7 @@ def _simulated(machine: Machine) -> ChainMeasurer:
     facts = machine.facts
     seed = int(facts.get("seed", 0))
     return SimulatedLatencies(
-        DrawnLatencies(seed),
+        drawn_latencies(seed),
         noise=facts.get("noise", 0.0),
         outliers=facts.get("outlier_share", 0.0),
         seed=seed,

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
 from inference.core.protocols import Json
-from inference.features.latencies.job import CHAINS_PER_SCHEME, SECONDS_PER_CHAIN
+from inference.features.latencies.job import CHAINS_PER_SCHEME
 from inference.features.latencies.query import SCHEME_COLUMNS, SET_COLUMNS, latencies_of, latency_sets
-from inference.features.machines.query import machines, shown
 from inference.features.measure.job import Effort
-from inference.features.measure.pages import MeasuringForm, MeasuringPlan, chosen_schemes, schemes_config
+from inference.features.measure.pages import (
+    MeasuringForm,
+    MeasuringPlan,
+    chosen_schemes,
+    measuring_page,
+    schemes_config,
+)
 from inference.isa.search import SearchError
 from inference.isa.x86.blocks import block_of_hex
 from inference.models import LatencySet, Machine, SchemeLatencies
-from inference.runs.machines.facts import obstacle_to_measuring
+from inference.runs.machines.facts import seconds_for
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
-from inference.web.requests import start_run
 
 KIND = "latencies"
 
@@ -65,26 +69,14 @@ def _with_text(chain: Json) -> Json:
 
 
 def latencies_measure(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the form, estimate, or start the run."""
-    machine = get_object_or_404(machines(), pk=pk)
-    if machine.kind == Machine.Kind.PUBLISHED:
-        raise Http404(f"{machine.name} stands for published measurements and cannot measure")
-    form = MeasuringForm(request.POST) if request.method == "POST" else MeasuringForm.untouched()
-    wanted = _plan(machine, form)
-    starts = request.method == "POST" and request.POST.get("press") == "start"
-    if starts and wanted is not None:
-        run = start_run(request, form, KIND, wanted.config, f"Latencies of {machine.name}")
-        if run is not None:
-            return redirect("run", pk=run.pk)
-    context = {
-        "machine": machine,
-        "row": shown(machine),
-        "hindered": obstacle_to_measuring(machine),
-        "form": form if request.method == "POST" else MeasuringForm(),
-        "estimate": wanted,
-        "refused": starts,
-    }
-    return render(request, "inference/latencies/measure.html", context, status=400 if starts else 200)
+    """Latencies on a machine."""
+    template = "inference/latencies/measure.html"
+    return measuring_page(request, pk, KIND, template, MeasuringForm, _plan, _usual_name)
+
+
+def _usual_name(machine: Machine, form: MeasuringForm) -> str:
+    del form
+    return f"Latencies of {machine.name}"
 
 
 def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
@@ -96,7 +88,7 @@ def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
         return None
     config: Json = {"machine": machine.pk, **schemes_config(form, texts)}
     chains = round(CHAINS_PER_SCHEME * len(texts))
-    return MeasuringPlan.of(machine, config, texts, Effort(chains, SECONDS_PER_CHAIN * chains))
+    return MeasuringPlan.of(machine, config, texts, Effort(chains, seconds_for(chains, machine)))
 
 
 def latency_set_edit(request: HttpRequest, pk: int) -> HttpResponse:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from django import forms
 from django.db.models import Q, QuerySet
@@ -103,15 +104,10 @@ def search_field() -> forms.CharField:
 
 
 class MeasuringForm(forms.Form):
-    """Schemes, the seed, and a name for what comes of it."""
+    """Schemes, and a name for what comes of it."""
 
     selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="starter")
     filter = search_field()
-    seed = number_field(
-        MeasureConfig,
-        "seed",
-        help_text="Seed of the random choice: the same seed gives the same experiments.",
-    )
     name = forms.CharField(
         max_length=200,
         required=False,
@@ -135,6 +131,9 @@ class MeasuringForm(forms.Form):
         """The form as it is shown first, sent without a change; `more` are values that it is shown with."""
         usual = {field.name: field.initial for field in cls() if field.initial is not None}
         return cls(usual | (more or {}))
+
+
+FormT = TypeVar("FormT", bound=MeasuringForm)
 
 
 @dataclass(frozen=True)
@@ -164,6 +163,41 @@ def _pace_of(machine: Machine) -> str:
     if machine.kind == Machine.Kind.AGENT and not machine.rate:
         return f"{machine.name} has not measured since it connected, so its rate is a guess."
     return ""
+
+
+def measuring_page(
+    request: HttpRequest,
+    pk: int,
+    kind: str,
+    template: str,
+    form_class: type[FormT],
+    plan: Callable[[Machine, FormT], MeasuringPlan | None],
+    usual_name: Callable[[Machine, FormT], str],
+) -> HttpResponse:
+    """Show the form of a run of some kind that measures on one machine, estimate, or start the run.
+
+    `plan`: what a form asks for, None where a field has an error; `usual_name`: of a run without one.
+    """
+    machine = get_object_or_404(machines(), pk=pk)
+    if machine.kind == Machine.Kind.PUBLISHED:
+        raise Http404(f"{machine.name} stands for published measurements and cannot measure")
+    sent = request.method == "POST"
+    form = form_class(request.POST) if sent else form_class.untouched()
+    wanted = plan(machine, form)
+    starts = request.POST.get("press") == "start"
+    if starts and wanted is not None:
+        run = start_run(request, form, kind, wanted.config, usual_name(machine, form))
+        if run is not None:
+            return redirect("run", pk=run.pk)
+    context = {
+        "machine": machine,
+        "row": shown(machine),
+        "hindered": obstacle_to_measuring(machine),
+        "form": form if sent else form_class(),
+        "estimate": wanted,
+        "refused": starts,
+    }
+    return render(request, template, context, status=400 if starts else 200)
 
 
 PLANS = (
@@ -197,6 +231,11 @@ class MeasureForm(MeasuringForm):
         required=False,
         help_text="The papers use mixes of five.",
     )
+    seed = number_field(
+        MeasureConfig,
+        "seed",
+        help_text="Seed of the random choice: the same seed gives the same experiments.",
+    )
     unroll = number_field(
         MeasureConfig,
         "unroll",
@@ -229,21 +268,14 @@ class MeasureForm(MeasuringForm):
 
 
 def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the form, estimate, or start the run."""
-    machine = get_object_or_404(machines(), pk=pk)
-    if machine.kind == Machine.Kind.PUBLISHED:
-        raise Http404(f"{machine.name} stands for published measurements and cannot measure")
-    if request.method != "POST":
-        return _page(request, machine, MeasureForm(), _plan(machine, MeasureForm.untouched()))
-    form = MeasureForm(request.POST)
-    wanted = _plan(machine, form)
-    starts = request.POST.get("press") == "start"
-    if starts and wanted is not None:
-        usual_name = f"{machine.name}: {dict(PLANS)[form.cleaned_data['plan']]}"
-        run = start_run(request, form, "measure", wanted.config, usual_name)
-        if run is not None:
-            return redirect("run", pk=run.pk)
-    return _page(request, machine, form, wanted, refused=starts)
+    """Experiments on a machine."""
+    return measuring_page(
+        request, pk, "measure", "inference/measure/page.html", MeasureForm, _plan, _usual_name
+    )
+
+
+def _usual_name(machine: Machine, form: MeasureForm) -> str:
+    return f"{machine.name}: {dict(PLANS)[form.cleaned_data['plan']]}"
 
 
 def _plan(machine: Machine, form: MeasureForm) -> MeasuringPlan | None:
@@ -267,25 +299,6 @@ def _plan(machine: Machine, form: MeasureForm) -> MeasuringPlan | None:
         "values": data["values"] or DEFAULTS.values,
     }
     return MeasuringPlan.of(machine, config, texts, effort(machine, len(texts), data["plan"], mixes))
-
-
-def _page(
-    request: HttpRequest,
-    machine: Machine,
-    form: MeasureForm,
-    wanted: MeasuringPlan | None,
-    *,
-    refused: bool = False,
-) -> HttpResponse:
-    context = {
-        "machine": machine,
-        "row": shown(machine),
-        "hindered": obstacle_to_measuring(machine),
-        "form": form,
-        "estimate": wanted,
-        "refused": refused,
-    }
-    return render(request, "inference/measure/page.html", context, status=400 if refused else 200)
 
 
 urlpatterns = [path("machines/<int:pk>/measure/", machine_measure, name="machine-measure")]

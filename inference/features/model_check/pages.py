@@ -37,6 +37,7 @@ from inference.models.scheme_search import texts_found
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import page_in_memory
+from inference.web.request_fields import number_field
 from inference.web.requests import one_of, start_run, table_answer, whole_number
 
 
@@ -93,6 +94,12 @@ class CheckForm(MeasuringForm):
         MOST_PERMUTATIONS,
         "10",
         "As far as there are so many.",
+    )
+
+    seed = number_field(
+        CheckConfig,
+        "seed",
+        help_text="Seed of the random choice: the same seed gives the same experiments.",
     )
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:

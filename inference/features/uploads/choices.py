@@ -10,7 +10,8 @@ from pydantic import AfterValidator, Field
 
 from inference.formats.file_units import FileUnit
 from inference.formats.importing import Preview, name_list_of, preview_of, rejects_of
-from inference.formats.parsing import ParsedFile, read, unpack
+from inference.formats.packing import unpack
+from inference.formats.parsing import ParsedFile, read
 from inference.models import ISA, ExperimentSet, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.request import RunRequest, chosen

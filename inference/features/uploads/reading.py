@@ -20,7 +20,8 @@ from inference.features.uploads.query import SIDE_FILE_SIZE, free_upload, keep_a
 from inference.formats.file_units import FileUnit
 from inference.formats.importing import Preview, name_list_of, rejects_of
 from inference.formats.other_formats import importer_of_content
-from inference.formats.parsing import ParsedFile, pack
+from inference.formats.packing import pack
+from inference.formats.parsing import ParsedFile
 from inference.models import PortMapping, Run, Upload
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry
@@ -161,7 +162,7 @@ def _beside(asked: ReadConfig, offered: Json) -> Json:
 def _readable_by(read: Callable[[bytes, str], object]) -> list[Json]:
     """The small waiting uploads that this reads, oldest first."""
     found: list[Json] = []
-    waiting: QuerySet[Any] = waiting_uploads().defer(None)
+    waiting: QuerySet[Any] = waiting_uploads().defer(None).defer("parsed")
     for upload in waiting.filter(size__lte=SIDE_FILE_SIZE):
         with suppress(ExchangeError):
             read(bytes(upload.content), upload.file_name)

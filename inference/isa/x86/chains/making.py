@@ -1,11 +1,4 @@
-"""Chains for x86-64: which pairs of operands a scheme has, and machine code that closes a way through one.
-
-The chain goes from the destination back to the source through *connectors*: sign extensions between
-general-purpose registers (moves are eliminated), a logical AND of each domain between vector registers.
-Between classes of registers, flags and memory a connector's own latency is known only in sum with another
-one's. All other sources are registers that nothing writes, or are written anew by instructions that read
-nothing.
-"""
+"""Machine code of the chains that show the latency of a pair of operands."""
 
 from __future__ import annotations
 
@@ -16,17 +9,45 @@ from dataclasses import dataclass
 from iced_x86 import Code, Encoder, Instruction, MemoryOperand
 
 from inference.isa.chains import ChainLink, DependencyChain, PairChains
-from inference.isa.scheme import Operand, Scheme
+from inference.isa.scheme import Scheme
 from inference.isa.x86.assembling import pattern, put_register
-from inference.isa.x86.choosing import Fixed, RegisterChoice, aliases, bank_of
+from inference.isa.x86.chains.connectors import (
+    EXTEND,
+    FLAG_COPIES,
+    FROM_VECTOR,
+    LEGACY_VECTORS,
+    LOADS,
+    TO_VECTOR,
+    VECTOR_MOVES,
+    VECTORS,
+    WIDE_VECTORS,
+    XOR_SAME,
+    XOR_SOURCE,
+    assembled,
+    register_of,
+    sign_extension,
+    vector_step,
+)
+from inference.isa.x86.chains.operands import (
+    ADDRESS,
+    DATA,
+    FLAGS,
+    MEMORY,
+    Place,
+    destinations,
+    in_words,
+    is_in_address,
+    is_partial,
+    places,
+    sources,
+)
+from inference.isa.x86.choosing import Fixed, RegisterChoice, aliases
 from inference.isa.x86.demands import Demands, demands, obstacle
 from inference.isa.x86.forms import Form
-from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR16, GPR32, GPR64, XMM, YMM, Hole
-from inference.isa.x86.iced_types import CodeValue, RegisterValue
+from inference.isa.x86.holes import GPR8, GPR32, GPR64, XMM, YMM
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 from inference.isa.x86.scheme_set import described
 
-ADDRESS, BASE, INDEX, DATA, FLAGS, MEMORY = "address", "base", "index", "data", "flags", "memory"
 REPEATED = (1, 3)
 """How often connectors stand in a row: a chain that throughput limits does not grow with them."""
 
@@ -34,48 +55,11 @@ _KEPT = (8, 9, 10, 11, 12, 5, 7, 6, 3, 2, 1, 0)
 """General-purpose registers, in the order in which operands take them that are not of the link."""
 _CHAINED = (3, 7, 5, 6, 12, 11, 10, 9, 8, 2, 1, 0)
 _TEMPORARY, _BASE, _KEPT_FLAGS, _LOW_BASE = 13, 14, 15, 6
-_IDENTITY = 0xE4
-"""A shuffle that leaves everything where it is."""
 _VECTOR_SHIFT, _SHIFT = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
-_HIGH_NAMES = frozenset({"ah", "bh", "ch", "dh"})
-_SET = {
-    "cf": (Code.SETB_RM8, "setb"),
-    "zf": (Code.SETE_RM8, "sete"),
-    "sf": (Code.SETS_RM8, "sets"),
-    "of": (Code.SETO_RM8, "seto"),
-    "pf": (Code.SETP_RM8, "setp"),
-}
 
 
 class CannotChainError(Exception):
     """No chain can be made of this pair; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """An operand, or a part of one, as a source or a destination. `position`: of an explicit operand."""
-
-    name: str
-    bank: str
-    width: int
-    operand: Operand
-    position: int | None = None
-
-
-def links_of(text: str) -> tuple[ChainLink, ...]:
-    """The pairs of source and destination operands of a scheme; () for one that there is not.
-
-    Immediates, the stack pointer and the instruction pointer are no sources.
-    """
-    found = described(text)
-    if found is None:
-        return ()
-    scheme, _ = found
-    return tuple(
-        ChainLink(text, source.name, target.name)
-        for source in _sources(scheme)
-        for target in _destinations(scheme)
-    )
 
 
 def pair_chains(link: ChainLink) -> PairChains:
@@ -87,39 +71,6 @@ def pair_chains(link: ChainLink) -> PairChains:
         return _Pair(link, scheme, form).chains()
     except CannotChainError as error:
         return PairChains(link, (), isolated=False, why=str(error))
-
-
-def _sources(scheme: Scheme) -> list[_Place]:
-    return [place for place in _places(scheme) if _is_in_address(place) or "R" in place.operand.access]
-
-
-def _destinations(scheme: Scheme) -> list[_Place]:
-    return [place for place in _places(scheme) if not _is_in_address(place) and "W" in place.operand.access]
-
-
-def _places(scheme: Scheme) -> Iterator[_Place]:
-    flags: list[Operand] = []
-    for number, operand in enumerate(scheme.operands):
-        position = None if operand.implicit else number
-        name = operand.name if operand.implicit else str(number + 1)
-        if operand.kind == "register":
-            bank = bank_of(operand.name) if not operand.registers else Fixed.of(operand).bank
-            yield _Place(name, bank, operand.width, operand, position)
-        elif operand.kind == "memory" and not operand.implicit:
-            yield _Place(f"{name} {ADDRESS}", "general", 64, operand, position)
-            yield _Place(f"{name} {DATA}", "memory", operand.width, operand, position)
-        elif operand.kind == "address":
-            shape = operand.name.removeprefix("ADDR").strip("[]") or "B"
-            for part, letter in ((BASE, "B"), (INDEX, "I")):
-                if letter in shape.replace("RIP", ""):
-                    yield _Place(f"{name} {part}", "general", 64, operand, position)
-        elif operand.kind == "flags":
-            flags.append(operand)
-    if flags:  # all flags count as one operand
-        access = "".join(letter for letter in "RW" if any(letter in each.access for each in flags))
-        names = tuple(name for each in flags for name in each.registers)
-        joined = Operand("flags", FLAGS, access, 0, names, implicit=True)  # type: ignore[arg-type]
-        yield _Place(FLAGS, FLAGS, 0, joined)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +94,8 @@ class _Pair:
         self._link = link
         self._scheme = scheme
         self._form = form
-        self._source = next(place for place in _sources(scheme) if place.name == link.source)
-        self._target = next(place for place in _destinations(scheme) if place.name == link.destination)
+        self._source = next(place for place in sources(scheme) if place.name == link.source)
+        self._target = next(place for place in destinations(scheme) if place.name == link.destination)
         if reason := obstacle(scheme, form, breaking=True):
             raise CannotChainError(reason)
         if scheme.category == "gather":
@@ -168,7 +119,7 @@ class _Pair:
             )
         if source.bank == target.bank and not self._is_address:
             return PairChains(self._link, (*self._direct(), *self._closed(self._within_class)), isolated=True)
-        why = f"from {_word(source)} to {_word(target)}: known only in sum with the way back"
+        why = f"from {in_words(source)} to {in_words(target)}: known only in sum with the way back"
         return PairChains(self._link, self._closed(self._between_classes), isolated=False, why=why)
 
     @property
@@ -201,11 +152,9 @@ class _Pair:
     def _families(self, *, together: bool) -> _Families:
         taken: set[tuple[str, int]] = {(each.bank, each.family) for each in self._demands.fixed}
         source, target = self._given(self._source), self._given(self._target)
-        shared = together and (source is None or target is None) and self._source is not self._target
         if self._source.operand is self._target.operand and not self._is_address:
-            chosen = self._chosen(self._source, source, taken)
-            source = target = chosen
-        elif shared:
+            source = target = self._chosen(self._source, source, taken)
+        elif together and (source is None or target is None):
             source = target = self._common(source, target, taken)
         elif together and source != target:
             raise CannotChainError("its operands are different registers")
@@ -222,7 +171,7 @@ class _Pair:
         }
         return _Families(source, target, base, others)
 
-    def _given(self, place: _Place) -> int | None:
+    def _given(self, place: Place) -> int | None:
         """The family of an operand that has no choice; for flags and memory any."""
         if place.bank in {FLAGS, MEMORY}:
             return _BASE
@@ -230,15 +179,15 @@ class _Pair:
             return _LOW_BASE if self._demands.low_base else None
         return Fixed.of(place.operand).family if place.operand.registers else None
 
-    def _choice(self, place: _Place) -> RegisterChoice | None:
-        part = place.name.rpartition(" ")[2] if _is_in_address(place) else "register"
+    def _choice(self, place: Place) -> RegisterChoice | None:
+        part = place.name.rpartition(" ")[2] if is_in_address(place) else "register"
         found = (one for one in self._demands.choices if one.position == place.position and one.part == part)
         return next(found, None)
 
     def _is_linked(self, choice: RegisterChoice) -> bool:
         return choice in {self._choice(self._source), self._choice(self._target)}
 
-    def _chosen(self, place: _Place, given: int | None, taken: set[tuple[str, int]]) -> int:
+    def _chosen(self, place: Place, given: int | None, taken: set[tuple[str, int]]) -> int:
         if given is not None:
             return given
         choice = self._choice(place)
@@ -258,21 +207,16 @@ class _Pair:
 
     def _instance(self, families: _Families) -> list[Instruction]:
         before: list[Instruction] = []
-        for place in _places(self._scheme):
-            reads = "R" in place.operand.access or _is_partial(place)
-            if place.name == self._link.source or not reads or _is_in_address(place):
+        for place in places(self._scheme):
+            reads = "R" in place.operand.access or is_partial(place)
+            if place.name == self._link.source or not reads or is_in_address(place):
                 continue
             if place.bank == FLAGS:
-                before.append(_made(Code.TEST_RM32_R32, (GPR32, _KEPT_FLAGS), (GPR32, _KEPT_FLAGS)))
-            elif "W" in place.operand.access and place.bank == "general":
+                before.append(assembled(Code.TEST_RM32_R32, (GPR32, _KEPT_FLAGS), (GPR32, _KEPT_FLAGS)))
+            elif "W" in place.operand.access and place.bank in {"general", "vector"}:
                 family = self._family(place, families)
                 if place.name != self._link.destination or family != families.source:
-                    before.append(Instruction.create_reg_i32(Code.MOV_R32_IMM32, _register(GPR32, family), 1))
-            elif "W" in place.operand.access and place.bank == "vector":
-                family = self._family(place, families)
-                if place.name != self._link.destination or family != families.source:
-                    zero = (XMM, family)
-                    before.append(_made(Code.VEX_VXORPS_XMM_XMM_XMMM128, zero, zero, zero))
+                    before.append(_without_reading(place.bank, family))
         instruction = pattern(self._form)
         if _VECTOR_SHIFT.fullmatch(self._scheme.mnemonic) and any(
             hole.kind == "immediate" for hole in self._form.holes
@@ -285,12 +229,12 @@ class _Pair:
             family = families.others.get(choice, linked)
             put_register(instruction, choice.part, choice.position, choice.registers[family])
         if self._demands.memory is not None:
-            instruction.memory_base = _register(GPR64, families.base)
+            instruction.memory_base = register_of(GPR64, families.base)
             instruction.memory_displ_size = 0
             instruction.memory_displacement = 0
         return [*before, instruction]
 
-    def _family(self, place: _Place, families: _Families) -> int:
+    def _family(self, place: Place, families: _Families) -> int:
         if place.operand.registers:
             return Fixed.of(place.operand).family
         if place.name == self._link.source:
@@ -306,25 +250,25 @@ class _Pair:
     def _within_class(self, families: _Families) -> Way:
         source, target = families.source, families.target
         if self._source.bank == "general":
-            first, link = _extended(source, target, self._target)
-            again, same = _made(_EXTEND[32][0], (GPR64, source), (GPR32, source)), _EXTEND[32][1]
+            first, link = sign_extension(source, target, self._target)
+            again, same = assembled(EXTEND[32][0], (GPR64, source), (GPR32, source)), EXTEND[32][1]
             for times in REPEATED:
                 yield [first, *[again] * (times - 1)], (link, *(same,) * (times - 1))
             return
         legacy = self._scheme.encoding == "legacy"
         wide = self._source.width == YMM.width
-        for code, text in _LEGACY_VECTORS if legacy else _WIDE_VECTORS if wide else _VECTORS:
+        for code, text in LEGACY_VECTORS if legacy else WIDE_VECTORS if wide else VECTORS:
             hole = YMM if wide else XMM
             for times in REPEATED:
                 steps = [(source, target), *[(source, source)] * (times - 1)]
-                made = [_vector(code, hole, to, of, legacy=legacy) for to, of in steps]
+                made = [vector_step(code, hole, to, of, legacy=legacy) for to, of in steps]
                 yield made, (ChainLink(text, "2", "1"),) * times
 
     def _back_to_address(self, families: _Families) -> Way:
         """The base, from which what was loaded is taken away and given back: it stays the same address."""
         for times in REPEATED:
-            pair = [_made(Code.XOR_RM64_R64, (GPR64, families.source), (GPR64, families.target))] * 2
-            yield pair * times, (_XOR_SOURCE, *(_XOR_SAME,) * (2 * times - 1))
+            pair = [assembled(Code.XOR_RM64_R64, (GPR64, families.source), (GPR64, families.target))] * 2
+            yield pair * times, (XOR_SOURCE, *(XOR_SAME,) * (2 * times - 1))
 
     def _between_classes(self, families: _Families) -> Way:
         if {self._source.bank, self._target.bank} == {"vector", MEMORY}:
@@ -338,12 +282,12 @@ class _Pair:
         """A store or a load of the whole vector register, as wide as the other side is."""
         stores = self._target.bank == "vector"
         memory, vector = (self._source, families.target) if stores else (self._target, families.source)
-        if memory.width not in _VECTOR_MOVES:
+        if memory.width not in VECTOR_MOVES:
             raise CannotChainError(
                 f"no instruction moves {memory.width} bits between memory and vector registers"
             )
-        store, load, hole, mnemonic = _VECTOR_MOVES[memory.width]
-        address, register = MemoryOperand(_register(GPR64, families.base)), _register(hole, vector)
+        store, load, hole, mnemonic = VECTOR_MOVES[memory.width]
+        address, register = MemoryOperand(register_of(GPR64, families.base)), register_of(hole, vector)
         if stores:
             made = Instruction.create_mem_reg(store, address, register)
             return [made], (ChainLink(f"{mnemonic} MEM[{memory.width}]:W, {hole.name}:R", "2", f"1 {DATA}"),)
@@ -354,32 +298,32 @@ class _Pair:
         """The destination in a general-purpose register."""
         target, temporary = self._target, _TEMPORARY
         if target.bank == "general":
-            made, link = _extended(temporary, families.target, target)
+            made, link = sign_extension(temporary, families.target, target)
             return [made], (link,), temporary
         if target.bank == "vector":
-            code, text = _FROM_VECTOR[self._scheme.encoding == "legacy"]
+            code, text = FROM_VECTOR[self._scheme.encoding == "legacy"]
             return (
-                [_made(code, (GPR64, temporary), (XMM, families.target))],
+                [assembled(code, (GPR64, temporary), (XMM, families.target))],
                 (ChainLink(text, "2", "1"),),
                 temporary,
             )
         if target.bank == FLAGS:
-            flag = next((name for name in _SET if name in target.operand.registers), None)
+            flag = next((name for name in FLAG_COPIES if name in target.operand.registers), None)
             if flag is None:
                 raise CannotChainError("it writes no flag that an instruction copies to a register")
-            code, mnemonic = _SET[flag]
-            copied = _made(code, (GPR8, temporary))
-            extended = _made(Code.MOVZX_R32_RM8, (GPR32, temporary), (GPR8, temporary))
+            code, mnemonic = FLAG_COPIES[flag]
+            copied = assembled(code, (GPR8, temporary))
+            extended = assembled(Code.MOVZX_R32_RM8, (GPR32, temporary), (GPR8, temporary))
             links = (
                 ChainLink(f"{mnemonic} GPR[8]:W", FLAGS, "1"),
                 ChainLink("movzx GPR[32]:W, GPR[8]:R", "2", "1"),
             )
             return [copied, extended], links, temporary
-        if target.width not in _LOADS:
+        if target.width not in LOADS:
             raise CannotChainError("what it stores is wider than a general-purpose register")
-        code, hole, text = _LOADS[target.width]
+        code, hole, text = LOADS[target.width]
         load = Instruction.create_reg_mem(
-            code, _register(hole, temporary), MemoryOperand(_register(GPR64, families.base))
+            code, register_of(hole, temporary), MemoryOperand(register_of(GPR64, families.base))
         )
         return [load], (ChainLink(text, f"2 {DATA}", "1"),), temporary
 
@@ -389,103 +333,31 @@ class _Pair:
         """From there to the source."""
         source = self._source
         if self._is_address:
-            pair = [_made(Code.XOR_RM64_R64, (GPR64, families.source), (GPR64, temporary))] * 2
-            return pair, (_XOR_SOURCE, _XOR_SAME)
+            pair = [assembled(Code.XOR_RM64_R64, (GPR64, families.source), (GPR64, temporary))] * 2
+            return pair, (XOR_SOURCE, XOR_SAME)
         if source.bank == "general":
-            made, link = _made(_EXTEND[32][0], (GPR64, families.source), (GPR32, temporary)), _EXTEND[32][1]
+            made, link = assembled(EXTEND[32][0], (GPR64, families.source), (GPR32, temporary)), EXTEND[32][1]
             return [made], (link,)
         if source.bank == "vector":
-            code, text = _TO_VECTOR[self._scheme.encoding == "legacy"]
-            return [_made(code, (XMM, families.source), (GPR64, temporary))], (ChainLink(text, "2", "1"),)
+            code, text = TO_VECTOR[self._scheme.encoding == "legacy"]
+            return [assembled(code, (XMM, families.source), (GPR64, temporary))], (ChainLink(text, "2", "1"),)
         if source.bank == FLAGS:
-            made = _made(Code.TEST_RM32_R32, (GPR32, temporary), (GPR32, temporary))
+            made = assembled(Code.TEST_RM32_R32, (GPR32, temporary), (GPR32, temporary))
             return [made], (ChainLink("test GPR[32]:R, GPR[32]:R", "1", FLAGS),)
         if source.width > GPR64.width:
             raise CannotChainError("what it loads is wider than a general-purpose register")
         store = Instruction.create_mem_reg(
-            Code.MOV_RM64_R64, MemoryOperand(_register(GPR64, families.base)), _register(GPR64, temporary)
+            Code.MOV_RM64_R64, MemoryOperand(register_of(GPR64, families.base)), register_of(GPR64, temporary)
         )
         return [store], (ChainLink("mov MEM[64]:W, GPR[64]:R", "2", f"1 {DATA}"),)
 
 
-# Connectors.
-
-_EXTEND: dict[int, tuple[CodeValue, ChainLink]] = {
-    8: (Code.MOVSX_R64_RM8, ChainLink("movsx GPR[64]:W, GPR[8]:R", "2", "1")),
-    16: (Code.MOVSX_R64_RM16, ChainLink("movsx GPR[64]:W, GPR[16]:R", "2", "1")),
-    32: (Code.MOVSXD_R64_RM32, ChainLink("movsxd GPR[64]:W, GPR[32]:R", "2", "1")),
-}
-_HOLES = {8: GPR8, 16: GPR16, 32: GPR32}
-_HIGH = ChainLink("movsx GPR[32]:W, GPR[8h]:R", "2", "1")
-_XOR_SOURCE = ChainLink("xor GPR[64]:RW, GPR[64]:R", "2", "1")
-_XOR_SAME = ChainLink("xor GPR[64]:RW, GPR[64]:R", "1", "1")
-_VECTORS = (
-    (Code.VEX_VPAND_XMM_XMM_XMMM128, "vpand XMM:W, XMM:R, XMM:R"),
-    (Code.VEX_VANDPD_XMM_XMM_XMMM128, "vandpd XMM:W, XMM:R, XMM:R"),
-)
-_WIDE_VECTORS = (
-    (Code.VEX_VPAND_YMM_YMM_YMMM256, "vpand YMM:W, YMM:R, YMM:R"),
-    (Code.VEX_VANDPD_YMM_YMM_YMMM256, "vandpd YMM:W, YMM:R, YMM:R"),
-)
-_LEGACY_VECTORS = ((Code.PSHUFD_XMM_XMMM128_IMM8, "pshufd XMM:W, XMM:R, IMM[8]:R"),)
-_FROM_VECTOR = {
-    False: (Code.VEX_VMOVQ_RM64_XMM, "vmovq GPR[64]:W, XMM:R"),
-    True: (Code.MOVQ_RM64_XMM, "movq GPR[64]:W, XMM:R"),
-}
-_TO_VECTOR = {
-    False: (Code.VEX_VMOVQ_XMM_RM64, "vmovq XMM:W, GPR[64]:R"),
-    True: (Code.MOVQ_XMM_RM64, "movq XMM:W, GPR[64]:R"),
-}
-_LOADS = {
-    8: (Code.MOVZX_R32_RM8, GPR32, "movzx GPR[32]:W, MEM[8]:R"),
-    16: (Code.MOVZX_R32_RM16, GPR32, "movzx GPR[32]:W, MEM[16]:R"),
-    32: (Code.MOV_R32_RM32, GPR32, "mov GPR[32]:W, MEM[32]:R"),
-    64: (Code.MOV_R64_RM64, GPR64, "mov GPR[64]:W, MEM[64]:R"),
-}
-
-
-_VECTOR_MOVES = {
-    32: (Code.VEX_VMOVD_RM32_XMM, Code.VEX_VMOVD_XMM_RM32, XMM, "vmovd"),
-    64: (Code.VEX_VMOVQ_XMMM64_XMM, Code.VEX_VMOVQ_XMM_XMMM64, XMM, "vmovq"),
-    128: (Code.VEX_VMOVDQU_XMMM128_XMM, Code.VEX_VMOVDQU_XMM_XMMM128, XMM, "vmovdqu"),
-    256: (Code.VEX_VMOVDQU_YMMM256_YMM, Code.VEX_VMOVDQU_YMM_YMMM256, YMM, "vmovdqu"),
-}
-
-
-def connectors() -> tuple[ChainLink, ...]:
-    """The links that chains are closed with within a class: their own latencies come first."""
-    vectors = (text for _, text in (*_VECTORS, *_WIDE_VECTORS, *_LEGACY_VECTORS))
-    general = (link for _, link in _EXTEND.values())
-    return (*general, _HIGH, _XOR_SAME, _XOR_SOURCE, *(ChainLink(text, "2", "1") for text in vectors))
-
-
-def _extended(to: int, of: int, place: _Place) -> tuple[Instruction, ChainLink]:
-    """A sign extension from a destination to a whole register."""
-    if place.operand.name == GPR8_HIGH.name or place.operand.name in _HIGH_NAMES:
-        registers = _register(GPR32, to), aliases(GPR8_HIGH.name)[of]
-        return Instruction.create_reg_reg(Code.MOVSX_R32_RM8, *registers), _HIGH
-    width = min(place.width, 32)
-    code, link = _EXTEND[width]
-    return _made(code, (GPR64, to), (_HOLES[width], of)), link
-
-
-def _vector(code: CodeValue, hole: Hole, to: int, of: int, *, legacy: bool) -> Instruction:
-    if legacy:
-        registers = _register(hole, to), _register(hole, of)
-        return Instruction.create_reg_reg_i32(code, *registers, _IDENTITY)
-    return _made(code, (hole, to), (hole, of), (hole, of))
-
-
-def _made(code: CodeValue, *operands: tuple[Hole, int]) -> Instruction:
-    made = Instruction()
-    made.code = code
-    for position, (hole, family) in enumerate(operands):
-        made.set_op_register(position, _register(hole, family))
-    return made
-
-
-def _register(hole: Hole, family: int) -> RegisterValue:
-    return aliases(hole.name)[family]
+def _without_reading(bank: str, family: int) -> Instruction:
+    """Writes a register anew."""
+    if bank == "general":
+        return Instruction.create_reg_i32(Code.MOV_R32_IMM32, register_of(GPR32, family), 1)
+    zero = (XMM, family)
+    return assembled(Code.VEX_VXORPS_XMM_XMM_XMMM128, zero, zero, zero)
 
 
 def _encoded(instructions: Iterable[Instruction]) -> bytes:
@@ -507,21 +379,3 @@ def _first(fitting: Iterable[int], order: Sequence[int], bank: str, taken: set[t
             taken.add((bank, family))
             return family
     raise CannotChainError("there are not enough registers")
-
-
-def _is_in_address(place: _Place) -> bool:
-    """Whether it is a register of an address; memory is named with the one register that its address has."""
-    return place.name.endswith((ADDRESS, BASE, INDEX))
-
-
-def _is_partial(place: _Place) -> bool:
-    """Whether a mere write leaves a part of the register as it was, and so waits for it."""
-    return place.bank == "general" and 0 < place.width < GPR32.width and place.operand.access == "W"
-
-
-def _word(place: _Place) -> str:
-    if _is_in_address(place):
-        return "an address"
-    return {"general": "a general-purpose register", "vector": "a vector register"}.get(
-        place.bank, place.bank
-    )

@@ -1,0 +1,96 @@
+"""The operands that a latency can go from and to: registers, flags, address and data of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from inference.isa.chains import ChainLink
+from inference.isa.scheme import Operand, Scheme
+from inference.isa.x86.choosing import Fixed, bank_of
+from inference.isa.x86.holes import GPR32
+from inference.isa.x86.scheme_set import described
+
+ADDRESS, BASE, INDEX, DATA, FLAGS, MEMORY = "address", "base", "index", "data", "flags", "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An operand, or a part of one, as a source or a destination. `position`: of an explicit operand."""
+
+    name: str
+    bank: str
+    width: int
+    operand: Operand
+    position: int | None = None
+
+
+def links_of(text: str) -> tuple[ChainLink, ...]:
+    """The pairs of source and destination operands of a scheme; () for one that there is not.
+
+    Immediates, the stack pointer and the instruction pointer are no sources.
+    """
+    found = described(text)
+    if found is None:
+        return ()
+    scheme, _ = found
+    return tuple(
+        ChainLink(text, source.name, target.name)
+        for source in sources(scheme)
+        for target in destinations(scheme)
+    )
+
+
+def sources(scheme: Scheme) -> list[Place]:
+    """What it waits for, addresses included."""
+    return [place for place in places(scheme) if is_in_address(place) or "R" in place.operand.access]
+
+
+def destinations(scheme: Scheme) -> list[Place]:
+    """What it writes."""
+    return [place for place in places(scheme) if not is_in_address(place) and "W" in place.operand.access]
+
+
+def places(scheme: Scheme) -> Iterator[Place]:
+    """All operands in their order, those of memory in their parts, the flags joined at the end."""
+    flags: list[Operand] = []
+    for number, operand in enumerate(scheme.operands):
+        position = None if operand.implicit else number
+        name = operand.name if operand.implicit else str(number + 1)
+        if operand.kind == "register":
+            bank = bank_of(operand.name) if not operand.registers else Fixed.of(operand).bank
+            yield Place(name, bank, operand.width, operand, position)
+        elif operand.kind == "memory" and not operand.implicit:
+            yield Place(f"{name} {ADDRESS}", "general", 64, operand, position)
+            yield Place(f"{name} {DATA}", "memory", operand.width, operand, position)
+        elif operand.kind == "address":
+            shape = operand.name.removeprefix("ADDR").strip("[]") or "B"
+            for part, letter in ((BASE, "B"), (INDEX, "I")):
+                if letter in shape.replace("RIP", ""):
+                    yield Place(f"{name} {part}", "general", 64, operand, position)
+        elif operand.kind == "flags":
+            flags.append(operand)
+    if flags:  # all flags count as one operand
+        access = "".join(letter for letter in "RW" if any(letter in each.access for each in flags))
+        names = tuple(name for each in flags for name in each.registers)
+        joined = Operand("flags", FLAGS, access, 0, names, implicit=True)  # type: ignore[arg-type]
+        yield Place(FLAGS, FLAGS, 0, joined)
+
+
+def is_in_address(place: Place) -> bool:
+    """Whether it is a register of an address; memory is named with the one register that its address has."""
+    return place.name.endswith((ADDRESS, BASE, INDEX))
+
+
+def is_partial(place: Place) -> bool:
+    """Whether a mere write leaves a part of the register as it was, and so waits for it."""
+    return place.bank == "general" and 0 < place.width < GPR32.width and place.operand.access == "W"
+
+
+def in_words(place: Place) -> str:
+    """The class of the operand."""
+    if is_in_address(place):
+        return "an address"
+    return {"general": "a general-purpose register", "vector": "a vector register"}.get(
+        place.bank, place.bank
+    )

@@ -22,7 +22,7 @@ from benchmarks._generated_campaign import Size, generated_campaign
 from benchmarks._generated_measurements import generated_sets
 from benchmarks._generated_verdicts import explained_mapping
 from benchmarks._in_process_worker import done, read_uploads
-from inference.core.latency import infer_latencies
+from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.resources.conversion import from_port_mapping
@@ -279,7 +279,7 @@ def _runs(scale: Scale, mapping: PortMapping, experiment_set: ExperimentSet) -> 
 def _latencies(machine: Machine, texts: dict[int, str]) -> LatencySet:
     """Of all schemes that chains can be made of, simulated."""
     pairs = [pair_chains(link) for pk in sorted(texts) for link in links_of(texts[pk])]
-    found = infer_latencies(pairs, [], SimulatedLatencies(drawn_latencies()))
+    found = infer_latencies(LatencyProblem(pairs, []), SimulatedLatencies(drawn_latencies()))
     return store_latencies("generated", machine, found, {})
 
 

@@ -249,4 +249,6 @@ def _confinement(facts: Json) -> str:
     if not known:
         return ""
     filtered = known.get("system_calls")
-    return "its system calls are filtered" if filtered else "this kernel filters no system calls"
+    told = "its system calls are filtered" if filtered else "this kernel filters no system calls"
+    bypass = known.get("store_bypass")
+    return f"{told}; speculative store bypass: {bypass}" if bypass else told

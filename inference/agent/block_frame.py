@@ -73,7 +73,7 @@ def function(frame: Frame, body: bytes, at: int, layout: Layout, *, refills: boo
     start += bytes.fromhex("48896040 48897848 0fae5850 0fae5054")  # keep rsp, iterations, mxcsr; set mxcsr
     once, again = (b"", begin) if frame.unrolled else (begin, b"")
     start_length = len(start) + _ESCAPE_BYTES + len(once)
-    padding = _NOP * (-(start_length + len(again)) % _LINE)  # the block begins at a cache line
+    padding = _NOP * ((frame.offset - start_length - len(again)) % _LINE)
     start_length += len(padding)
     repeated = again + body
     back = _again(frame, at + start_length, len(repeated), layout)

@@ -48,12 +48,13 @@ def facts(core: int | None) -> Json:
         "siblings": _text(_CPUS / f"cpu{core or 0}/topology/thread_siblings_list"),
         "load": _load(),
         "blocks": True,  # an agent from before basic blocks does not say so
+        "offsets": True,  # nor one from before loops that begin anywhere in a cache line
         "unfit": unfit(platform.system(), platform.machine(), emulated),
         **description(core, core_types()),
     }
     if platform.machine() in aarch64.MACHINES:
         found |= {**arm.description(processor, emulated), "emulated": emulated}
-        found |= {"blocks": False, "virtual": None}  # these are of x86-64; no flag tells of a hypervisor
+        found |= {"blocks": False, "offsets": False, "virtual": None}  # these are of x86-64; no flag tells of a hypervisor
     return found
 
 

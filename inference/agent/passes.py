@@ -57,7 +57,7 @@ class UnfitHarness:
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
-        self.confinement: Mapping[str, bool] = {}
+        self.confinement: Mapping[str, bool | str] = {}
         self.counters: Json = {"counters": "none", "counters_note": reason}
 
     async def measure(self, _batch: Batch, _progress: Progress) -> list[Result]:
@@ -88,7 +88,7 @@ class LocalHarness:
         self._setting: Json = {}
         self._is_fresh = True
         self._beat = Beat("idle")
-        self.confinement: Mapping[str, bool] = {}
+        self.confinement: Mapping[str, bool | str] = {}
         self._counters: Sequence[str] = ()
         self._no_counters = ""
         self._distrusted = ""

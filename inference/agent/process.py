@@ -136,7 +136,7 @@ class MeasuringProcess:
     def __init__(self, fork_server: ForkServer, pid: int) -> None:
         self._fork_server = fork_server
         self.pid = pid
-        self.confinement: dict[str, bool] = {}
+        self.confinement: dict[str, bool | str] = {}
         self.counters: Sequence[str] = ()
         self.counters_note = ""
         self._has_run = False

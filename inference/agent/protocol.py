@@ -109,7 +109,8 @@ class Frame:
     when it is touched first, all to one page that is filled with `memory`. No register is reserved for
     memory then, all others start with `registers` (0 where nothing is said), and an empty `counter_register`
     counts in memory. `unrolled`: the copies are no loop; registers, and memory that was written, begin anew
-    with the first, and the difference between both lengths of an item is what counts.
+    with the first, and the difference between both lengths of an item is what counts. `offset`: how many
+    bytes behind the beginning of a cache line the first copy is.
     """
 
     isa: str = "x86-64"
@@ -126,6 +127,7 @@ class Frame:
     pages: int = 0
     unrolled: bool = False
     addresses: Mapping[str, int] = field(default_factory=dict)
+    offset: int = 0
 
     def plain(self) -> Frame:
         """The frame of loop bodies with known answers, measured in between: this one if it is for such."""
@@ -135,7 +137,7 @@ class Frame:
         """A JSON object of the fields; without those of later protocols that say nothing."""
         content = {**vars(self), "registers": dict(self.registers)}
         content |= {"vectors": dict(self.vectors), "addresses": dict(self.addresses)}
-        for name in ("vectors", "mask_bits", "fpu", "pages", "unrolled", "addresses"):
+        for name in ("vectors", "mask_bits", "fpu", "pages", "unrolled", "addresses", "offset"):
             if not content[name]:
                 del content[name]
         return content
@@ -393,7 +395,12 @@ def _items(name: str, value: object) -> tuple[BatchItem, ...]:
     return items
 
 
-_FRAME_LIMITS = {"vector": (0, 2**64 - 1), "memory": (0, 2**64 - 1), "memory_bytes": (64, 2**26)}
+_FRAME_LIMITS = {
+    "vector": (0, 2**64 - 1),
+    "memory": (0, 2**64 - 1),
+    "memory_bytes": (64, 2**26),
+    "offset": (0, 63),
+}
 _SETTINGS_LIMITS: Mapping[str, tuple[float, float]] = {
     "tolerance": (0.0, 1e6),
     **dict.fromkeys(("min_passes", "max_passes"), (0, 1000)),

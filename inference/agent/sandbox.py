@@ -20,6 +20,8 @@ from inference.sandbox.call_filter import argument, at_least, equal, load
 MEMORY_BYTES = 1 << 30
 """What foreign code may take beside what its process has from the start."""
 
+_STATUS_BYTES = 1 << 16
+_STORE_BYPASS = "Speculation_Store_Bypass:"
 _ADDRESSES, _DATA = 0, 5  # in /proc/self/statm
 
 _SYSTEM_CALLS = {
@@ -64,10 +66,11 @@ _HARMLESS = {
 
 @dataclass(frozen=True)
 class Confinement:
-    """What could be put in place."""
+    """What could be put in place, and whether that left stores and loads as they are (`store_bypass`)."""
 
     no_new_privileges: bool
     system_calls: bool
+    store_bypass: str = ""
 
     @property
     def is_complete(self) -> bool:
@@ -108,9 +111,10 @@ def confine() -> Confinement:
     for limit, value in limits.items():
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (value, value))
+    status = _opened(Path("/proc/self/status"))  # nothing is opened any more once calls are filtered
     kernel.close_to_others()
     humble = kernel.no_new_privileges()
-    return Confinement(humble, humble and _filter_system_calls())
+    return Confinement(humble, humble and _filter_system_calls(), _store_bypass(status))
 
 
 def close_all_but(descriptor: int) -> None:
@@ -136,13 +140,33 @@ def _bytes_of(field: int) -> int:
     return int(fields[field]) * resource.getpagesize()
 
 
+def _opened(file: Path) -> int | None:
+    try:
+        return os.open(file, os.O_RDONLY)
+    except OSError:
+        return None
+
+
+def _store_bypass(status: int | None) -> str:
+    """Whether loads of this process may pass stores speculatively, as the kernel puts it; "" if unknown.
+
+    Where they may not ("mitigated"), a load that follows a store takes longer than the core needs.
+    """
+    if status is None:
+        return ""
+    lines = os.read(status, _STATUS_BYTES).decode(errors="replace").splitlines()
+    os.close(status)
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(_STORE_BYPASS)), "")
+
+
 def _filter_system_calls() -> bool:
     convention = call_filter.convention()
     if convention is None:
         return False
     machine = platform.machine()
     return call_filter.install(
-        _program(convention, _SYSTEM_CALLS[machine], _HARMLESS[machine], _REQUEST[machine])
+        _program(convention, _SYSTEM_CALLS[machine], _HARMLESS[machine], _REQUEST[machine]),
+        speculating=True,
     )
 
 

@@ -30,11 +30,14 @@ class ChainLink:
 class DependencyChain:
     """Machine code of one turn of a chain, to be repeated, and the links that a turn passes.
 
-    Other instructions in the code break dependencies that are not meant.
+    Other instructions in the code break dependencies that are not meant. Without any link it is no chain:
+    `instances` that wait for nothing show what their throughput allows, in a `loop`.
     """
 
     code: bytes
     links: tuple[ChainLink, ...]
+    loop: bool = False
+    instances: int = 1
 
     @property
     def others(self) -> tuple[ChainLink, ...]:
@@ -53,3 +56,42 @@ class PairChains:
     chains: tuple[DependencyChain, ...]
     isolated: bool
     why: str = ""
+
+
+ONE_REGISTER, OLD_VALUE = "one register", "old value"
+"""Sources that are no operands: all that can be are the same register; what the destination held before."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdiomChains:
+    """What shows whether a choice of operands makes a scheme an idiom, or wait for what it does not read.
+
+    `pair`: from `ONE_REGISTER` or `OLD_VALUE` to a destination. `usual`: a link between different registers,
+    None for an old value. `apart`: instances that wait for nothing, by the same choice. `partial`: the
+    destination is a part of a register.
+    """
+
+    pair: PairChains
+    usual: ChainLink | None
+    apart: DependencyChain
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChain:
+    """A chain through memory: loads alone, or a store whose value a load reads, with others between them.
+
+    `stored` bits (0: no store) and `loaded` bits, the load `offset` bytes behind the store, by registers of
+    the class `register`. `address`: how memory is addressed, in words. `between`: connectors from the load to
+    the store.
+    `isolated`: the latency follows, else it is a bound.
+    """
+
+    stored: int
+    loaded: int
+    register: str
+    address: str
+    chain: DependencyChain
+    offset: int = 0
+    between: int = 0
+    isolated: bool = True

@@ -9,16 +9,17 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.scheme import Scheme
+from inference.isa.timed_code import CodeReading, TimedCode
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import GENERAL, Block
 from inference.isa.x86.scheme_set import described
-from inference.measuring.closing import Iteration, iteration_of
+from inference.measuring.closing import iteration_of
 from inference.measuring.remote import PATIENCE, batch_of
 
 UNROLLED, LOOP = "unrolled", "loop"
@@ -94,9 +95,8 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
 def prepared(block: Block, options: BlockOptions, flags: Collection[str] | None) -> tuple[Frame, BatchItem]:
     """What an agent is sent for a block that has no `obstacle`."""
     once = iteration_of(block)
-    copies = options.copies or _usual_copies(block, once, options.mode)
-    half = max(copies // 2, 1)
     unrolled = options.mode == UNROLLED
+    instructions = len(block.instructions) + once.jumps
     unused = (name for name in block.unused_registers if name not in once.registers)
     frame = Frame(
         memory_register="",
@@ -107,22 +107,52 @@ def prepared(block: Block, options: BlockOptions, flags: Collection[str] | None)
         pages=options.pages,
         unrolled=unrolled,
     )
-    described_so = f"{block.hex} {sorted(frame.as_json().items())} {copies}"
-    item = BatchItem(
-        id=hashlib.blake2b(described_so.encode(), digest_size=12).hexdigest(),
-        code=once.code * copies,
-        copies=copies,
-        half_bytes=len(once.code) * half,
-        half_copies=half,
-        instructions=len(block.instructions) + once.jumps,
-        terms=block.terms,
+    copies = options.copies or _usual_copies(instructions, len(once.code), options.mode)
+    return frame, _item(frame, block.hex, once.code, instructions, copies, block.terms)
+
+
+def prepared_code(code: TimedCode, flags: Collection[str] | None) -> tuple[Frame, BatchItem]:
+    """What an agent is sent for code of our own, which leaves r15 alone: that counts the iterations."""
+    frame = Frame(
+        memory_register="",
+        counter_register="r15" if code.loop else "",
+        registers={**dict.fromkeys(GENERAL, START), **dict(code.registers)},
+        memory=START,
+        avx=flags is None or "avx" in flags,
+        pages=BlockOptions.pages,
+        unrolled=not code.loop,
+        offset=code.offset,
     )
-    return frame, item
+    mode = LOOP if code.loop else UNROLLED
+    copies = code.copies or _usual_copies(code.instructions, len(code.code), mode)
+    return frame, _item(frame, code.code.hex(), code.code, code.instructions, copies)
 
 
-def _usual_copies(block: Block, once: Iteration, mode: str) -> int:
-    wanted = -(-_INSTRUCTIONS[mode] // (len(block.instructions) + once.jumps))
-    return max(2, min(wanted + wanted % 2, LONGEST // len(once.code)))
+def _item(
+    frame: Frame,
+    digits: str,
+    once: bytes,
+    instructions: int,
+    copies: int,
+    terms: tuple[tuple[str, int], ...] = (),
+) -> BatchItem:
+    """So many copies of a code, whose name says what it is and what surrounds it."""
+    half = max(copies // 2, 1)
+    described_so = f"{digits} {sorted(frame.as_json().items())} {copies}"
+    return BatchItem(
+        id=hashlib.blake2b(described_so.encode(), digest_size=12).hexdigest(),
+        code=once * copies,
+        copies=copies,
+        half_bytes=len(once) * half,
+        half_copies=half,
+        instructions=instructions,
+        terms=terms,
+    )
+
+
+def _usual_copies(instructions: int, length: int, mode: str) -> int:
+    wanted = -(-_INSTRUCTIONS[mode] // instructions)
+    return max(2, min(wanted + wanted % 2, LONGEST // length))
 
 
 def _wants_avx(block: Block, flags: Collection[str] | None) -> bool:
@@ -165,18 +195,34 @@ class BlockMeasurer:
         self._clock = clock
         self.identity: Json = {**identity, "settings": settings.as_json(), "block": options.as_json()}
 
-    def measure(self, blocks: Sequence[Block]) -> Iterator[tuple[int, Result]]:
-        """(index, result in cycles per iteration) of every block, in the order in which they come."""
-        waiting: dict[str, list[int]] = defaultdict(list)
-        items: dict[str, tuple[Frame, BatchItem]] = {}
+    def measure(self, blocks: Sequence[Block], mode: str = "") -> Iterator[tuple[int, Result]]:
+        """(index, result in cycles per iteration) of every block, in the order in which they come.
+
+        `mode`: another one than that of the options.
+        """
+        options = replace(self._options, mode=mode) if mode else self._options
+        able: dict[int, tuple[Frame, BatchItem]] = {}
         for index, block in enumerate(blocks):
-            if reason := obstacle(block, self._options, self._flags):
+            if reason := obstacle(block, options, self._flags):
                 yield index, Result("", "failed", note=reason)
-                continue
-            frame, item = prepared(block, self._options, self._flags)
+            else:
+                able[index] = prepared(block, options, self._flags)
+        yield from self._each(able)
+
+    def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
+        """See `CodeTimer`; the codes must be such as every CPU of the instruction set can execute."""
+        able = {index: prepared_code(code, self._flags) for index, code in enumerate(codes)}
+        for index, result in self._each(able):
+            settled = result.state == "settled"
+            note = "" if settled else result.note or f"the reading is {result.state}"
+            yield CodeReading(codes[index], result.cycles if settled else None, result.spread or 0.0, note)
+
+    def _each(self, able: Mapping[int, tuple[Frame, BatchItem]]) -> Iterator[tuple[int, Result]]:
+        """(index, result) of every item; equal ones are measured once."""
+        waiting: dict[str, list[int]] = defaultdict(list)
+        for index, (_, item) in able.items():
             waiting[item.id].append(index)
-            items[item.id] = frame, item
-        for name, result in self._results(items):
+        for name, result in self._results({item.id: (frame, item) for frame, item in able.values()}):
             for index in waiting[name]:
                 yield index, result
 

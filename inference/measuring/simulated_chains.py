@@ -8,33 +8,51 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.core.latency import ChainReading
-from inference.isa.chains import ChainLink, DependencyChain
-from inference.isa.x86.chains import connectors
+from inference.isa.chains import OLD_VALUE, ONE_REGISTER, ChainLink, DependencyChain
+from inference.isa.x86.chains import connectors, links_of
 
 PASSES = 5
 
 
-def drawn_latencies(seed: int = 0) -> Callable[[ChainLink], float]:
+Latency = Callable[[ChainLink], float | None]
+"""Cycles of a link; None where the destination does not wait for the source."""
+
+_IDIOMATIC = 0.1
+"""Share of the schemes that wait for nothing with one register, and of those that wait for an old value."""
+
+
+def drawn_latencies(seed: int = 0) -> Latency:
     """Latencies from 1 to 12 cycles, drawn by a seed; connectors take one, as on most cores."""
     quick = frozenset(connectors())
 
-    def drawn(link: ChainLink) -> float:
+    def drawn(link: ChainLink) -> float | None:
         dice = random.Random(f"{seed} {link}")  # noqa: S311  not for secrets
+        if link.source == OLD_VALUE and dice.random() > _IDIOMATIC:
+            return None
+        if link.source == ONE_REGISTER:
+            return None if dice.random() < _IDIOMATIC else _slowest(link)
         return 1.0 if link in quick else float(dice.randint(1, 12))
+
+    def _slowest(link: ChainLink) -> float:
+        """With one register, the destination waits for whichever source takes longest."""
+        to_it = (one for one in links_of(link.scheme) if one.destination == link.destination)
+        return max(filter(None, map(drawn, to_it)))
 
     return drawn
 
 
 @dataclass(frozen=True)
 class SimulatedLatencies:
-    """`latency` of a link; a turn takes their sum, or `throughput` cycles per link if that is more.
+    """`latency` of a link; a turn takes their sum, or `throughput` cycles per instruction if that is more.
+
+    Where one of them waits for nothing, throughput is all that is left.
 
     `noise`: standard deviation of a Gaussian factor around 1 on every pass; with probability `outliers` it
     takes up to twice as long. A reading is the median of `PASSES` passes. The same chain and seed give the
     same reading.
     """
 
-    latency: Callable[[ChainLink], float]
+    latency: Latency
     throughput: float = 0.25
     noise: float = 0.0
     outliers: float = 0.0
@@ -46,7 +64,9 @@ class SimulatedLatencies:
 
     def _read(self, chain: DependencyChain) -> ChainReading:
         dice = random.Random(zlib.crc32(chain.code) ^ self.seed)  # noqa: S311  not for secrets
-        true = max(sum(map(self.latency, chain.links)), self.throughput * len(chain.links))
+        latencies = [self.latency(link) for link in chain.links]
+        together = 0.0 if None in latencies else sum(filter(None, latencies))
+        true = max(together, self.throughput * max(len(latencies), chain.instances))
         passes = sorted(true * self._slower(dice) for _ in range(PASSES))
         middle = PASSES // 2
         return ChainReading(chain, passes[middle], passes[middle + 1] - passes[middle - 1])

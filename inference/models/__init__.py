@@ -9,6 +9,7 @@ from inference.models.experiment import (
     SetComparison,
     Upload,
 )
+from inference.models.front_end import MeasuredFrontEnd
 from inference.models.isa import ISA, InstructionScheme
 from inference.models.latency import LatencySet, SchemeLatencies
 from inference.models.machine import AgentToken, Batch, Machine, MachineReading
@@ -30,6 +31,7 @@ __all__ = [
     "LatencySet",
     "Machine",
     "MachineReading",
+    "MeasuredFrontEnd",
     "Measurement",
     "PortMapping",
     "PortUsage",

@@ -11,7 +11,8 @@ from inference.models.isa import Named
 class LatencySet(Named):
     """The latencies of one run on one machine.
 
-    `connectors`: {link as text: cycles}, by which chains were closed. `identity`: of whoever measured.
+    `connectors`: {link as text: cycles}, by which chains were closed. `memory`: as
+    `inference.core.latency.MemoryLatency.as_json` has it. `identity`: of whoever measured.
     """
 
     isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="latency_sets")
@@ -20,6 +21,7 @@ class LatencySet(Named):
         "inference.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="latency_sets"
     )
     connectors = models.JSONField(default=dict)
+    memory = models.JSONField(default=list)
     identity = models.JSONField(default=dict)
 
     class Meta:
@@ -30,6 +32,7 @@ class LatencySet(Named):
 class SchemeLatencies(models.Model):
     """The latencies of a scheme: `pairs` as `inference.core.latency.PairLatency.as_json` has them.
 
+    `idioms`: what a choice of operands makes of it, as `Idiom.as_json` has them.
     `least` and `most` are over its isolated pairs in cycles, null where it has none.
     """
 
@@ -38,6 +41,7 @@ class SchemeLatencies(models.Model):
         "inference.InstructionScheme", on_delete=models.PROTECT, related_name="latencies"
     )
     pairs = models.JSONField()
+    idioms = models.JSONField(default=list)
     isolated = models.PositiveSmallIntegerField()
     least = models.FloatField(null=True, blank=True)
     most = models.FloatField(null=True, blank=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import groupby
 
 from django.db import transaction
@@ -34,8 +35,12 @@ def store_latencies(
         machine=machine,
         run=run,
         identity=identity,
+        memory=[one.as_json() for one in found.memory],
         connectors={str(link): round(cycles, 3) for link, cycles in found.connectors.items()},
     )
+    idioms = defaultdict(list)
+    for idiom in found.idioms:
+        idioms[idiom.scheme].append(idiom.as_json())
     by_scheme = {text: list(pairs) for text, pairs in groupby(found.pairs, key=lambda pair: pair.link.scheme)}
     ids = dict(machine.isa.schemes.filter(text__in=by_scheme).values_list("text", "pk"))
     rows = []
@@ -46,6 +51,7 @@ def store_latencies(
                 latency_set=row,
                 scheme_id=ids[text],
                 pairs=[pair.as_json() for pair in pairs],
+                idioms=idioms.get(text, []),
                 isolated=len(values),
                 least=min((pair.least for pair in values if pair.least is not None), default=None),
                 most=max((pair.most for pair in values if pair.most is not None), default=None),

@@ -17,7 +17,7 @@ from anica_app.features.llvm_difference.report import Differing, LlvmDifference
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import BasicBlockSet, Campaign, Discovery, Predictor
-from inference.core.latency import infer_latencies
+from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.metrics import Unit, score
 from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
 from inference.core.resources import ResourceMapping as Resources
@@ -275,7 +275,7 @@ def measured_again(experiment_set: ExperimentSet) -> ExperimentSet:
 def latencies(machine: Machine) -> LatencySet:
     """Of one scheme, simulated."""
     pairs = [pair_chains(link) for link in links_of(ADD)]
-    found = infer_latencies(pairs, [], SimulatedLatencies(drawn_latencies()))
+    found = infer_latencies(LatencyProblem(pairs, []), SimulatedLatencies(drawn_latencies()))
     return store_latencies("simulated", machine, found, {})
 
 

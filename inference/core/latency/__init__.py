@@ -3,10 +3,31 @@
 | module | |
 |---|---|
 | `reading` | what the chains of a pair say: a value with minimum and maximum, or a bound |
+| `idioms` | what a choice of operands makes of a scheme |
+| `memory` | what chains through memory say |
 | `algorithm` | which chains to measure, connectors first, and the latencies that follow |
 """
 
-from inference.core.latency.algorithm import LatencyResult, infer_latencies
+from inference.core.latency.algorithm import (
+    ChainMeasurer,
+    LatencyProblem,
+    LatencyResult,
+    infer_latencies,
+)
+from inference.core.latency.idioms import Idiom, IdiomKind
+from inference.core.latency.memory import Forwarding, MemoryLatency
 from inference.core.latency.reading import ChainReading, PairLatency, read_pair
 
-__all__ = ["ChainReading", "LatencyResult", "PairLatency", "infer_latencies", "read_pair"]
+__all__ = [
+    "ChainMeasurer",
+    "ChainReading",
+    "Forwarding",
+    "Idiom",
+    "IdiomKind",
+    "LatencyProblem",
+    "LatencyResult",
+    "MemoryLatency",
+    "PairLatency",
+    "infer_latencies",
+    "read_pair",
+]

@@ -5,12 +5,15 @@ All chains are measured in one go, the connectors' at the beginning; what follow
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from inference.core.latency.idioms import Idiom, IdiomReader
+from inference.core.latency.memory import MemoryLatency, read_memory
 from inference.core.latency.reading import ChainReading, PairLatency, read_pair
-from inference.isa.chains import ChainLink, DependencyChain, PairChains
+from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, MemoryChain, PairChains
 
 
 class ChainMeasurer(Protocol):
@@ -22,11 +25,36 @@ class ChainMeasurer(Protocol):
 
 
 @dataclass(frozen=True)
+class LatencyProblem:
+    """What to find out: `pairs` of operands by `connectors`, `idioms`, and latencies of `memory`.
+
+    `additions`: ordinary instructions that wait for nothing, which idioms are held against.
+    """
+
+    pairs: Sequence[PairChains]
+    connectors: Sequence[PairChains]
+    idioms: Sequence[IdiomChains] = ()
+    additions: DependencyChain | None = None
+    memory: Sequence[MemoryChain] = ()
+
+    def chains(self) -> list[DependencyChain]:
+        """All chains, each code once."""
+        pairs = (*self.connectors, *self.pairs, *(asked.pair for asked in self.idioms))
+        wanted = [chain for pair in pairs for chain in pair.chains]
+        wanted += [asked.apart for asked in self.idioms]
+        wanted += [] if self.additions is None else [self.additions]
+        wanted += [asked.chain for asked in self.memory]
+        return list({_code(chain): chain for chain in reversed(wanted)}.values())[::-1]
+
+
+@dataclass(frozen=True)
 class LatencyResult:
     """`pairs`: those asked for, in their order; `connectors`: the latencies of what closed their chains."""
 
     pairs: tuple[PairLatency, ...]
     connectors: Mapping[ChainLink, float]
+    idioms: tuple[Idiom, ...] = ()
+    memory: tuple[MemoryLatency, ...] = ()
 
     @property
     def isolated(self) -> int:
@@ -40,39 +68,86 @@ class LatencyResult:
 
 
 def infer_latencies(
-    pairs: Sequence[PairChains],
-    connectors: Sequence[PairChains],
+    problem: LatencyProblem,
     measurer: ChainMeasurer,
     heard: Callable[[ChainReading, int, int], None] = lambda reading, done, total: None,
 ) -> LatencyResult:
-    """Measure the chains of connectors and pairs, each code once, and read the latencies off.
+    """Measure all chains, each code once, and read the latencies off.
 
     `heard` is called with every reading, how many there are, and how many there will be.
     """
-    wanted = dict.fromkeys(chain for pair in (*connectors, *pairs) for chain in pair.chains)
-    by_code: dict[bytes, ChainReading] = {}
-    unique = list({chain.code: chain for chain in wanted}.values())
+    unique = problem.chains()
+    readings = _Readings()
     for reading in measurer.measure(unique):
-        by_code[reading.chain.code] = reading
-        heard(reading, len(by_code), len(unique))
-    known = _known(connectors, by_code)
-    return LatencyResult(tuple(read_pair(pair, _readings(pair, by_code), known) for pair in pairs), known)
+        readings.add(reading)
+        heard(reading, len(readings), len(unique))
+    known = _known(problem.connectors, readings)
+    pairs = tuple(read_pair(pair, readings.of(pair.chains), known) for pair in problem.pairs)
+    memory = {one.chain: found for one in problem.memory for found in readings.of([one.chain])}
+    return LatencyResult(
+        pairs,
+        known,
+        tuple(_idioms(problem, pairs, readings, known)),
+        read_memory(problem.memory, memory, known),
+    )
 
 
-def _known(connectors: Iterable[PairChains], by_code: Mapping[bytes, ChainReading]) -> dict[ChainLink, float]:
+class _Readings:
+    """Readings by the code of their chains: another pair's chain may have the same."""
+
+    def __init__(self) -> None:
+        self._by_code: dict[tuple[bytes, bool], ChainReading] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_code)
+
+    def add(self, reading: ChainReading) -> None:
+        self._by_code[_code(reading.chain)] = reading
+
+    def of(self, chains: Iterable[DependencyChain]) -> list[ChainReading]:
+        """Those of these chains that were measured, as theirs."""
+        return [
+            ChainReading(chain, found.cycles, found.spread, found.note)
+            for chain in chains
+            if (found := self._by_code.get(_code(chain))) is not None
+        ]
+
+
+def _code(chain: DependencyChain) -> tuple[bytes, bool]:
+    return chain.code, chain.loop
+
+
+def _known(connectors: Iterable[PairChains], readings: _Readings) -> dict[ChainLink, float]:
     """Latencies of the connectors; each is closed with those before it, or with itself."""
     known: dict[ChainLink, float] = {}
     for pair in connectors:
-        found = read_pair(pair, _readings(pair, by_code), known)
+        found = read_pair(pair, readings.of(pair.chains), known)
         if found.best is not None:
             known[pair.link] = found.best
     return known
 
 
-def _readings(pair: PairChains, by_code: Mapping[bytes, ChainReading]) -> list[ChainReading]:
-    """The readings of a pair's chains; another pair's chain may have had the same code."""
-    return [
-        ChainReading(chain, found.cycles, found.spread, found.note)
-        for chain in pair.chains
-        if (found := by_code.get(chain.code)) is not None
-    ]
+def _idioms(
+    problem: LatencyProblem,
+    pairs: Sequence[PairLatency],
+    readings: _Readings,
+    known: Mapping[ChainLink, float],
+) -> Iterator[Idiom]:
+    """What choices of operands make of schemes."""
+    if problem.additions is None:
+        return
+    chains = [chain for asked in problem.idioms for chain in (*asked.pair.chains, asked.apart)]
+    found = {one.chain: one for one in readings.of([*chains, problem.additions])}
+    reader = IdiomReader(found, known, problem.additions)
+    by_link = {pair.link: pair for pair in pairs}
+    into: dict[tuple[str, str], list[PairLatency]] = defaultdict(list)
+    for pair in pairs:
+        into[pair.link.scheme, pair.link.destination].append(pair)
+    for asked in problem.idioms:
+        link = asked.pair.link
+        usual = None if asked.usual is None else by_link.get(asked.usual)
+        if (idiom := reader.of_choice(asked, usual)) is not None:
+            yield idiom
+        if asked.usual is None:
+            moves = (reader.of_move(pair, asked.apart) for pair in into[link.scheme, link.destination])
+            yield from (moved for moved in moves if moved is not None)

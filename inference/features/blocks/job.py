@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from pydantic import Field
 
@@ -29,8 +29,14 @@ from inference.runs.request import RunRequest
 MOST_BLOCKS = 500
 """In one run: its results travel with its row and its page."""
 
-Measure = Callable[[Sequence[Block]], Iterator[tuple[int, Result]]]
-"""From blocks to (index, result)."""
+
+class Measure(Protocol):
+    """Measures blocks."""
+
+    def __call__(self, blocks: Sequence[Block], mode: str = "") -> Iterator[tuple[int, Result]]:
+        """(index, result) of every block; `mode`: another one than that of the options."""
+        ...
+
 
 _STAGE = "measuring"
 _OPTIONS = BlockOptions.__dataclass_fields__
@@ -125,7 +131,8 @@ def measuring_blocks(task: Task, machine: Machine, options: BlockOptions) -> Ite
     if machine.kind == Machine.Kind.SIMULATED:
         processor, known = simulated_machine(machine)
 
-        def simulate(blocks: Sequence[Block]) -> Iterator[tuple[int, Result]]:
+        def simulate(blocks: Sequence[Block], mode: str = "") -> Iterator[tuple[int, Result]]:
+            del mode  # it has no loops
             for index, block in enumerate(blocks):
                 unknown = block.unknown or [text for text, _ in block.terms if text not in known]
                 if unknown:

@@ -7,16 +7,28 @@ from functools import partial
 from typing import Any
 
 from inference.core.events import PacedReporter, Progress
-from inference.core.latency import ChainReading, LatencyResult, infer_latencies
-from inference.core.latency.algorithm import ChainMeasurer
+from inference.core.latency import (
+    ChainMeasurer,
+    ChainReading,
+    LatencyProblem,
+    LatencyResult,
+    infer_latencies,
+)
 from inference.core.protocols import Json
 from inference.features.blocks.job import Measure, measuring_blocks
 from inference.features.inferring.request import read_machine, read_schemes
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.chains import DependencyChain, PairChains
+from inference.isa.chains import DependencyChain, IdiomChains, PairChains
 from inference.isa.x86.blocks import block_of_bytes
-from inference.isa.x86.chains import connectors, links_of, pair_chains
-from inference.measuring.blocks import BlockOptions
+from inference.isa.x86.chains import (
+    connectors,
+    idioms_of,
+    links_of,
+    memory_chains,
+    pair_chains,
+    plain_additions,
+)
+from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
 from inference.models import LatencySet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
@@ -30,6 +42,8 @@ from inference.storage.names import free_name
 _STAGES = ("Make the chains", "Measure them")
 CHAINS_PER_SCHEME = 6.3
 """Of the default set: what an estimate goes by."""
+IDIOMS_PER_SCHEME = 4.0
+"""More chains for idioms."""
 
 
 class LatenciesConfig(RunRequest):
@@ -70,16 +84,14 @@ class LatenciesJob:
         if machine is None:
             raise JobError("the machine that this run needs has been deleted")
         self._enter(task, 1)
-        pairs = _pairs(task, chosen_schemes(machine.isa, config.schemes))
+        problem = _problem(task, chosen_schemes(machine.isa, config.schemes))
         self._enter(task, 2)
         telling = _Progress(task)
-        ways = [pair_chains(link) for link in connectors()]
         if machine.kind == Machine.Kind.SIMULATED:
-            simulated = _simulated(machine)
-            found = infer_latencies(pairs, ways, simulated, telling)
+            found = infer_latencies(problem, _simulated(machine), telling)
             return partial(_store, task.run, machine, found, {"simulated": machine.name})
         with measuring_blocks(task, machine, BlockOptions()) as (identity, measure):
-            found = infer_latencies(pairs, ways, _OnMachine(measure), telling)
+            found = infer_latencies(problem, _OnMachine(measure), telling)
         return partial(_store, task.run, machine, found, identity)
 
     def _enter(self, task: Task, index: int) -> None:
@@ -95,11 +107,13 @@ class _OnMachine:
 
     def measure(self, chains: Sequence[DependencyChain]) -> Iterator[ChainReading]:
         """Every reading as it comes."""
-        blocks = [block_of_bytes(chain.code) for chain in chains]
-        for index, result in self._measure(blocks):
-            settled = result.state == "settled"
-            note = "" if settled else result.note or f"the reading is {result.state}"
-            yield ChainReading(chains[index], result.cycles if settled else None, result.spread or 0.0, note)
+        for mode in (UNROLLED, LOOP):
+            alike = [chain for chain in chains if chain.loop == (mode == LOOP)]
+            for index, result in self._measure([block_of_bytes(chain.code) for chain in alike], mode):
+                settled = result.state == "settled"
+                note = "" if settled else result.note or f"the reading is {result.state}"
+                cycles = result.cycles if settled else None
+                yield ChainReading(alike[index], cycles, result.spread or 0.0, note)
 
 
 class _Progress:
@@ -119,14 +133,17 @@ class _Progress:
         )
 
 
-def _pairs(task: Task, schemes: Sequence[str]) -> list[PairChains]:
-    found: list[PairChains] = []
+def _problem(task: Task, schemes: Sequence[str]) -> LatencyProblem:
+    pairs: list[PairChains] = []
+    idioms: list[IdiomChains] = []
     for text in schemes:
-        found += map(pair_chains, links_of(text))
+        pairs += map(pair_chains, links_of(text))
+        idioms += idioms_of(text)
         task.reporter.pulse()
-    if not any(pair.chains for pair in found):
+    if not any(pair.chains for pair in pairs):
         raise JobError("none of these schemes has a pair of operands that a chain can be made of")
-    return found
+    ways = [pair_chains(link) for link in connectors()]
+    return LatencyProblem(pairs, ways, idioms, plain_additions(), memory_chains())
 
 
 def _simulated(machine: Machine) -> ChainMeasurer:

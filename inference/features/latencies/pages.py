@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
 from inference.core.protocols import Json
-from inference.features.latencies.job import CHAINS_PER_SCHEME
+from inference.features.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
 from inference.features.latencies.query import SCHEME_COLUMNS, SET_COLUMNS, latencies_of, latency_sets
 from inference.features.measure.job import Effort
 from inference.features.measure.pages import (
@@ -87,7 +87,7 @@ def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
     if not texts:
         return None
     config: Json = {"machine": machine.pk, **schemes_config(form, texts)}
-    chains = round(CHAINS_PER_SCHEME * len(texts))
+    chains = round((CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME) * len(texts))
     return MeasuringPlan.of(machine, config, texts, Effort(chains, seconds_for(chains, machine)))
 
 

@@ -49,6 +49,8 @@ def identity_of(machine: Machine) -> Json:
         "cpu": machine.cpu,
         "harness": facts.get("version", ""),
     }
+    if bypass := facts.get("confinement", {}).get("store_bypass"):  # changes how long loads wait for stores
+        identity["store_bypass"] = bypass
     if facts.get("core_type"):  # only hybrid processors have kinds of cores: others keep their identity
         identity["core_type"] = facts["core_type"]
     return identity

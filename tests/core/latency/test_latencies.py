@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference.core.latency import LatencyResult, PairLatency, infer_latencies
+from inference.core.latency import LatencyProblem, LatencyResult, PairLatency, infer_latencies
 from inference.isa.chains import ChainLink, PairChains
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import connectors, links_of, pair_chains
@@ -67,7 +67,7 @@ def is_right(value: float | None, truth: float) -> bool:
 
 
 def inferred(truth: dict[ChainLink, float], **quirks: float) -> LatencyResult:
-    return infer_latencies(pairs(), of_connectors(), SimulatedLatencies(truth.__getitem__, **quirks))  # type: ignore[arg-type]
+    return infer_latencies(LatencyProblem(pairs(), of_connectors()), SimulatedLatencies(truth.__getitem__, **quirks))  # type: ignore[arg-type]
 
 
 def by_name(result: LatencyResult, text: str, source: str, destination: str) -> PairLatency:
@@ -133,7 +133,7 @@ def test_a_pair_that_cannot_be_chained_says_why() -> None:
     (pair,) = [pair_chains(link) for link in links_of("kmovq GPR[64]:W, K:R")]
     assert pair.chains == ()
     assert "no connector" in pair.why
-    result = infer_latencies([pair], [], SimulatedLatencies({}.__getitem__))
+    result = infer_latencies(LatencyProblem([pair], []), SimulatedLatencies({}.__getitem__))
     assert result.pairs[0].why == pair.why
 
 
@@ -144,7 +144,7 @@ def test_the_same_code_is_measured_once() -> None:
             return super().measure(chains)
 
     codes: list[bytes] = []
-    infer_latencies([*pairs(), *pairs()], of_connectors(), Counting(drawn(1).__getitem__))
+    infer_latencies(LatencyProblem([*pairs(), *pairs()], of_connectors()), Counting(drawn(1).__getitem__))
     assert len(codes) == len(set(codes))
 
 

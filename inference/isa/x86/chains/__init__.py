@@ -11,10 +11,14 @@ nothing.
 | `operands` | the operands that a latency can go from and to |
 | `connectors` | the instructions that close chains |
 | `making` | the chains of a pair |
+| `idioms` | chains for a choice of operands: one register for all, or the destination's old value |
+| `memory` | loads, and loads of what was stored |
 """
 
 from inference.isa.x86.chains.connectors import connectors
+from inference.isa.x86.chains.idioms import idioms_of, plain_additions
 from inference.isa.x86.chains.making import pair_chains
+from inference.isa.x86.chains.memory import memory_chains
 from inference.isa.x86.chains.operands import links_of
 
-__all__ = ["connectors", "links_of", "pair_chains"]
+__all__ = ["connectors", "idioms_of", "links_of", "memory_chains", "pair_chains", "plain_additions"]

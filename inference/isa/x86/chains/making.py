@@ -51,10 +51,10 @@ from inference.isa.x86.scheme_set import described
 REPEATED = (1, 3)
 """How often connectors stand in a row: a chain that throughput limits does not grow with them."""
 
-_KEPT = (8, 9, 10, 11, 12, 5, 7, 6, 3, 2, 1, 0)
+KEPT = (8, 9, 10, 11, 12, 5, 7, 6, 3, 2, 1, 0)
 """General-purpose registers, in the order in which operands take them that are not of the link."""
-_CHAINED = (3, 7, 5, 6, 12, 11, 10, 9, 8, 2, 1, 0)
-_TEMPORARY, _BASE, _KEPT_FLAGS, _LOW_BASE = 13, 14, 15, 6
+CHAINED = (3, 7, 5, 6, 12, 11, 10, 9, 8, 2, 1, 0)
+BASE, LOW_BASE, _TEMPORARY, _KEPT_FLAGS = 14, 6, 13, 15
 _VECTOR_SHIFT, _SHIFT = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
 
 
@@ -67,14 +67,16 @@ def pair_chains(link: ChainLink) -> PairChains:
     found = described(link.scheme)
     assert found is not None, "links are of schemes that there are"
     scheme, form = found
+    source = next(place for place in sources(scheme) if place.name == link.source)
+    target = next(place for place in destinations(scheme) if place.name == link.destination)
     try:
-        return _Pair(link, scheme, form).chains()
+        return ChainMaker(link, scheme, form, source, target).chains()
     except CannotChainError as error:
         return PairChains(link, (), isolated=False, why=str(error))
 
 
 @dataclass(frozen=True, slots=True)
-class _Families:
+class Families:
     """Which register each operand has: `source` and `target` are the link's, `base` addresses memory."""
 
     source: int
@@ -87,15 +89,15 @@ Way = Iterator[tuple[list[Instruction], tuple[ChainLink, ...]]]
 """Instructions from the destination back to the source, and the links that they are."""
 
 
-class _Pair:
-    """Makes the chains of one link. Raises `CannotChainError`."""
+class ChainMaker:
+    """Makes the chains of one link, which leads from `source` to `target`. Raises `CannotChainError`."""
 
-    def __init__(self, link: ChainLink, scheme: Scheme, form: Form) -> None:
+    def __init__(self, link: ChainLink, scheme: Scheme, form: Form, source: Place, target: Place) -> None:
         self._link = link
         self._scheme = scheme
         self._form = form
-        self._source = next(place for place in sources(scheme) if place.name == link.source)
-        self._target = next(place for place in destinations(scheme) if place.name == link.destination)
+        self._source = source
+        self._target = target
         if reason := obstacle(scheme, form, breaking=True):
             raise CannotChainError(reason)
         if scheme.category == "gather":
@@ -137,19 +139,19 @@ class _Pair:
             families = self._families(together=source.bank not in {FLAGS, MEMORY})
         except CannotChainError:
             return ()
-        return (DependencyChain(_encoded(self._instance(families)), (self._link,)),)
+        return (DependencyChain(encoded(self._instance(families)), (self._link,)),)
 
-    def _closed(self, way: Callable[[_Families], Way]) -> tuple[DependencyChain, ...]:
+    def _closed(self, way: Callable[[Families], Way]) -> tuple[DependencyChain, ...]:
         families = self._families(together=False)
         instance = self._instance(families)
         return tuple(
-            DependencyChain(_encoded([*instance, *back]), (self._link, *links))
+            DependencyChain(encoded([*instance, *back]), (self._link, *links))
             for back, links in way(families)
         )
 
     # Registers: those of the link, a base for memory, and all others apart from them.
 
-    def _families(self, *, together: bool) -> _Families:
+    def _families(self, *, together: bool) -> Families:
         taken: set[tuple[str, int]] = {(each.bank, each.family) for each in self._demands.fixed}
         source, target = self._given(self._source), self._given(self._target)
         if self._source.operand is self._target.operand and not self._is_address:
@@ -161,22 +163,22 @@ class _Pair:
         else:
             source = self._chosen(self._source, source, taken)
             target = self._chosen(self._target, target, taken)
-        base = source if self._is_address else _BASE
+        base = source if self._is_address else BASE
         if self._demands.low_base:
-            base = _LOW_BASE
+            base = LOW_BASE
         others = {
-            choice: _first(choice.registers, _KEPT, choice.bank, taken)
+            choice: first_free(choice.registers, KEPT, choice.bank, taken)
             for choice in self._demands.choices
             if choice.part != "breaker" and not self._is_linked(choice)
         }
-        return _Families(source, target, base, others)
+        return Families(source, target, base, others)
 
     def _given(self, place: Place) -> int | None:
         """The family of an operand that has no choice; for flags and memory any."""
         if place.bank in {FLAGS, MEMORY}:
-            return _BASE
+            return BASE
         if place.name.endswith(ADDRESS):
-            return _LOW_BASE if self._demands.low_base else None
+            return LOW_BASE if self._demands.low_base else None
         return Fixed.of(place.operand).family if place.operand.registers else None
 
     def _choice(self, place: Place) -> RegisterChoice | None:
@@ -192,30 +194,30 @@ class _Pair:
             return given
         choice = self._choice(place)
         fitting = aliases(GPR64.name, choosable=True) if choice is None else choice.registers
-        return _first(fitting, _CHAINED, place.bank, taken)
+        return first_free(fitting, CHAINED, place.bank, taken)
 
     def _common(self, source: int | None, target: int | None, taken: set[tuple[str, int]]) -> int:
         """One register for both operands of the link."""
         choices = [one for one in (self._choice(self._source), self._choice(self._target)) if one is not None]
-        fitting = set.intersection(*(set(one.registers) for one in choices)) if choices else set(_CHAINED)
+        fitting = set.intersection(*(set(one.registers) for one in choices)) if choices else set(CHAINED)
         given = source if source is not None else target
         if given is not None and given not in fitting and choices:
             raise CannotChainError("its operands are different registers")
-        return given if given is not None else _first(fitting, _CHAINED, self._source.bank, taken)
+        return given if given is not None else first_free(fitting, CHAINED, self._source.bank, taken)
 
     # The instance of the scheme, behind what makes all other sources ready.
 
-    def _instance(self, families: _Families) -> list[Instruction]:
+    def _instance(self, families: Families) -> list[Instruction]:
         before: list[Instruction] = []
         for place in places(self._scheme):
             reads = "R" in place.operand.access or is_partial(place)
-            if place.name == self._link.source or not reads or is_in_address(place):
+            if place.name == self._source.name or not reads or is_in_address(place):
                 continue
             if place.bank == FLAGS:
                 before.append(assembled(Code.TEST_RM32_R32, (GPR32, _KEPT_FLAGS), (GPR32, _KEPT_FLAGS)))
             elif "W" in place.operand.access and place.bank in {"general", "vector"}:
                 family = self._family(place, families)
-                if place.name != self._link.destination or family != families.source:
+                if place.name != self._target.name or family != families.source:
                     before.append(_without_reading(place.bank, family))
         instruction = pattern(self._form)
         if _VECTOR_SHIFT.fullmatch(self._scheme.mnemonic) and any(
@@ -234,12 +236,12 @@ class _Pair:
             instruction.memory_displacement = 0
         return [*before, instruction]
 
-    def _family(self, place: Place, families: _Families) -> int:
+    def _family(self, place: Place, families: Families) -> int:
         if place.operand.registers:
             return Fixed.of(place.operand).family
-        if place.name == self._link.source:
+        if place.name == self._source.name:
             return families.source
-        if place.name == self._link.destination:
+        if place.name == self._target.name:
             return families.target
         choice = self._choice(place)
         assert choice is not None, "operands without a choice are fixed"
@@ -247,7 +249,7 @@ class _Pair:
 
     # Ways back from the destination to the source.
 
-    def _within_class(self, families: _Families) -> Way:
+    def _within_class(self, families: Families) -> Way:
         source, target = families.source, families.target
         if self._source.bank == "general":
             first, link = sign_extension(source, target, self._target)
@@ -264,13 +266,13 @@ class _Pair:
                 made = [vector_step(code, hole, to, of, legacy=legacy) for to, of in steps]
                 yield made, (ChainLink(text, "2", "1"),) * times
 
-    def _back_to_address(self, families: _Families) -> Way:
+    def _back_to_address(self, families: Families) -> Way:
         """The base, from which what was loaded is taken away and given back: it stays the same address."""
         for times in REPEATED:
             pair = [assembled(Code.XOR_RM64_R64, (GPR64, families.source), (GPR64, families.target))] * 2
             yield pair * times, (XOR_SOURCE, *(XOR_SAME,) * (2 * times - 1))
 
-    def _between_classes(self, families: _Families) -> Way:
+    def _between_classes(self, families: Families) -> Way:
         if {self._source.bank, self._target.bank} == {"vector", MEMORY}:
             yield self._vector_in_memory(families)
             return
@@ -278,7 +280,7 @@ class _Pair:
         back, second = self._from_general(families, temporary)
         yield [*there, *back], (*first, *second)
 
-    def _vector_in_memory(self, families: _Families) -> tuple[list[Instruction], tuple[ChainLink, ...]]:
+    def _vector_in_memory(self, families: Families) -> tuple[list[Instruction], tuple[ChainLink, ...]]:
         """A store or a load of the whole vector register, as wide as the other side is."""
         stores = self._target.bank == "vector"
         memory, vector = (self._source, families.target) if stores else (self._target, families.source)
@@ -294,7 +296,7 @@ class _Pair:
         made = Instruction.create_reg_mem(load, register, address)
         return [made], (ChainLink(f"{mnemonic} {hole.name}:W, MEM[{memory.width}]:R", f"2 {DATA}", "1"),)
 
-    def _to_general(self, families: _Families) -> tuple[list[Instruction], tuple[ChainLink, ...], int]:
+    def _to_general(self, families: Families) -> tuple[list[Instruction], tuple[ChainLink, ...], int]:
         """The destination in a general-purpose register."""
         target, temporary = self._target, _TEMPORARY
         if target.bank == "general":
@@ -328,7 +330,7 @@ class _Pair:
         return [load], (ChainLink(text, f"2 {DATA}", "1"),), temporary
 
     def _from_general(
-        self, families: _Families, temporary: int
+        self, families: Families, temporary: int
     ) -> tuple[list[Instruction], tuple[ChainLink, ...]]:
         """From there to the source."""
         source = self._source
@@ -360,17 +362,17 @@ def _without_reading(bank: str, family: int) -> Instruction:
     return assembled(Code.VEX_VXORPS_XMM_XMM_XMMM128, zero, zero, zero)
 
 
-def _encoded(instructions: Iterable[Instruction]) -> bytes:
-    encoder = Encoder(64)
+def encoded(instructions: Iterable[Instruction]) -> bytes:
+    encoder, address = Encoder(64), ADDRESS_OF_CODE
     for one in instructions:
         try:
-            encoder.encode(one, ADDRESS_OF_CODE)
+            address += encoder.encode(one, address)
         except ValueError as error:  # a high byte beside a register that needs a prefix
             raise CannotChainError(f"cannot be encoded in a chain: {error}") from None
     return bytes(encoder.take_buffer())
 
 
-def _first(fitting: Iterable[int], order: Sequence[int], bank: str, taken: set[tuple[str, int]]) -> int:
+def first_free(fitting: Iterable[int], order: Sequence[int], bank: str, taken: set[tuple[str, int]]) -> int:
     """The first family that fits and is free, which is taken then."""
     allowed = set(fitting)
     ordered = order if bank == "general" else range(16)

@@ -1,0 +1,160 @@
+"""Idioms and false dependencies of schemes, found by comparing chains: each fact with its two measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inference.core.latency.reading import ChainReading, PairLatency, read_pair
+from inference.core.protocols import Json
+from inference.isa.chains import ChainLink, DependencyChain, IdiomChains
+
+_QUICKER = 0.5
+"""Cycles by which a latency with one register must be less to be another one."""
+_NO_PORT = 0.9
+"""Share of an ordinary instruction's time, below which an instruction cannot have waited for the same ports."""
+_ELIMINATED = 0.1
+"""Cycles up to which a latency is that of no execution at all."""
+
+
+class IdiomKind(StrEnum):
+    """What a choice of operands makes of a scheme."""
+
+    BREAKING = "dependency-breaking"
+    """With one register it waits for nothing."""
+    ZEROING = "zero idiom"
+    """The same, and it needs no port."""
+    QUICKER = "quicker with one register"
+    ELIMINATED = "eliminated move"
+    PARTLY_ELIMINATED = "partly eliminated move"
+    """Sometimes it has no latency."""
+    FALSE_DEPENDENCY = "false dependency"
+    """It waits for what its destination held before, which it does not read."""
+    PARTIAL_REGISTER = "merges a partial register"
+    """The same, where the destination is a part of a register."""
+
+
+@dataclass(frozen=True, slots=True)
+class Idiom:
+    """A fact about a scheme with these operands, and the two readings that it follows from.
+
+    `latency` in cycles, None where it waits for nothing. `needs_port`: False where it is quicker than the
+    ports that ordinary instructions need allow, None where that shows nothing.
+    """
+
+    scheme: str
+    kind: IdiomKind
+    destination: str
+    latency: float | None
+    needs_port: bool | None
+    measured: ChainReading
+    compared: ChainReading
+
+    def as_json(self) -> Json:
+        """A plain object, with machine code in hexadecimal digits."""
+        return {
+            "kind": str(self.kind),
+            "destination": self.destination,
+            "latency": None if self.latency is None else round(self.latency, 3),
+            "needs_port": self.needs_port,
+            "measured": _reading_json(self.measured),
+            "compared": _reading_json(self.compared),
+        }
+
+
+class IdiomReader:
+    """Reads idioms off `readings` of chains.
+
+    `known`: latencies of connectors. `additions`: the chain of ordinary instructions that wait for nothing.
+    """
+
+    def __init__(
+        self,
+        readings: Mapping[DependencyChain, ChainReading],
+        known: Mapping[ChainLink, float],
+        additions: DependencyChain,
+    ) -> None:
+        self._readings = readings
+        self._known = known
+        self._additions = self._each(additions)
+
+    def of_choice(self, asked: IdiomChains, usual: PairLatency | None) -> Idiom | None:
+        """What a choice of operands shows; `usual`: the latency between different registers."""
+        link = asked.pair.link
+        found = self._settled(asked.pair.chains)
+        latency = read_pair(asked.pair, found, self._known)
+        apart = self._readings.get(asked.apart)
+        if asked.usual is None:
+            if not latency.is_isolated or latency.throughput_limited or apart is None or apart.cycles is None:
+                return None
+            if latency.best is None or latency.best <= _ELIMINATED:
+                return None
+            kind = IdiomKind.PARTIAL_REGISTER if asked.partial else IdiomKind.FALSE_DEPENDENCY
+            return Idiom(link.scheme, kind, link.destination, latency.best, None, found[0], apart)
+        if usual is None or usual.least is None or not usual.readings:
+            return None
+        needs_port = self._needs_port(asked.apart)
+        if latency.breaks:
+            kind = IdiomKind.BREAKING if needs_port is None else IdiomKind.ZEROING
+            measured = max(found, key=lambda one: len(one.chain.links))
+            compared = _alike(measured, usual.readings)
+            return Idiom(link.scheme, kind, link.destination, None, needs_port, measured, compared)
+        if latency.best is None or latency.throughput_limited or usual.least - latency.best < _QUICKER:
+            return None
+        compared = _alike(found[0], usual.readings)
+        return Idiom(
+            link.scheme, IdiomKind.QUICKER, link.destination, latency.best, None, found[0], compared
+        )
+
+    def of_move(self, pair: PairLatency, apart: DependencyChain) -> Idiom | None:
+        """Whether the latency between different registers is that of no execution, always or sometimes."""
+        throughput = self._readings.get(apart)
+        if pair.least is None or pair.most is None or throughput is None or throughput.cycles is None:
+            return None
+        if pair.least > 1 - _QUICKER:
+            return None
+        always = pair.most <= _ELIMINATED
+        kind = IdiomKind.ELIMINATED if always else IdiomKind.PARTLY_ELIMINATED
+        measured = min(pair.readings, key=lambda one: (one.cycles is None, len(one.chain.links)))
+        return Idiom(
+            pair.link.scheme,
+            kind,
+            pair.link.destination,
+            pair.best,
+            self._needs_port(apart),
+            measured,
+            throughput,
+        )
+
+    def _settled(self, chains: Sequence[DependencyChain]) -> list[ChainReading]:
+        found = (self._readings.get(chain) for chain in chains)
+        return [one for one in found if one is not None and one.cycles is not None]
+
+    def _each(self, apart: DependencyChain) -> float | None:
+        """Cycles per instance."""
+        found = self._readings.get(apart)
+        return None if found is None or found.cycles is None else found.cycles / apart.instances
+
+    def _needs_port(self, apart: DependencyChain) -> bool | None:
+        cycles = self._each(apart)
+        if cycles is None or self._additions is None or cycles >= _NO_PORT * self._additions:
+            return None
+        return False
+
+
+def _alike(measured: ChainReading, readings: Sequence[ChainReading]) -> ChainReading:
+    """Of the readings that settled, the one with as many links as this, or nearly."""
+    links = len(measured.chain.links)
+    settled = [one for one in readings if one.cycles is not None]
+    return min(settled, key=lambda one: abs(len(one.chain.links) - links))
+
+
+def _reading_json(one: ChainReading) -> Json:
+    return {
+        "code": one.chain.code.hex(),
+        "cycles": None if one.cycles is None else round(one.cycles / one.chain.instances, 3),
+        "spread": round(one.spread, 3),
+        "instances": one.chain.instances,
+        "loop": one.chain.loop,
+    }

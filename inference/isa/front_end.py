@@ -1,0 +1,38 @@
+"""Code that shows what a core's front end does: fetching, decoding and handing over instructions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inference.isa.timed_code import TimedCode
+
+
+class Aspect(StrEnum):
+    """What of the front end a code shows, and what `FrontEndCode.value` is then."""
+
+    SIZE = "size"
+    """Loops that need no port, by the instructions in one."""
+    LOOP_LENGTH = "length in loops"
+    """NOPs in a loop, by the bytes of one."""
+    STRAIGHT_LENGTH = "length in straight code"
+    """NOPs in code without a loop, by the bytes of one."""
+    TAKEN = "taken branch"
+    """Jumps, by the bytes between one and its target."""
+    UNTAKEN = "untaken branch"
+    OFFSET = "offset"
+    """A short loop, by the bytes between the beginning of a cache line and its first."""
+    ENCODING = "encoding"
+    """What differs in one number of its code, by the bytes of that."""
+    FUSION = "fusion"
+    """A comparison and a branch in slot-bound code: 1 together, 0 with something between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontEndCode:
+    """A code to be timed. `name` says which one of several, "" where there is one alone."""
+
+    aspect: Aspect
+    name: str
+    value: int
+    code: TimedCode

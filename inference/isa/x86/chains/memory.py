@@ -1,0 +1,179 @@
+"""Chains through memory: from an address to what is loaded, and from what is stored to what is loaded.
+
+All memory holds the same number, which is what every register starts with, so that a loaded address leads to
+memory again, whatever is added to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from iced_x86 import Code, Instruction, MemoryOperand, Register
+
+from inference.isa.chains import ChainLink, DependencyChain, MemoryChain
+from inference.isa.x86.chains.connectors import (
+    EXTEND,
+    LOADS,
+    VECTOR_MOVES,
+    VECTORS,
+    WIDE_VECTORS,
+    XOR_SAME,
+    XOR_SOURCE,
+    assembled,
+    register_of,
+    vector_step,
+)
+from inference.isa.x86.chains.making import encoded
+from inference.isa.x86.holes import GPR8, GPR16, GPR32, GPR64, XMM, YMM
+from inference.isa.x86.iced_types import CodeValue
+from inference.isa.x86.instances import ADDRESS_OF_CODE
+
+SAME, OTHER = "same base", "another base"
+_VALUE, _BASE, _OTHER_BASE, _INDEX, _CHASED = 0, 6, 7, 1, 3
+_BETWEEN = (1, 10)
+_FAR = 0x0012_3450
+_RIP_TARGET = ADDRESS_OF_CODE + 0x10_0000
+_ALIGNED = 16
+"""Bytes of a copy that addresses its memory relative to itself, so that each copy's is aligned alike."""
+
+_STORES: dict[int, tuple[CodeValue, object]] = {
+    8: (Code.MOV_RM8_R8, GPR8),
+    16: (Code.MOV_RM16_R16, GPR16),
+    32: (Code.MOV_RM32_R32, GPR32),
+    64: (Code.MOV_RM64_R64, GPR64),
+}
+_ADDRESSES = {
+    "[base]": MemoryOperand(Register.RBX),
+    "[base + disp8]": MemoryOperand(Register.RBX, displ=8, displ_size=1),
+    "[base + disp32]": MemoryOperand(Register.RBX, displ=_FAR, displ_size=8),
+    "[base + index]": MemoryOperand(Register.RBX, Register.RCX, 1),
+    "[base + index*8]": MemoryOperand(Register.RBX, Register.RCX, 8),
+    "[base + index*8 + disp32]": MemoryOperand(Register.RBX, Register.RCX, 8, _FAR, 8),
+    "[index*8 + disp32]": MemoryOperand(index=Register.RBX, scale=8, displ=_FAR, displ_size=8),
+}
+"""The chain goes through rbx."""
+
+_GENERAL_PAIRS = (
+    # bits stored, bits loaded, bytes from the one to the other
+    *((width, width, 0) for width in (64, 32, 16, 8)),
+    *((64, 32, 0), (64, 16, 0), (64, 8, 0), (64, 32, 4), (64, 8, 7), (32, 16, 2)),
+    *((32, 64, 0), (16, 64, 0), (8, 64, 0), (8, 32, 0)),
+    *((64, 64, 4), (64, 64, 1), (32, 32, 2)),
+)
+_VECTOR_PAIRS = ((128, 128, 0), (256, 256, 0), (256, 128, 0), (256, 128, 16), (128, 256, 0), (128, 128, 8))
+
+
+def memory_chains() -> tuple[MemoryChain, ...]:
+    """All of them; those of vectors need AVX2."""
+    return (*_loads(), *_forwarded(), *_addressed(), *_through_the_stack(), *_vectors())
+
+
+# From an address to what is loaded.
+
+
+def _loads() -> Iterator[MemoryChain]:
+    for words, address in _ADDRESSES.items():
+        load = Instruction.create_reg_mem(Code.MOV_R64_RM64, Register.RBX, address)
+        link = ChainLink("mov GPR[64]:W, MEM[64]:R", f"2 address {words}", "1")
+        yield MemoryChain(0, 64, "general", words, DependencyChain(encoded([load]), (link,)))
+    base = _ADDRESSES["[base]"]
+    for width, (code, hole, text) in LOADS.items():
+        if width == GPR64.width:
+            continue
+        load = Instruction.create_reg_mem(code, register_of(hole, _VALUE), base)
+        back = [assembled(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
+        links = ChainLink(text, "2 address", "1"), XOR_SOURCE, XOR_SAME
+        yield MemoryChain(0, width, "general", "[base]", DependencyChain(encoded([load, *back]), links))
+    for width, (_, code, hole, mnemonic) in VECTOR_MOVES.items():
+        load = Instruction.create_reg_mem(code, register_of(hole, _VALUE), base)
+        down = assembled(Code.VEX_VMOVQ_RM64_XMM, (GPR64, _VALUE), (XMM, _VALUE))
+        back = [assembled(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
+        links = (
+            ChainLink(f"{mnemonic} {hole.name}:W, MEM[{width}]:R", "2 address", "1"),
+            *(ChainLink("vmovq GPR[64]:W, XMM:R", "2", "1"), XOR_SOURCE, XOR_SAME),
+        )
+        chain = DependencyChain(encoded([load, down, *back]), links)
+        yield MemoryChain(0, width, "vector", "[base]", chain, isolated=False)
+
+
+# From what is stored to what is loaded.
+
+
+def _forwarded() -> Iterator[MemoryChain]:
+    """By the same register, both widths and the distance varied."""
+    for stored, loaded, offset in _GENERAL_PAIRS:
+        yield from _chains(stored, loaded, offset, SAME, MemoryOperand(Register.RSI), _at(offset))
+
+
+def _addressed() -> Iterator[MemoryChain]:
+    """Of one width, to the same place in other ways."""
+    other = MemoryOperand(Register.RDI)
+    indexed = MemoryOperand(Register.RSI, Register.RCX, 1)
+    relative = MemoryOperand(Register.RIP, displ=_RIP_TARGET, displ_size=8)
+    for width in (64, 32):
+        yield from _chains(width, width, 0, OTHER, MemoryOperand(Register.RSI), other)
+        yield from _chains(width, width, 0, "base and index", indexed, indexed)
+        yield from _chains(width, width, 0, "base and displacement", _at(64), _at(64))
+        yield from _chains(width, width, 0, "instruction pointer", relative, relative)
+
+
+def _through_the_stack() -> Iterator[MemoryChain]:
+    slot = MemoryOperand(Register.RSP, displ=8, displ_size=1)
+    yield from _chains(64, 64, 0, "stack pointer", slot, slot)
+    for between in _BETWEEN:
+        push = Instruction.create_reg(Code.PUSH_R64, Register.RAX)
+        pop = Instruction.create_reg(Code.POP_R64, Register.RAX)
+        yield _chain(64, 64, 0, "push and pop", [push, pop], between)
+
+
+def _at(offset: int) -> MemoryOperand:
+    return MemoryOperand(Register.RSI, displ=offset, displ_size=1 if offset else 0)
+
+
+def _chains(
+    stored: int, loaded: int, offset: int, address: str, there: MemoryOperand, here: MemoryOperand
+) -> Iterator[MemoryChain]:
+    code, hole = _STORES[stored]
+    store = Instruction.create_mem_reg(code, there, register_of(hole, _VALUE))  # type: ignore[arg-type]
+    load_code, load_hole, _ = LOADS[loaded]
+    load = Instruction.create_reg_mem(load_code, register_of(load_hole, _VALUE), here)
+    for between in _BETWEEN:
+        yield _chain(stored, loaded, offset, address, [store, load], between)
+
+
+def _chain(
+    stored: int, loaded: int, offset: int, address: str, through: list[Instruction], between: int
+) -> MemoryChain:
+    again, link = EXTEND[32]
+    steps = [assembled(again, (GPR64, _VALUE), (GPR32, _VALUE))] * between
+    links = (_link(stored, loaded, offset, address, "general"), *(link,) * between)
+    code = encoded([*through, *steps])
+    code += b"\x90" * (-len(code) % _ALIGNED)
+    chain = DependencyChain(code, links)
+    return MemoryChain(stored, loaded, "general", address, chain, offset, between)
+
+
+def _vectors() -> Iterator[MemoryChain]:
+    for stored, loaded, offset in _VECTOR_PAIRS:
+        store_code, _, store_hole, _ = VECTOR_MOVES[stored]
+        _, load_code, load_hole, _ = VECTOR_MOVES[loaded]
+        store = Instruction.create_mem_reg(
+            store_code, MemoryOperand(Register.RSI), register_of(store_hole, _VALUE)
+        )
+        load = Instruction.create_reg_mem(load_code, register_of(load_hole, _VALUE), _at(offset))
+        wide = loaded == YMM.width
+        code, text = (WIDE_VECTORS if wide else VECTORS)[0]
+        step = vector_step(code, YMM if wide else XMM, _VALUE, _VALUE, legacy=False)
+        for between in _BETWEEN:
+            links = (
+                _link(stored, loaded, offset, SAME, "vector"),
+                *(ChainLink(text, "2", "1"),) * between,
+            )
+            chain = DependencyChain(encoded([store, load, *[step] * between]), links)
+            yield MemoryChain(stored, loaded, "vector", SAME, chain, offset, between)
+
+
+def _link(stored: int, loaded: int, offset: int, address: str, register: str) -> ChainLink:
+    """The way from what is stored to what is loaded, in words: it is none through a scheme."""
+    told = f"store of {stored} and load of {loaded} bits, {register} registers, {address}, {offset} bytes apart"
+    return ChainLink(told, "stored", "loaded")

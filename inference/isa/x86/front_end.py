@@ -1,0 +1,174 @@
+"""Codes that show the front end of an x86-64 core, of instructions that every such processor has.
+
+What needs no port, so that nothing but the front end limits it: NOPs, zeroing idioms, moves that the core
+eliminates. The agent closes loops with `dec r15` and a branch. Registers start with an address whose memory
+holds the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from inference.isa.front_end import Aspect, FrontEndCode
+from inference.isa.timed_code import TimedCode
+
+START = 0x62345600
+"""What registers and memory start with (`measuring.blocks`)."""
+
+_NOPS = (
+    *("90", "6690", "0f1f00", "0f1f4000", "0f1f440000", "660f1f440000", "0f1f8000000000"),
+    *("0f1f840000000000", "660f1f840000000000"),
+)
+"""By length, as the vendors recommend them."""
+_NOP, _SHORT_NOP = bytes.fromhex(_NOPS[3]), bytes.fromhex(_NOPS[0])
+_LONGEST_NOP = 15
+_PREFIX = b"\x66"
+
+_SIZES = (64, 128, 256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 6656, 7168, 8192, 12000)
+_TAKEN = {6: 30, 14: 30, 30: 30, 62: 20}
+"""{bytes jumped over: jumps in a loop}: those that lie closer share what a predictor keeps of them."""
+_LOOP_NOPS = 6
+_OFFSETS = range(0, 64, 4)
+
+_ZEROED = (0, 1, 2, 3, 5, 6, 7)
+"""Numbers of registers, apart from the stack pointer and those that need a prefix."""
+_MOVED = ("4989c0", "4989c9", "4989d2", "4989db")  # mov r8, rax; mov r9, rcx; mov r10, rdx; mov r11, rbx
+_WRITTEN = (0, 1, 2, 3, 5, 7, 0, 1)
+
+
+def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
+    """All of them; `offsets`: also loops that begin elsewhere than at a cache line."""
+    return (
+        *_sizes(),
+        *_lengths(),
+        *_branches(),
+        *(_offsets() if offsets else ()),
+        *_encodings(),
+        *_fusions(),
+    )
+
+
+def _sizes() -> Iterator[FrontEndCode]:
+    """Loops of one copy, so that nothing but the loop's own counter and branch stands beside."""
+    fillers: Mapping[str, Sequence[bytes]] = {
+        "zeroing idioms": [bytes([0x31, 0xC0 | number << 3 | number]) for number in _ZEROED],
+        "register moves": [bytes.fromhex(one) for one in _MOVED],
+        "NOPs": [_SHORT_NOP],
+    }
+    for name, filler in fillers.items():
+        for size in _SIZES:
+            body = b"".join(filler[k % len(filler)] for k in range(size))
+            if len(body) <= _LONGEST_LOOP:
+                yield FrontEndCode(Aspect.SIZE, name, size, TimedCode(body, size, loop=True, copies=1))
+
+
+_LONGEST_LOOP = 24 * 1024
+
+
+def _lengths() -> Iterator[FrontEndCode]:
+    for length in range(1, _LONGEST_NOP + 1):
+        nop = bytes.fromhex(_NOPS[min(length, len(_NOPS)) - 1])
+        nop = _PREFIX * (length - len(nop)) + nop
+        yield FrontEndCode(Aspect.LOOP_LENGTH, "", length, TimedCode(nop, 1, loop=True))
+        yield FrontEndCode(Aspect.STRAIGHT_LENGTH, "", length, TimedCode(nop, 1, copies=_STRAIGHT_NOPS))
+
+
+_STRAIGHT_NOPS = 1600
+
+
+def _branches() -> Iterator[FrontEndCode]:
+    for between, copies in _TAKEN.items():
+        jump = bytes([0xEB, between]) + b"\xcc" * between  # jmp; int3, which nothing reaches
+        yield FrontEndCode(Aspect.TAKEN, "", between, TimedCode(jump, 1, loop=True, copies=copies))
+    smallest = TimedCode(_SHORT_NOP, 1, loop=True, copies=1)
+    yield FrontEndCode(Aspect.TAKEN, "smallest loop", len(_SHORT_NOP), smallest)
+    # jb: the agent's counter leaves the carry flag alone, which is clear
+    yield FrontEndCode(Aspect.UNTAKEN, "", 0, TimedCode(b"\x72\x00", 1, loop=True))
+
+
+def _offsets() -> Iterator[FrontEndCode]:
+    for offset in _OFFSETS:
+        code = TimedCode(_NOP * _LOOP_NOPS, _LOOP_NOPS, loop=True, copies=1, offset=offset)
+        yield FrontEndCode(Aspect.OFFSET, "", offset, code)
+
+
+# What a longer displacement or immediate costs.
+
+
+def _encodings() -> Iterator[FrontEndCode]:
+    far, close = (0x01223344).to_bytes(4, "little"), b"\x01"
+    kinds = {
+        "lea, displacement": {1: _lea(0x46, close), 4: _lea(0x86, far)},
+        "load, displacement": {1: _load(0x46, close), 4: _load(0x86, far)},
+        "cmp, immediate": {1: _compared(0x83, close), 4: _compared(0x81, far)},
+        "mov, immediate": {
+            4: [bytes([0x48, 0xC7, 0xC0 | number]) + far for number in _WRITTEN],
+            8: [bytes([0x48, 0xB8 | number]) + far * 2 for number in _WRITTEN],
+        },
+    }
+    for name, by_bytes in kinds.items():
+        for size, instructions in by_bytes.items():
+            for where, loop in (("loop", True), ("straight", False)):
+                code = TimedCode(b"".join(instructions), len(instructions), loop=loop)
+                yield FrontEndCode(Aspect.ENCODING, f"{name}, {where}", size, code)
+
+
+def _lea(mode: int, displacement: bytes) -> list[bytes]:
+    return [bytes([0x48, 0x8D, mode | number << 3]) + displacement for number in _WRITTEN]  # from rsi
+
+
+def _load(mode: int, displacement: bytes) -> list[bytes]:
+    return [bytes([0x48, 0x8B, mode | number << 3]) + displacement for number in _WRITTEN]
+
+
+def _compared(opcode: int, immediate: bytes) -> list[bytes]:
+    return [bytes([0x48, opcode, 0xF8 | number]) + immediate for number in _WRITTEN]
+
+
+# Comparisons and branches that the core may make one operation of. Registers are such that no branch is ever
+# taken: all flags stay clear.
+
+_CONDITIONS = {"o": 0x70, "b": 0x72, "e": 0x74, "be": 0x76, "s": 0x78, "p": 0x7A, "l": 0x7C, "le": 0x7E}
+"""The second half of the opcode's pairs, their opposites, is decided by the same flags."""
+_BETWEEN = bytes.fromhex("4589c8")  # mov r8d, r9d
+_FUSION_NOPS = 12
+_LARGE = 1 << 62
+
+_COMPARED: Mapping[str, tuple[str, int, int, str]] = {
+    # name: code, rax, rbx, conditions that cannot be kept from holding
+    "cmp reg, reg": ("4839d8", 1, 0, ""),
+    "cmp reg, imm": ("4883f800", 1, 0, ""),
+    "cmp reg, mem": ("483b06", START + 1, 0, ""),
+    "cmp mem, reg": ("483906", START - 1, 0, ""),
+    "cmp mem, imm": ("48813eff553462", 0, 0, ""),
+    "test reg, reg": ("4885c0", 1, 0, ""),
+    "test reg, imm": ("48a901000000", 1, 0, ""),
+    "test mem, reg": ("488506", START, 0, "p"),
+    "test mem, imm": ("48f70600020000", 0, 0, "p"),
+    "add reg, reg": ("4801d8", 1, 0, ""),
+    "add reg, imm": ("4883c000", 1, 0, ""),
+    "sub reg, reg": ("4829d8", 1, 0, ""),
+    "sub reg, imm": ("4883e800", 1, 0, ""),
+    "and reg, reg": ("4821d8", 1, 1, ""),
+    "and reg, imm": ("4883e001", 1, 0, ""),
+    "or reg, reg": ("4809d8", 1, 0, ""),
+    "xor reg, reg": ("4831d8", 1, 0, ""),
+    "inc reg": ("48ffc0", _LARGE, 0, "p"),
+    "dec reg": ("48ffc8", _LARGE, 0, "p"),
+}
+
+
+def _fusions() -> Iterator[FrontEndCode]:
+    for name, (compare, rax, rbx, never) in _COMPARED.items():
+        for condition, opcode in _CONDITIONS.items():
+            if condition == never:
+                continue
+            first, branch = bytes.fromhex(compare), bytes([opcode, 0])
+            for together, code in ((1, first + branch + _BETWEEN), (0, first + _BETWEEN + branch)):
+                timed = TimedCode(
+                    code + _SHORT_NOP * _FUSION_NOPS,
+                    3 + _FUSION_NOPS,
+                    loop=True,
+                    registers=(("rax", rax), ("rbx", rbx)),
+                )
+                yield FrontEndCode(Aspect.FUSION, f"{name} + j{condition}", together, timed)

@@ -1,0 +1,97 @@
+"""A processor whose front end is known, as a timer of codes."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from iced_x86 import Decoder, FlowControl, Instruction
+
+from inference.isa.timed_code import CodeReading, TimedCode
+from inference.isa.x86.forms import MNEMONICS
+
+_LINE = 64
+_COUNTER_BYTES = 9
+"""Of what closes a loop."""
+_PASSES = 5
+_BRANCHES = (FlowControl.CONDITIONAL_BRANCH, FlowControl.UNCONDITIONAL_BRANCH)
+
+
+@dataclass(frozen=True)
+class SimulatedFrontEnd:
+    """Slots per cycle in loops of up to `capacity` instructions; else so many `decoded` and so many bytes.
+
+    `taken`, `untaken`: branches per cycle. `crossing`: cycles that a short loop loses over two cache lines.
+    `wide`: slots of an instruction with a number of four bytes or more. `fused`: mnemonics whose comparison
+    a branch behind it joins. `noise` is the standard deviation of a Gaussian factor.
+    """
+
+    slots: int = 6
+    decoded: int = 4
+    fetched_bytes: int = 16
+    capacity: int = 4096
+    taken: float = 1.0
+    untaken: float = 2.0
+    crossing: float = 1.0
+    wide: int = 1
+    fused: frozenset[str] = frozenset({"cmp", "test"})
+    noise: float = 0.0
+    seed: int = 1
+
+    @classmethod
+    def drawn(cls, seed: int, noise: float = 0.0) -> SimulatedFrontEnd:
+        """One of many."""
+        dice = random.Random(f"front end {seed}")  # noqa: S311  not for secrets
+        some = dice.sample(("cmp", "test", "add", "sub", "and", "inc", "dec"), dice.randint(0, 7))
+        return cls(
+            slots=dice.randint(4, 8),
+            decoded=dice.randint(3, 4),
+            fetched_bytes=dice.choice((16, 32)),
+            capacity=dice.choice((1536, 2048, 4096, 6144)),
+            taken=dice.choice((0.5, 1.0)),
+            untaken=dice.choice((1.0, 2.0)),
+            crossing=float(dice.randint(0, 2)),
+            wide=dice.randint(1, 2),
+            fused=frozenset(some),
+            noise=noise,
+            seed=seed,
+        )
+
+    def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
+        """See `CodeTimer`; the same code and seed give the same reading."""
+        for code in codes:
+            dice = random.Random(zlib.crc32(repr(code).encode()) ^ self.seed)  # noqa: S311  not for secrets
+            passes = [self._cycles(code) * dice.gauss(1, self.noise) for _ in range(_PASSES)]
+            yield CodeReading(code, median(passes), max(passes) - min(passes))
+
+    def _cycles(self, code: TimedCode) -> float:
+        instructions = list(Decoder(64, code.code))
+        jumps = [one for one in instructions if one.flow_control in _BRANCHES]
+        taken = sum(one.flow_control == FlowControl.UNCONDITIONAL_BRANCH for one in jumps)
+        reached = instructions if not taken else jumps
+        branching = taken / self.taken + (len(jumps) - taken) / self.untaken
+        straight = max(len(reached) / self.decoded, len(code.code) / self.fetched_bytes)
+        if not code.loop:
+            return max(straight, branching)
+        closing = 1 if code.copies == 1 else 0  # else there are enough copies to hide it
+        slots = sum(map(self._slots, reached)) - self._joined(reached) + closing
+        if code.copies == 1 and len(reached) > self.capacity:
+            return max(straight, branching)
+        cycles = max(slots / self.slots, branching, closing / self.taken)
+        end = code.offset + len(code.code) + _COUNTER_BYTES
+        return cycles + (self.crossing if closing and len(code.code) < _LINE < end else 0.0)
+
+    def _slots(self, instruction: Instruction) -> int:
+        mnemonic = MNEMONICS[instruction.mnemonic]
+        number = max(instruction.memory_displ_size, instruction.len - 4 if mnemonic in {"mov", "cmp"} else 0)
+        return self.wide if number > 3 and mnemonic != "nop" else 1
+
+    def _joined(self, instructions: Sequence[Instruction]) -> int:
+        return sum(
+            MNEMONICS[first.mnemonic] in self.fused
+            and second.flow_control == FlowControl.CONDITIONAL_BRANCH
+            for first, second in zip(instructions, instructions[1:], strict=False)
+        )

@@ -29,7 +29,9 @@ from inference.core.resources.conversion import from_port_mapping
 from inference.formats.run_archive.writing import write_archive
 from inference.isa.x86.blocks.surrounding import object_file
 from inference.isa.x86.chains import links_of, pair_chains
+from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
+from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import (
     ISA,
     Evaluation,
@@ -37,6 +39,7 @@ from inference.models import (
     LatencySet,
     Machine,
     MachineReading,
+    MeasuredFrontEnd,
     PortMapping,
     ResourceMapping,
     Run,
@@ -44,6 +47,7 @@ from inference.models import (
     Upload,
 )
 from inference.storage.evaluating import evaluate
+from inference.storage.front_ends import store_front_end
 from inference.storage.instruction_sets import load_x86
 from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
@@ -85,6 +89,7 @@ class World:
     explained: PortMapping
     resources: ResourceMapping
     latencies: LatencySet
+    front_end: MeasuredFrontEnd
     machine: Machine
     inference: Run
     importing: Run
@@ -137,6 +142,7 @@ def generated_site(scale: Scale) -> World:
         explained=explained,
         resources=resources,
         latencies=_latencies(machine, texts),
+        front_end=_front_end(machine),
         machine=machine,
         inference=done(
             "infer",
@@ -274,6 +280,12 @@ def _runs(scale: Scale, mapping: PortMapping, experiment_set: ExperimentSet) -> 
     Run.objects.filter(pk=told.pk).update(next_seq=501)
     told.refresh_from_db()
     return told
+
+
+def _front_end(machine: Machine) -> MeasuredFrontEnd:
+    codes = front_end_codes(offsets=True)
+    readings = SimulatedFrontEnd().time([asked.code for asked in codes])
+    return store_front_end("generated", machine, list(zip(codes, readings, strict=True)), {})
 
 
 def _latencies(machine: Machine, texts: dict[int, str]) -> LatencySet:

@@ -82,6 +82,7 @@ _PLAIN = (
     "tour",
     *("storage", "api", "check-model", "experiments", "infer", "isa-load", "isas", "machines", "machine-add"),
     *(
+        "front-ends",
         "latencies",
         "machines-arm",
         "mappings",
@@ -98,7 +99,8 @@ _PLAIN = (
 _ONE_OF = {
     "isa": ("isa",),
     "machine": ("machine", "machine-edit", "machine-delete", "machine-measure", "latencies-measure"),
-    "latencies": ("latency-set", "latency-set-edit", "latency-set-delete"),
+    "front_end": ("front-end", "front-end-edit", "front-end-delete"),
+    "latencies": ("latency-set", "latency-memory", "latency-set-edit", "latency-set-delete"),
     "machine ": ("machine-state", "machine-noise", "machine-trust", "machine-arrival"),
     "mapping": ("mapping-edit", "mapping-delete", "mapping-convert", "mapping-llvm"),
     "resources": ("resource-mapping", "resource-mapping-edit", "resource-mapping-delete"),

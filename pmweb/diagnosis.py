@@ -43,7 +43,18 @@ _SHOWN = frozenset(
 _FACTS = (
     *("system", "machine", "isa", "kernel", "python", "vendor", "family", "model", "stepping"),
     *("microcode", "implementer", "part", "revision", "flags", "cpuid", "cores", "core", "core_type"),
-    *("core_cpus", "siblings", "virtual", "emulated", "governor", "turbo", "smt", "load", "blocks", "offsets"),
+    *(
+        "core_cpus",
+        "siblings",
+        "virtual",
+        "emulated",
+        "governor",
+        "turbo",
+        "smt",
+        "load",
+        "blocks",
+        "offsets",
+    ),
     "confinement",
 )
 """Of what agents say of their computers, what says nothing of whose it is."""

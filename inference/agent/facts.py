@@ -54,7 +54,8 @@ def facts(core: int | None) -> Json:
     }
     if platform.machine() in aarch64.MACHINES:
         found |= {**arm.description(processor, emulated), "emulated": emulated}
-        found |= {"blocks": False, "offsets": False, "virtual": None}  # these are of x86-64; no flag tells of a hypervisor
+        # Blocks and loops at offsets are of x86-64, and no flag tells of a hypervisor.
+        found |= {"blocks": False, "offsets": False, "virtual": None}
     return found
 
 

@@ -31,6 +31,7 @@ FEATURES = {
     "resources": "Resource mappings",
     "evaluations": "Evaluations",
     "latencies": "Latencies",
+    "front_end": "Front ends",
     "inferring": "Runs",
     "model_check": "Runs",
     "runs": "Runs",

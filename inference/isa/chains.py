@@ -81,15 +81,14 @@ class IdiomChains:
 class MemoryChain:
     """A chain through memory: loads alone, or a store whose value a load reads, with others between them.
 
-    `stored` bits (0: no store) and `loaded` bits, the load `offset` bytes behind the store, by registers of
-    the class `register`. `address`: how memory is addressed, in words. `between`: connectors from the load to
-    the store.
-    `isolated`: the latency follows, else it is a bound.
+    `stored` bits (0: no store) and `loaded` bits, the load `offset` bytes behind the store. `register_class`:
+    "general" or "vector". `address`: how memory is addressed, in words. `between`: connectors from the load
+    to the store. `isolated`: the latency follows, else it is a bound.
     """
 
     stored: int
     loaded: int
-    register: str
+    register_class: str
     address: str
     chain: DependencyChain
     offset: int = 0

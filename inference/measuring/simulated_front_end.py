@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import zlib
 from collections.abc import Iterator, Sequence
@@ -91,7 +92,6 @@ class SimulatedFrontEnd:
 
     def _joined(self, instructions: Sequence[Instruction]) -> int:
         return sum(
-            MNEMONICS[first.mnemonic] in self.fused
-            and second.flow_control == FlowControl.CONDITIONAL_BRANCH
-            for first, second in zip(instructions, instructions[1:], strict=False)
+            MNEMONICS[first.mnemonic] in self.fused and second.flow_control == FlowControl.CONDITIONAL_BRANCH
+            for first, second in itertools.pairwise(instructions)
         )

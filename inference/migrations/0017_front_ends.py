@@ -5,38 +5,65 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('inference', '0016_latencies'),
+        ("inference", "0016_latencies"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='latencyset',
-            name='memory',
+            model_name="latencyset",
+            name="memory",
             field=models.JSONField(default=list),
         ),
         migrations.AddField(
-            model_name='schemelatencies',
-            name='idioms',
+            model_name="schemelatencies",
+            name="idioms",
             field=models.JSONField(default=list),
         ),
         migrations.CreateModel(
-            name='MeasuredFrontEnd',
+            name="MeasuredFrontEnd",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=200, unique=True)),
-                ('note', models.TextField(blank=True)),
-                ('created', models.DateTimeField(auto_now_add=True)),
-                ('readings', models.JSONField()),
-                ('identity', models.JSONField(default=dict)),
-                ('isa', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='front_ends', to='inference.isa')),
-                ('machine', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='front_ends', to='inference.machine')),
-                ('run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='front_ends', to='inference.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, unique=True)),
+                ("note", models.TextField(blank=True)),
+                ("created", models.DateTimeField(auto_now_add=True)),
+                ("readings", models.JSONField()),
+                ("identity", models.JSONField(default=dict)),
+                (
+                    "isa",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="front_ends",
+                        to="inference.isa",
+                    ),
+                ),
+                (
+                    "machine",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="front_ends",
+                        to="inference.machine",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="front_ends",
+                        to="inference.run",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'front end',
-                'ordering': ['-id'],
+                "verbose_name": "front end",
+                "ordering": ["-id"],
             },
         ),
     ]

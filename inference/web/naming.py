@@ -16,7 +16,15 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.module_loading import import_string
 
-from inference.models import ExperimentSet, LatencySet, Machine, PortMapping, ResourceMapping, Run
+from inference.models import (
+    ExperimentSet,
+    LatencySet,
+    Machine,
+    MeasuredFrontEnd,
+    PortMapping,
+    ResourceMapping,
+    Run,
+)
 from inference.models.isa import Named
 from inference.models.run import runs_on
 from inference.storage.names import NOTE_LIMIT, free_name, kind_of, rename
@@ -166,6 +174,7 @@ def _of_run(row: Run) -> list[Dependent]:
         *counted(PortMapping.objects.filter(run=row).count(), "port mapping", KEPT),
         *counted(row.experiment_sets.count(), "experiment set", KEPT),
         *counted(row.latency_sets.count(), "latency set", KEPT),
+        *counted(row.front_ends.count(), "front end", KEPT),
         *counted(row.forks.count(), "run that began as its copy", KEPT, "runs that began as its copies"),
     ]
 
@@ -180,6 +189,7 @@ def _of_machine(row: Machine) -> list[Dependent]:
         *counted(row.mappings.count(), "port mapping", FIRST, blocks=True),
         *counted(row.resource_mappings.count(), "resource mapping", FIRST, blocks=True),
         *counted(row.latency_sets.count(), "latency set", FIRST, blocks=True),
+        *counted(row.front_ends.count(), "front end", FIRST, blocks=True),
         *_users(runs_on(row)),
         *counted(tokens, "token", GONE),
         *counted(row.readings.count(), "reading of its noise", GONE, "readings of its noise"),
@@ -190,10 +200,16 @@ def _of_latency_set(row: LatencySet) -> list[Dependent]:
     return counted(row.schemes.count(), "scheme with its latencies", GONE, "schemes with their latencies")
 
 
+def _of_front_end(row: MeasuredFrontEnd) -> list[Dependent]:
+    del row  # nothing refers to one
+    return []
+
+
 _FINDERS: dict[type[Named], Callable[[Any], list[Dependent]]] = {
     ExperimentSet: _of_set,
     LatencySet: _of_latency_set,
     Machine: _of_machine,
+    MeasuredFrontEnd: _of_front_end,
     PortMapping: _of_mapping,
     ResourceMapping: _of_resource_mapping,
     Run: _of_run,

@@ -59,8 +59,29 @@ PAGES = {
         can=("Search, sort, and open a scheme for the chains behind its numbers.",),
         operators=("Rename it, or delete it.",),
     ),
+    "latency-memory": Help(
+        "How long loads take by width and address, and how a stored value reaches a load: renamed, forwarded "
+        "from the store buffer, or only when the store is done.",
+        can=("Open a chain as a basic block.",),
+    ),
     "latency-scheme": Help(
         "The latencies of one scheme with every chain that was measured for them: code, cycles and spread.",
+    ),
+    "front-ends": Help(
+        "Front ends that were measured: what a core fetches, decodes and hands over per cycle.",
+        can=("Open one for the code behind each number.",),
+        operators=("Measure one from a machine’s page.",),
+    ),
+    "front-end": Help(
+        "A core’s front end in numbers, each with the code that shows it: slots per cycle in loops, bytes "
+        "and instructions per cycle in straight code, branches, what long numbers in instructions cost, "
+        "and which comparisons and branches become one operation.",
+        can=("Open a number for its code, and compare loops of any length in the pictures.",),
+        operators=("Rename it, or delete it.",),
+    ),
+    "front-end-edit": Help("Name and note of a measured front end.", operators=("Save both.",)),
+    "front-end-delete": Help(
+        "What depends on this front end.", operators=("Delete it, if nothing unfinished needs it.",)
     ),
     "latency-set-edit": Help("Name and note of a set of latencies.", operators=("Save both.",)),
     "latency-set-delete": Help(

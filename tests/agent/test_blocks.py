@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from inference.agent.facts import facts
 from inference.agent.frame import FrameError
 from inference.agent.passes import LocalHarness
 from inference.agent.protocol import Batch, BatchItem, Frame, Result
+from inference.agent.reading import ProtocolError
 from tests.agent.conftest import ADD, HASTY, needs_x86
 from tests.agent.conftest import frame as usual_frame
 
@@ -135,3 +138,27 @@ async def test_a_frame_that_makes_no_sense_is_refused_and_blocks_mix_with_experi
     one = BatchItem("one", b"\x90", 1, 1, 1, 1)
     (alone,) = await harness.measure(Batch(surroundings(), HASTY, (one,)), lambda _done, _all: None)
     assert "two lengths" in alone.note
+
+
+@pytest.mark.parametrize("offset", [0, 1, 33, 63])
+@pytest.mark.parametrize("unrolled", [True, False])
+def test_the_first_copy_is_as_far_behind_a_cache_line_as_wanted(offset: int, unrolled: bool) -> None:
+    layout = Layout(code=0x60_0000, state=0x10_0000)
+    frame = replace(surroundings(unrolled=unrolled, counter="" if unrolled else "r15"), offset=offset)
+    body = bytes.fromhex("cccccccccccccccc")
+    code = block_frame.function(frame, body, layout.code, layout, refills=False)
+    assert code.index(body) % 64 == offset
+    assert Frame.read(frame.as_json()) == frame
+
+
+def test_a_frame_refuses_offsets_beyond_a_cache_line() -> None:
+    with pytest.raises(ProtocolError, match="offset must be between 0 and 63"):
+        Frame.read({**Frame().as_json(), "offset": 64})
+
+
+@needs_x86
+async def test_confinement_leaves_stores_and_loads_as_they_are(harness: LocalHarness) -> None:
+    status = Path("/proc/self/status").read_text().splitlines()
+    ours = next((line.partition(":")[2].strip() for line in status if "Store_Bypass" in line), "")
+    await measured(harness, surroundings(), one="4801d8")
+    assert harness.confinement["store_bypass"] == ours

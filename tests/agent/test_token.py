@@ -141,7 +141,9 @@ def test_a_command_line_without_its_token_has_all_else():
 async def test_where_machine_code_cannot_be_confined_it_runs_only_if_that_is_said_by_name(
     monkeypatch, sandboxed
 ):
-    monkeypatch.setattr(call_filter, "install", lambda _program, **_options: False)  # a kernel without filters
+    monkeypatch.setattr(
+        call_filter, "install", lambda _program, **_options: False
+    )  # a kernel without filters
     harness = LocalHarness(
         ForkServer(fork_server.start(choose_core(), sandboxed=sandboxed)), {}, avx=frame().avx
     )

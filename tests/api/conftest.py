@@ -23,7 +23,9 @@ from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSum
 from inference.core.resources import ResourceMapping as Resources
 from inference.figures.heatmap import heat_map
 from inference.isa.x86.chains import links_of, pair_chains
+from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
+from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import (
     ISA,
     Evaluation,
@@ -31,6 +33,7 @@ from inference.models import (
     InstructionScheme,
     LatencySet,
     Machine,
+    MeasuredFrontEnd,
     PortMapping,
     ResourceMapping,
     Run,
@@ -39,6 +42,7 @@ from inference.models import (
 from inference.runs import lifecycle
 from inference.runs.journal import write
 from inference.storage.evaluating import evaluate
+from inference.storage.front_ends import store_front_end
 from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import load_measurements, store_measurements
@@ -279,6 +283,13 @@ def latencies(machine: Machine) -> LatencySet:
     return store_latencies("simulated", machine, found, {})
 
 
+def front_end(machine: Machine) -> MeasuredFrontEnd:
+    """Simulated."""
+    codes = front_end_codes(offsets=True)
+    readings = SimulatedFrontEnd().time([asked.code for asked in codes])
+    return store_front_end("simulated", machine, list(zip(codes, readings, strict=True)), {})
+
+
 @pytest.fixture
 def world(
     machine: Machine,
@@ -316,6 +327,7 @@ def world(
         "other_id": other.pk,
         "resource_mapping_id": resource_mapping.pk,
         "latency_set_id": latencies(machine).pk,
+        "front_end_id": front_end(machine).pk,
         "place": 0,
         "evaluation_id": evaluation.pk,
         "run_id": run.pk,

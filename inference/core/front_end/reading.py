@@ -17,7 +17,7 @@ _SLOPE = (256, 1024)
 _FULL, _CLEARLY_LESS = 0.97, 0.9
 """Share of the best rate that still is the best, and one below which it is not."""
 _FUSED = 0.75
-"""Of a slot, by which a pair must be quicker together: NOPs that are counted in pairs make up to half of one."""
+"""Of a slot, by which a pair must be quicker together: NOPs counted in pairs make up to half of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _capacity(sizes: Sequence[Reading], slots: float | None) -> FrontEndNumber:
 def _most(
     name: str, label: str, of: Mapping[Aspect, Sequence[Reading]], counted: Callable[[int], int]
 ) -> FrontEndNumber:
-    """The most of something per cycle in straight code; `counted`: how much of it a NOP of so many bytes is."""
+    """The most of something per cycle in straight code; `counted`: how much a NOP of so many bytes is."""
     found = of[Aspect.STRAIGHT_LENGTH]
     if not found:
         return FrontEndNumber(name, label, None)
@@ -172,7 +172,7 @@ def _branches(of: Mapping[Aspect, Sequence[Reading]]) -> list[FrontEndNumber]:
 
 
 def _offset_cost(offsets: Sequence[Reading]) -> FrontEndNumber:
-    name, label = "offset_cost", "Cycles that a short loop loses where its first byte lies worst in a cache line"
+    name, label = "offset_cost", "Cycles that a short loop loses at the worst place in a cache line"
     if not offsets:
         return FrontEndNumber(name, label, None)
     ordered = sorted(offsets, key=lambda reading: reading[1])

@@ -1,4 +1,4 @@
-"""Idioms and false dependencies of schemes, found by comparing chains: each fact with its two measurements."""
+"""Idioms and false dependencies of schemes, found by comparing chains: each with its two measurements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inference.isa.chains import ChainLink, DependencyChain, IdiomChains
 _QUICKER = 0.5
 """Cycles by which a latency with one register must be less to be another one."""
 _NO_PORT = 0.9
-"""Share of an ordinary instruction's time, below which an instruction cannot have waited for the same ports."""
+"""Share of an ordinary instruction's time, below which one cannot have waited for the same ports."""
 _ELIMINATED = 0.1
 """Cycles up to which a latency is that of no execution at all."""
 
@@ -81,31 +81,46 @@ class IdiomReader:
 
     def of_choice(self, asked: IdiomChains, usual: PairLatency | None) -> Idiom | None:
         """What a choice of operands shows; `usual`: the latency between different registers."""
-        link = asked.pair.link
         found = self._settled(asked.pair.chains)
         latency = read_pair(asked.pair, found, self._known)
-        apart = self._readings.get(asked.apart)
         if asked.usual is None:
-            if not latency.is_isolated or latency.throughput_limited or apart is None or apart.cycles is None:
-                return None
-            if latency.best is None or latency.best <= _ELIMINATED:
-                return None
-            kind = IdiomKind.PARTIAL_REGISTER if asked.partial else IdiomKind.FALSE_DEPENDENCY
-            return Idiom(link.scheme, kind, link.destination, latency.best, None, found[0], apart)
-        if usual is None or usual.least is None or not usual.readings:
+            return self._of_old_value(asked, latency, found)
+        if usual is None or usual.least is None:
             return None
-        needs_port = self._needs_port(asked.apart)
+        return self._of_one_register(asked, latency, found, usual.least, usual.readings)
+
+    def _of_old_value(
+        self, asked: IdiomChains, latency: PairLatency, found: Sequence[ChainReading]
+    ) -> Idiom | None:
+        """Whether it waits for what its destination held."""
+        apart = self._readings.get(asked.apart)
+        waits = latency.best is not None and latency.best > _ELIMINATED and not latency.throughput_limited
+        if not waits or apart is None or apart.cycles is None:
+            return None
+        kind = IdiomKind.PARTIAL_REGISTER if asked.partial else IdiomKind.FALSE_DEPENDENCY
+        link = asked.pair.link
+        return Idiom(link.scheme, kind, link.destination, latency.best, None, found[0], apart)
+
+    def _of_one_register(
+        self,
+        asked: IdiomChains,
+        latency: PairLatency,
+        found: Sequence[ChainReading],
+        usual: float,
+        usual_readings: Sequence[ChainReading],
+    ) -> Idiom | None:
+        """Whether it waits for nothing then, or less long."""
+        link = asked.pair.link
         if latency.breaks:
+            needs_port = self._needs_port(asked.apart)
             kind = IdiomKind.BREAKING if needs_port is None else IdiomKind.ZEROING
             measured = max(found, key=lambda one: len(one.chain.links))
-            compared = _alike(measured, usual.readings)
+            compared = _alike(measured, usual_readings)
             return Idiom(link.scheme, kind, link.destination, None, needs_port, measured, compared)
-        if latency.best is None or latency.throughput_limited or usual.least - latency.best < _QUICKER:
+        if latency.best is None or latency.throughput_limited or usual - latency.best < _QUICKER:
             return None
-        compared = _alike(found[0], usual.readings)
-        return Idiom(
-            link.scheme, IdiomKind.QUICKER, link.destination, latency.best, None, found[0], compared
-        )
+        compared = _alike(found[0], usual_readings)
+        return Idiom(link.scheme, IdiomKind.QUICKER, link.destination, latency.best, None, found[0], compared)
 
     def of_move(self, pair: PairLatency, apart: DependencyChain) -> Idiom | None:
         """Whether the latency between different registers is that of no execution, always or sometimes."""

@@ -47,7 +47,7 @@ class MemoryLatency:
         return {
             "stored": asked.stored,
             "loaded": asked.loaded,
-            "register": asked.register,
+            "register_class": asked.register_class,
             "address": asked.address,
             "offset": asked.offset,
             "between": asked.between,
@@ -67,7 +67,8 @@ def read_memory(
     known: Mapping[ChainLink, float],
 ) -> tuple[MemoryLatency, ...]:
     """The latencies of all chains that were measured. `known`: those of connectors."""
-    cycles = {asked: _cycles(asked, readings[asked.chain], known) for asked in chains if asked.chain in readings}
+    measured = [asked for asked in chains if asked.chain in readings]
+    cycles = {asked: _cycles(asked, readings[asked.chain], known) for asked in measured}
     return tuple(
         MemoryLatency(asked, found, _how(asked, found, cycles), readings[asked.chain])
         for asked, found in cycles.items()
@@ -95,7 +96,7 @@ def _how(
         if value is not None
         and other.stored == other.loaded
         and not other.offset
-        and other.register == asked.register
+        and other.register_class == asked.register_class
         and (load is None or value > load - _QUICKER)
     ]
     if waits and cycles > _FAILED * min(waits):

@@ -15,6 +15,7 @@ from inference.core.protocols import Json
 from inference.features.inferring.request import read_machine
 from inference.formats.run_archive.parts import read_strictly
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.timed_code import CodeTimer
 from inference.isa.x86.availability import flags_of
 from inference.isa.x86.blocks import Block, BlockError, block_of_hex
 from inference.measuring.blocks import BlockMeasurer, BlockOptions, obstacle
@@ -30,7 +31,7 @@ MOST_BLOCKS = 500
 """In one run: its results travel with its row and its page."""
 
 
-class Measure(Protocol):
+class MeasureBlocks(Protocol):
     """Measures blocks."""
 
     def __call__(self, blocks: Sequence[Block], mode: str = "") -> Iterator[tuple[int, Result]]:
@@ -126,7 +127,9 @@ class BlockJob:
 
 
 @contextmanager
-def measuring_blocks(task: Task, machine: Machine, options: BlockOptions) -> Iterator[tuple[Json, Measure]]:
+def measuring_blocks(
+    task: Task, machine: Machine, options: BlockOptions
+) -> Iterator[tuple[Json, MeasureBlocks]]:
     """Who measures: its identity, and a function from blocks to (index, result)."""
     if machine.kind == Machine.Kind.SIMULATED:
         processor, known = simulated_machine(machine)
@@ -144,6 +147,19 @@ def measuring_blocks(task: Task, machine: Machine, options: BlockOptions) -> Ite
 
         yield processor.identity, simulate
         return
+    with _measurer(task, machine, options) as measurer:
+        yield measurer.identity, measurer.measure
+
+
+@contextmanager
+def timing_codes(task: Task, machine: Machine) -> Iterator[tuple[Json, CodeTimer]]:
+    """Who times code of our own on a machine with an agent, and its identity."""
+    with _measurer(task, machine, BlockOptions()) as measurer:
+        yield measurer.identity, measurer
+
+
+@contextmanager
+def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[BlockMeasurer]:
     facts = machine.facts
     simulated = bool(facts.get("simulated"))
     if not simulated and not facts.get("blocks"):
@@ -152,8 +168,7 @@ def measuring_blocks(task: Task, machine: Machine, options: BlockOptions) -> Ite
         )
     with agent_board(task, machine) as (board, identity):
         flags = None if simulated else flags_of(facts)
-        measurer = BlockMeasurer(board, identity, flags, Settings(), options)
-        yield measurer.identity, measurer.measure
+        yield BlockMeasurer(board, identity, flags, Settings(), options)
 
 
 def _told(index: int, result: Result) -> Json:

@@ -76,12 +76,50 @@ class OperandPairOut(Schema):
     chains: list[LatencyChainOut]
 
 
+class IdiomCodeOut(Schema):
+    """A code that shows an idiom, or that it is held against."""
+
+    code: str = Field(examples=["4831db"])
+    cycles: float | None = Field(description="Per instance of the scheme.", examples=[0.25])
+    spread: float = Field(examples=[0.004])
+    instances: int = Field(description="Of the scheme in one turn.", examples=[4])
+    loop: bool
+
+
+class IdiomOut(Schema):
+    """What a choice of operands makes of a scheme."""
+
+    kind: str = Field(examples=["zero idiom"])
+    destination: str = Field(examples=["1"])
+    latency: float | None = Field(description="Null where it waits for nothing.", examples=[None])
+    needs_port: bool | None = Field(description="Null where that is not known.", examples=[False])
+    measured: IdiomCodeOut
+    compared: IdiomCodeOut
+
+
 class SchemeLatenciesOut(Schema):
-    """A scheme with the latencies of its pairs."""
+    """A scheme with the latencies of its pairs, and its idioms and false dependencies."""
 
     scheme_id: Id
     scheme: SchemeText
     pairs: list[OperandPairOut]
+    idioms: list[IdiomOut]
+
+
+class MemoryLatencyOut(Schema):
+    """From an address, or a stored value, to what is loaded."""
+
+    stored: int = Field(description="Bits; 0 without a store.", examples=[64])
+    loaded: int = Field(description="Bits.", examples=[64])
+    register_class: str = Field(description="General or vector registers.", examples=["general"])
+    address: str = Field(description="How memory is addressed.", examples=["same base"])
+    offset: int = Field(description="Bytes from the store to the load.", examples=[0])
+    between: int = Field(description="Operations between them.", examples=[1])
+    cycles: float | None = Field(description="Null where it did not settle.", examples=[4.0])
+    at_most: bool = Field(description="The cycles are a bound.", examples=[False])
+    how: str | None = Field(description="renamed, forwarded, failed; null of loads.", examples=["forwarded"])
+    code: str = Field(examples=["488906488b06"])
+    note: str = Field(examples=[""])
 
 
 @router.get("/latencies", response=PageOf[LatencySetOut])
@@ -140,6 +178,12 @@ def list_latencies(
     return listed(rows, SCHEME_COLUMNS, sort, paging, lambda found: [_scheme(each) for each in found])
 
 
+@router.get("/latencies/{latency_set_id}/memory", response=list[MemoryLatencyOut])
+def list_memory_latencies(request: HttpRequest, latency_set_id: Id) -> Any:
+    """Loads by width and address, and loads of what was stored before."""
+    return get_object_or_404(LatencySet, pk=latency_set_id).memory
+
+
 def _set(row: Any) -> dict[str, Any]:
     """A row of `latency_sets`."""
     copied = ("name", "note", "created", "connectors")
@@ -155,4 +199,5 @@ def _set(row: Any) -> dict[str, Any]:
 
 
 def _scheme(row: Any) -> dict[str, Any]:
-    return {"scheme_id": row.scheme_id, "scheme": row.scheme.text, "pairs": row.pairs}
+    copied = {name: getattr(row, name) for name in ("scheme_id", "pairs", "idioms")}
+    return {**copied, "scheme": row.scheme.text}

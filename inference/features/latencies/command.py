@@ -66,15 +66,27 @@ class Command(RunCommand):
                 raise CommandError(f"{row.name!r} has no latencies of {scheme!r}")
         for each in rows.iterator(chunk_size=200):
             if as_json:
-                self.stdout.write(json.dumps({"scheme": each.scheme.text, "pairs": each.pairs}))
+                told = {"scheme": each.scheme.text, "pairs": each.pairs, "idioms": each.idioms}
+                self.stdout.write(json.dumps(told))
                 continue
             self.stdout.write(each.scheme.text)
+            for idiom in each.idioms:
+                self.stdout.write(f"  {idiom['kind']}: {_idiom(idiom)}")
             for pair in each.pairs:
                 self.stdout.write(f"  {pair['source']} → {pair['destination']}: {_cycles(pair)}")
                 for chain in pair["chains"] if scheme else ():
                     code = "; ".join(block_of_hex(chain["code"]).text.splitlines())
                     cycles = chain["note"] if chain["cycles"] is None else f"{chain['cycles']:.3f}"
                     self.stdout.write(f"    {cycles}  {code}")
+
+
+def _idiom(idiom: dict[str, Any]) -> str:
+    """Its two measurements."""
+    shown = []
+    for key in ("measured", "compared"):
+        code = "; ".join(block_of_hex(idiom[key]["code"]).text.splitlines())
+        shown.append(f"{idiom[key]['cycles']:.3f} cycles ({code})")
+    return f"{shown[0]}, compared with {shown[1]}"
 
 
 def _cycles(pair: dict[str, Any]) -> str:

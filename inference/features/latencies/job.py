@@ -15,7 +15,7 @@ from inference.core.latency import (
     infer_latencies,
 )
 from inference.core.protocols import Json
-from inference.features.blocks.job import Measure, measuring_blocks
+from inference.features.blocks.job import MeasureBlocks, measuring_blocks
 from inference.features.inferring.request import read_machine, read_schemes
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.chains import DependencyChain, IdiomChains, PairChains
@@ -102,7 +102,7 @@ class LatenciesJob:
 class _OnMachine:
     """A machine as a measurer of chains."""
 
-    def __init__(self, measure: Measure) -> None:
+    def __init__(self, measure: MeasureBlocks) -> None:
         self._measure = measure
 
     def measure(self, chains: Sequence[DependencyChain]) -> Iterator[ChainReading]:

@@ -10,7 +10,13 @@ from django.urls import path
 
 from inference.core.protocols import Json
 from inference.features.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
-from inference.features.latencies.query import SCHEME_COLUMNS, SET_COLUMNS, latencies_of, latency_sets
+from inference.features.latencies.query import (
+    SCHEME_COLUMNS,
+    SET_COLUMNS,
+    idiom_counts,
+    latencies_of,
+    latency_sets,
+)
 from inference.features.measure.job import Effort
 from inference.features.measure.pages import (
     MeasuringForm,
@@ -48,7 +54,7 @@ def latency_set(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(latency_sets(), pk=pk)
     q = request.GET.get("q", "").strip()
     order = Order.read(request.GET.get("sort", ""), SCHEME_COLUMNS, "scheme")
-    context: dict[str, Any] = {"row": row, "q": q, "sort": str(order)}
+    context: dict[str, Any] = {"row": row, "q": q, "sort": str(order), "idioms": idiom_counts(row)}
     try:
         context["page"] = page_of(latencies_of(row, q), order, SCHEME_COLUMNS, request.GET.get("page", ""))
     except SearchError as error:
@@ -61,7 +67,24 @@ def latency_scheme(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
     rows = SchemeLatencies.objects.select_related("latency_set__machine", "scheme")
     row = get_object_or_404(rows, latency_set=pk, scheme=scheme)
     pairs = [{**pair, "chains": [_with_text(chain) for chain in pair["chains"]]} for pair in row.pairs]
-    return render(request, "inference/latencies/scheme.html", {"row": row, "pairs": pairs})
+    idioms = [
+        {**idiom, "codes": [_with_text(idiom["measured"]), _with_text(idiom["compared"])]}
+        for idiom in row.idioms
+    ]
+    context = {"row": row, "pairs": pairs, "idioms": idioms}
+    return render(request, "inference/latencies/scheme.html", context)
+
+
+def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
+    """Loads and forwarded stores of a set."""
+    row = get_object_or_404(latency_sets(), pk=pk)
+    memory = [_with_text(one) for one in row.memory]
+    context = {
+        "row": row,
+        "loads": [one for one in memory if not one["stored"]],
+        "forwarding": [one for one in memory if one["stored"]],
+    }
+    return render(request, "inference/latencies/memory.html", context)
 
 
 def _with_text(chain: Json) -> Json:
@@ -105,6 +128,7 @@ urlpatterns = [
     path("latencies/", latencies_page, name="latencies"),
     path("latencies/<int:pk>/", latency_set, name="latency-set"),
     path("latencies/<int:pk>/schemes/<int:scheme>/", latency_scheme, name="latency-scheme"),
+    path("latencies/<int:pk>/memory/", latency_memory, name="latency-memory"),
     path("latencies/<int:pk>/edit/", latency_set_edit, name="latency-set-edit"),
     path("latencies/<int:pk>/delete/", latency_set_delete, name="latency-set-delete"),
     path("machines/<int:pk>/latencies/", latencies_measure, name="latencies-measure"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from django.db.models import Count, QuerySet, Sum
@@ -30,6 +31,12 @@ def latencies_of(row: LatencySet, q: str = "") -> QuerySet[SchemeLatencies]:
     if q:
         rows = rows.filter(scheme__in=search_schemes(row.isa.schemes.all(), q).values("pk"))
     return rows
+
+
+def idiom_counts(row: LatencySet) -> list[tuple[str, int]]:
+    """(kind, schemes) of the idioms and false dependencies that a set has."""
+    found = row.schemes.exclude(idioms=[]).values_list("idioms", flat=True)
+    return Counter(kind for idioms in found for kind in {one["kind"] for one in idioms}).most_common()
 
 
 def latencies_of_scheme(scheme: InstructionScheme) -> QuerySet[SchemeLatencies]:

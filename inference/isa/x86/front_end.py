@@ -24,7 +24,26 @@ _NOP, _SHORT_NOP = bytes.fromhex(_NOPS[3]), bytes.fromhex(_NOPS[0])
 _LONGEST_NOP = 15
 _PREFIX = b"\x66"
 
-_SIZES = (64, 128, 256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 6656, 7168, 8192, 12000)
+_SIZES = (
+    64,
+    128,
+    256,
+    512,
+    768,
+    1024,
+    1280,
+    1536,
+    2048,
+    2560,
+    3072,
+    4096,
+    5120,
+    6144,
+    6656,
+    7168,
+    8192,
+    12000,
+)
 _TAKEN = {6: 30, 14: 30, 30: 30, 62: 20}
 """{bytes jumped over: jumps in a loop}: those that lie closer share what a predictor keeps of them."""
 _LOOP_NOPS = 6

@@ -67,7 +67,9 @@ def is_right(value: float | None, truth: float) -> bool:
 
 
 def inferred(truth: dict[ChainLink, float], **quirks: float) -> LatencyResult:
-    return infer_latencies(LatencyProblem(pairs(), of_connectors()), SimulatedLatencies(truth.__getitem__, **quirks))  # type: ignore[arg-type]
+    return infer_latencies(
+        LatencyProblem(pairs(), of_connectors()), SimulatedLatencies(truth.__getitem__, **quirks)
+    )  # type: ignore[arg-type]
 
 
 def by_name(result: LatencyResult, text: str, source: str, destination: str) -> PairLatency:

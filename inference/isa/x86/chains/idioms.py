@@ -6,10 +6,9 @@ Others wait for what their destination held before, though they only write it.
 
 from __future__ import annotations
 
-
 from iced_x86 import Code
 
-from inference.isa.chains import ONE_REGISTER, OLD_VALUE, ChainLink, DependencyChain, IdiomChains, PairChains
+from inference.isa.chains import OLD_VALUE, ONE_REGISTER, ChainLink, DependencyChain, IdiomChains, PairChains
 from inference.isa.scheme import Scheme
 from inference.isa.x86.chains.connectors import assembled
 from inference.isa.x86.chains.making import (
@@ -109,7 +108,8 @@ class _IdiomMaker(ChainMaker):
 
     def _apart(self) -> DependencyChain:
         made = []
-        for self._turn in range(len(self._registers)):
+        for turn in range(len(self._registers)):
+            self._turn = turn
             made += self._instance(self._families(together=True))
         self._turn = 0
         return DependencyChain(encoded(made), (), loop=True, instances=len(self._registers))

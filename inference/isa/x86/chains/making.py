@@ -363,6 +363,7 @@ def _without_reading(bank: str, family: int) -> Instruction:
 
 
 def encoded(instructions: Iterable[Instruction]) -> bytes:
+    """Their machine code, one behind the other. Raises `CannotChainError`."""
     encoder, address = Encoder(64), ADDRESS_OF_CODE
     for one in instructions:
         try:

@@ -88,11 +88,11 @@ def _loads() -> Iterator[MemoryChain]:
         load = Instruction.create_reg_mem(code, register_of(hole, _VALUE), base)
         down = assembled(Code.VEX_VMOVQ_RM64_XMM, (GPR64, _VALUE), (XMM, _VALUE))
         back = [assembled(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
-        links = (
+        through = (
             ChainLink(f"{mnemonic} {hole.name}:W, MEM[{width}]:R", "2 address", "1"),
             *(ChainLink("vmovq GPR[64]:W, XMM:R", "2", "1"), XOR_SOURCE, XOR_SAME),
         )
-        chain = DependencyChain(encoded([load, down, *back]), links)
+        chain = DependencyChain(encoded([load, down, *back]), through)
         yield MemoryChain(0, width, "vector", "[base]", chain, isolated=False)
 
 
@@ -175,5 +175,7 @@ def _vectors() -> Iterator[MemoryChain]:
 
 def _link(stored: int, loaded: int, offset: int, address: str, register: str) -> ChainLink:
     """The way from what is stored to what is loaded, in words: it is none through a scheme."""
-    told = f"store of {stored} and load of {loaded} bits, {register} registers, {address}, {offset} bytes apart"
+    told = (
+        f"store of {stored} and load of {loaded} bits, {register} registers, {address}, {offset} bytes apart"
+    )
     return ChainLink(told, "stored", "loaded")

@@ -1,0 +1,70 @@
+"""Pictures of a front end: what it sustains by length of loop, length of instruction, and place in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from inference.figures.plotly_json import LIGHT, Json, figure_json
+
+Points = Sequence[tuple[int, float]]
+
+
+def rate_figure(rates: Mapping[str, Points]) -> Json:
+    """Instructions per cycle over the instructions in a loop, on a logarithmic axis; a line per filling."""
+    traces = [
+        _line(points, name, tint, "%{x:,} instructions: %{y:.2f} per cycle")
+        for tint, (name, points) in enumerate(rates.items())
+    ]
+    layout = {
+        "xaxis": {"title": {"text": "instructions in the loop"}, "type": "log", "nticks": 6},
+        "yaxis": {"title": {"text": "instructions per cycle"}, "rangemode": "tozero"},
+        **_LEGEND,
+    }
+    return figure_json(traces, layout)
+
+
+def length_figure_of_front_end(loops: Points, straight: Points) -> Json:
+    """Instructions per cycle over the bytes of an instruction, in loops and in code that runs once."""
+    traces = [
+        _line(points, name, tint, "%{x} bytes: %{y:.2f} per cycle")
+        for tint, (name, points) in enumerate({"in a loop": loops, "straight code": straight}.items())
+    ]
+    layout = {
+        "xaxis": {"title": {"text": "bytes of each NOP"}, "dtick": 1},
+        "yaxis": {"title": {"text": "instructions per cycle"}, "rangemode": "tozero"},
+        **_LEGEND,
+    }
+    return figure_json(traces, layout)
+
+
+def offset_figure(offsets: Points) -> Json:
+    """Cycles per iteration of a short loop over the place of its first byte in a cache line."""
+    trace = {
+        "type": "bar",
+        "x": [place for place, _ in offsets],
+        "y": [cycles for _, cycles in offsets],
+        "marker": {"color": LIGHT[0]},
+        "meta": {"colour": "port-0"},
+        "hovertemplate": "byte %{x}: %{y:.2f} cycles<extra></extra>",
+    }
+    layout = {
+        "xaxis": {"title": {"text": "first byte of the loop within its cache line"}, "dtick": 8},
+        "yaxis": {"title": {"text": "cycles per iteration"}, "rangemode": "tozero"},
+    }
+    return figure_json([trace], layout)
+
+
+_LEGEND = {"legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"}, "hovermode": "closest"}
+
+
+def _line(points: Points, name: str, tint: int, shown: str) -> Json:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": [x for x, _ in points],
+        "y": [y for _, y in points],
+        "line": {"color": LIGHT[tint]},
+        "meta": {"colour": f"port-{tint}"},
+        "hovertemplate": f"{shown}<extra>{name}</extra>",
+    }

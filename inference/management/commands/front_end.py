@@ -1,0 +1,5 @@
+"""`manage.py front_end`."""
+
+from inference.features.front_end.command import Command
+
+__all__ = ["Command"]

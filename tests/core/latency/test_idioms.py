@@ -1,0 +1,110 @@
+"""Idioms and false dependencies are found where they are, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import pytest
+
+from inference.core.latency import Idiom, IdiomKind, LatencyProblem, LatencyResult, infer_latencies
+from inference.isa.chains import OLD_VALUE, ONE_REGISTER, ChainLink
+from inference.isa.x86.blocks import block_of_bytes
+from inference.isa.x86.chains import connectors, idioms_of, links_of, pair_chains, plain_additions
+from inference.measuring.simulated_chains import Latency, SimulatedLatencies
+
+SUB, SBB = "sub GPR[64]:RW, GPR[64]:R", "sbb GPR[64]:RW, GPR[64]:R"
+MOV, POPCNT = "mov GPR[64]:W, GPR[64]:R", "popcnt GPR[64]:W, GPR[64]:R"
+XOR_VECTOR, SET = "vpxor XMM:W, XMM:R, XMM:R", "setb GPR[8]:W"
+SHLD = "shld GPR[64]:RW, GPR[64]:R, IMM[8]:R"
+SCHEMES = (SUB, SBB, MOV, POPCNT, XOR_VECTOR, SET, SHLD)
+
+
+def core(said: Mapping[tuple[str, str], float | None] = MappingProxyType({})) -> Latency:
+    """Two cycles for everything, but what is said of (scheme, source)."""
+    quick = set(connectors())
+
+    def latency(link: ChainLink) -> float | None:
+        usual = 1.0 if link in quick else None if link.source == OLD_VALUE else 2.0
+        return said.get((link.scheme, link.source), usual)
+
+    return latency
+
+
+def inferred(latency: Latency, **quirks: float) -> LatencyResult:
+    pairs = [pair_chains(link) for text in SCHEMES for link in links_of(text)]
+    idioms = [asked for text in SCHEMES for asked in idioms_of(text)]
+    problem = LatencyProblem(pairs, [pair_chains(link) for link in connectors()], idioms, plain_additions())
+    return infer_latencies(problem, SimulatedLatencies(latency, **quirks))  # type: ignore[arg-type]
+
+
+def kinds(result: LatencyResult) -> dict[tuple[str, IdiomKind], Idiom]:
+    return {(idiom.scheme, idiom.kind): idiom for idiom in result.idioms}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_ordinary_core_has_none(seed: int) -> None:
+    assert inferred(core(), noise=0.01, outliers=0.02, seed=seed).idioms == ()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_each_kind_is_found_with_its_two_measurements(seed: int) -> None:
+    said = {
+        (SUB, ONE_REGISTER): None,
+        (XOR_VECTOR, ONE_REGISTER): None,
+        (SHLD, ONE_REGISTER): 1.0,
+        (POPCNT, OLD_VALUE): 3.0,
+        (SET, OLD_VALUE): 1.0,
+        (MOV, "2"): 0.0,
+    }
+    result = inferred(core(said), noise=0.005, outliers=0.02, seed=seed)
+    found = kinds(result)
+    assert found.keys() == {
+        (SUB, IdiomKind.BREAKING),
+        (XOR_VECTOR, IdiomKind.BREAKING),
+        (SHLD, IdiomKind.QUICKER),
+        (POPCNT, IdiomKind.FALSE_DEPENDENCY),
+        (SET, IdiomKind.PARTIAL_REGISTER),
+        (MOV, IdiomKind.ELIMINATED),
+    }
+    broken = found[SUB, IdiomKind.BREAKING]
+    assert broken.latency is None
+    assert broken.measured.cycles is not None
+    assert broken.compared.cycles is not None
+    assert broken.measured.cycles < 3 < broken.compared.cycles
+    assert found[POPCNT, IdiomKind.FALSE_DEPENDENCY].latency == pytest.approx(3.0, abs=0.1)
+    assert found[SHLD, IdiomKind.QUICKER].latency == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_zero_idiom_is_quicker_than_ports_allow() -> None:
+    class WithoutPort(SimulatedLatencies):
+        def _read(self, chain):  # type: ignore[no-untyped-def]
+            reading = super()._read(chain)
+            if chain.loop and chain.code == next(iter(idioms_of(SUB))).apart.code:
+                return type(reading)(chain, reading.cycles * 0.6)
+            return reading
+
+    pairs = [pair_chains(link) for link in links_of(SUB)]
+    ways = [pair_chains(link) for link in connectors()]
+    problem = LatencyProblem(pairs, ways, idioms_of(SUB), plain_additions())
+    latency = core({(SUB, ONE_REGISTER): None})
+    (idiom,) = infer_latencies(problem, WithoutPort(latency)).idioms
+    assert (idiom.kind, idiom.needs_port) == (IdiomKind.ZEROING, False)
+
+
+def test_codes_keep_what_is_not_asked_apart() -> None:
+    (sbb,) = idioms_of(SBB)
+    listing = block_of_bytes(sbb.pair.chains[0].code).text.splitlines()
+    assert listing == ["test r15d, r15d", "sbb rbx, rbx"]  # the carry flag is ready
+    (overwritten,) = [asked for asked in idioms_of(POPCNT) if asked.usual is None]
+    assert block_of_bytes(overwritten.pair.chains[1].code).text.splitlines() == [
+        "popcnt rbx, r8",
+        "movsxd rbx, ebx",
+    ]
+    assert len(set(block_of_bytes(overwritten.apart.code).text.splitlines())) == overwritten.apart.instances
+
+
+def test_schemes_without_a_register_that_they_write_are_not_asked() -> None:
+    assert idioms_of("cmp GPR[64]:R, GPR[64]:R") == ()
+    assert idioms_of("mov MEM[64]:W, GPR[64]:R") == ()
+    assert idioms_of("no such scheme") == ()

@@ -42,5 +42,6 @@ class AnicaConfig(AppConfig):
                 "Compare predictors", "chart", "comparison-new", "comparisons", "Predictor comparisons"
             )
         )
+        offers.say_schemes_of_blocks("anica_app.features.block_sets.query.scheme_texts")
         offers.say_dependents("anica_app.BasicBlockSet", "anica_app.features.block_sets.query.of_block_set")
         offers.say_dependents("anica_app.Campaign", "anica_app.features.campaigns.query.of_campaign")

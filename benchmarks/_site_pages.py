@@ -98,7 +98,7 @@ _PLAIN = (
 )
 _ONE_OF = {
     "isa": ("isa",),
-    "machine": ("machine", "machine-edit", "machine-delete", "machine-measure", "latencies-measure"),
+    "machine": ("machine", "machine-edit", "machine-delete", "machine-measure", "latencies-measure", "know"),
     "front_end": ("front-end", "front-end-edit", "front-end-delete"),
     "latencies": ("latency-set", "latency-memory", "latency-set-edit", "latency-set-delete"),
     "machine ": ("machine-state", "machine-noise", "machine-trust", "machine-arrival"),

@@ -7,7 +7,7 @@ from inference.formats.mapping_json import write_mapping_json
 from inference.models import ISA, Machine
 
 
-def simulated_machine(isa: ISA, truth: PortMapping, **facts: object) -> Machine:
-    """A machine "sim" that answers as the mapping says; further facts are, for example, its noise."""
+def simulated_machine(isa: ISA, truth: PortMapping, name: str = "sim", **facts: object) -> Machine:
+    """A machine that answers as the mapping says; further facts are, for example, its noise."""
     document = write_mapping_json(truth, name="truth", isa=isa.name)
-    return Machine.objects.create(name="sim", kind="simulated", isa=isa, facts={"mapping": document, **facts})
+    return Machine.objects.create(name=name, kind="simulated", isa=isa, facts={"mapping": document, **facts})

@@ -32,6 +32,7 @@ FEATURES = {
     "evaluations": "Evaluations",
     "latencies": "Latencies",
     "front_end": "Front ends",
+    "know": "",
     "inferring": "Runs",
     "model_check": "Runs",
     "runs": "Runs",

@@ -16,7 +16,7 @@ class Run(Named):
     `config` is everything needed to do it again. The holder of the lease is whoever knows the current
     `lease_token`: every write of a worker is conditional on it, so one that lost its lease can no longer
     change anything. `wanted` is what the user asked for and the worker has not done yet. `next_seq` numbers
-    the journal.
+    the journal. A run that is `part_of` another is started, and ended before its time, by that one.
     """
 
     class State(models.TextChoices):
@@ -47,6 +47,9 @@ class Run(Named):
     )
     forked_from = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks"
+    )
+    part_of = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="parts"
     )
     started = models.DateTimeField(null=True, blank=True)
     finished = models.DateTimeField(null=True, blank=True)

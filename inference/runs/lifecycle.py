@@ -36,8 +36,11 @@ def submit(
     *,
     note: str = "",
     webhook: str = "",
+    part_of: Run | None = None,
 ) -> Run:
     """Queue a new run; `webhook` is an address that is told when it ends.
+
+    A `part_of` another run does not count among those that a user may have.
 
     Raises `ConfigError`, `LimitError` or `RunNameTakenError`, and then nothing has been stored.
     """
@@ -48,11 +51,18 @@ def submit(
     complete = kind_of_run.check(config)
     with transaction.atomic():
         hold_names(Run)
-        room_for_run(user)
+        if part_of is None:
+            room_for_run(user)
         if Run.objects.filter(name=name).exists():
             raise RunNameTakenError(name, free_name(Run, name))
         run = Run.objects.create(
-            kind=kind, config=complete, name=name, note=note, created_by=user, forked_from=forked_from
+            kind=kind,
+            config=complete,
+            name=name,
+            note=note,
+            created_by=user,
+            forked_from=forked_from,
+            part_of=part_of,
         )
         webhooks.arrange(run, webhook)
         kind_of_run.submitted(run)

@@ -175,6 +175,7 @@ def _of_run(row: Run) -> list[Dependent]:
         *counted(row.experiment_sets.count(), "experiment set", KEPT),
         *counted(row.latency_sets.count(), "latency set", KEPT),
         *counted(row.front_ends.count(), "front end", KEPT),
+        *counted(row.parts.count(), "run that is a part of it", KEPT, "runs that are parts of it"),
         *counted(row.forks.count(), "run that began as its copy", KEPT, "runs that began as its copies"),
     ]
 

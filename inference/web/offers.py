@@ -116,6 +116,25 @@ def offer_on_set(offer: SetOffer) -> None:
     OFFERS[offer.route] = offer
 
 
+# Which schemes occur in a set of basic blocks, which another app has: it says so when it starts.
+
+
+_SCHEMES_OF_BLOCKS: list[str] = []
+
+
+def say_schemes_of_blocks(path: str) -> None:
+    """The dotted path of (name of a set) → texts of its schemes; `LookupError` where there is no such set."""
+    _SCHEMES_OF_BLOCKS[:] = [path]
+
+
+def schemes_of_blocks(name: str) -> list[str]:
+    """The schemes of all blocks of a set. Raises `LookupError`."""
+    if not _SCHEMES_OF_BLOCKS:
+        raise LookupError("this site has no sets of basic blocks")
+    find: Callable[[str], list[str]] = import_string(_SCHEMES_OF_BLOCKS[0])
+    return find(name)
+
+
 _DEPENDENTS: dict[str, str] = {}
 
 

@@ -141,6 +141,11 @@ PAGES = {
         "What would be deleted with this machine, and what stands in the way.",
         operators=("Read the list before you press the button.",),
     ),
+    "know": Help(
+        "Finds out how a core works: [[port mapping]] and slots, explained [[µop]]s, latencies and front end. "
+        "Each part is a run of its own, and of use as soon as it is done.",
+        operators=("Choose the schemes; the estimate follows.",),
+    ),
     "machine-measure": Help(
         "The form for measuring on a machine into a set of its own.",
         operators=("Choose schemes and which [[experiment]]s of them; the estimate says how long it takes.",),

@@ -216,6 +216,7 @@ INFERENCE = {
     "latency-set": page(),
     "latency-memory": page(),
     "latency-scheme": page(),
+    "know": form(),
     "front-ends": page(),
     "front-end": page(),
     "front-end-measure": button(),

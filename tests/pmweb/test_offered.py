@@ -48,6 +48,7 @@ OPERATORS_PAGES = {
     "inference/schemes/isa_load.html",
     "inference/machines/add.html",
     "inference/machines/connect.html",
+    "inference/know/form.html",
     "inference/latencies/measure.html",
     "inference/measure/page.html",
     "inference/resources/convert.html",

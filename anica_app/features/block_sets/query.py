@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from django.db.models.functions import Abs, Coalesce
 from anica_app.core.protocols import Answer, Failure
 from anica_app.core.search.judging import ABSOLUTE
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
+from inference.isa.x86.blocks import BlockError, block_of_bytes
 from inference.isa.x86.naming import mnemonics_named
 from inference.models import Run
 from inference.storage.errors import ExchangeError
@@ -309,3 +311,15 @@ def _apart(metric: str) -> Case | Abs:
     return Case(
         When(first__lte=-F("second"), then=Value(0.0)), default=2 * apart / total, output_field=FloatField()
     )
+
+
+def scheme_texts(name: str) -> list[str]:
+    """The schemes that occur in the blocks of the set of this name. Raises `LookupError`."""
+    row = BasicBlockSet.objects.filter(name=name).first()
+    if row is None:
+        raise LookupError(f"there is no block set {name!r}")
+    found: dict[str, None] = {}
+    for code in row.blocks.values_list("code", flat=True).iterator(chunk_size=1000):
+        with contextlib.suppress(BlockError):
+            found |= dict.fromkeys(text for text, _ in block_of_bytes(bytes(code)).terms)
+    return sorted(found)

@@ -35,6 +35,7 @@ from inference.features.machines.query import (
 from inference.features.mappings.query import port_mappings
 from inference.features.sets.query import experiment_sets
 from inference.figures.noise import NoiseReading, noise_over_time
+from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.quieting import advice_for, help_for_unfit
 from inference.models import AgentToken, Machine
 from inference.models.run import runs_on
@@ -166,6 +167,7 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {
         **state,
         "hindered": obstacle_to_measuring(found),
+        "knowable": not obstacle_to_blocks(found.name, found.isa.name),
         "facts": _facts(row),
         "hours": hours,
         "windows": WINDOWS.items(),

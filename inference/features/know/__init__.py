@@ -1,0 +1,16 @@
+"""Know this CPU: ports and slots, explained µops, latencies and front end of a machine, one after another."""
+
+from inference.runs.kinds import Lane, RunKind
+
+KINDS = (
+    RunKind(
+        "know",
+        label="Know this CPU",
+        job="inference.features.know.job.KnowJob",
+        summary="Finding out how a machine’s core works",
+        example={"machine": 2, "schemes": "starter"},
+        lane=Lane.MEASURING,
+        outcomes="inference.features.know.query.outcomes",
+        page="inference.features.know.pages.parts",
+    ),
+)

@@ -1,0 +1,68 @@
+"""`manage.py know`: ports and slots, explained µops, latencies and front end of a machine."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference.models import Machine, Run
+from inference.runs import lifecycle
+from inference.storage.names import by_name
+from inference.web.offers import schemes_of_blocks
+from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
+
+
+class Command(RunCommand):
+    """One run over a whole core from start to end; see the module."""
+
+    help = "Find out how a machine's core works. Ctrl-C cancels; what is done is kept."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("--machine", metavar="NAME", required=True, help="machine that measures")
+        parser.add_argument(
+            "--schemes",
+            metavar=SCHEMES_METAVAR,
+            default="starter",
+            help="which schemes, in words or as in the scheme table's search box (default: starter)",
+        )
+        parser.add_argument(
+            "--blocks", metavar="SET", default="", help="also the schemes that occur in a set of basic blocks"
+        )
+        parser.add_argument("--name", default="", help="what the names of the run and its parts begin with")
+        parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run to the end."""
+        run = self.do_run(lambda: self._submitted(options))
+        result = run.result
+        if options["json"]:
+            answer = {key: result[key] for key in ("mapping", "latencies", "front_end", "stages")}
+            self.stdout.write(json.dumps(answer | {"seconds": round(run.busy_seconds, 3)}))
+            return
+        for stage in result["stages"]:
+            kept = f"; kept: {', '.join(stage['kept'])}" if stage["kept"] else ""
+            told = f"{stage['made']}, {stage['url']}" if stage["made"] else f"{stage['error']}{kept}"
+            self.stdout.write(f"{stage['label']}: {told}")
+
+    def _submitted(self, options: dict[str, Any]) -> Run:
+        machine = by_name(Machine, options["machine"])
+        config = {"machine": machine.pk, **self._chosen(machine, options["schemes"], options["blocks"])}
+        return lifecycle.submit("know", config, options["name"] or lifecycle.unused_name(machine.name[:180]))
+
+    def _chosen(self, machine: Machine, selection: str, blocks: str) -> dict[str, Any]:
+        """The schemes of a selection, and those of a set of blocks that can be measured."""
+        chosen = chosen_schemes(machine.isa, selection)
+        if not blocks:
+            return chosen
+        try:
+            texts = schemes_of_blocks(blocks)
+        except LookupError as error:
+            raise CommandError(f"--blocks: {error}") from error
+        if not isinstance(chosen["schemes"], list):
+            raise CommandError("--blocks adds to a selection of schemes: not to probes or all")
+        more = machine.isa.schemes.filter(text__in=texts, exclusion="").values_list("pk", flat=True)
+        return {**chosen, "schemes": sorted({*chosen["schemes"], *more})}

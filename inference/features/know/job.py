@@ -1,0 +1,84 @@
+"""Runs of kind `know`: other runs are done one after another, and what came of each is summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from inference.core.errors import CoreError
+from inference.core.protocols import Json
+from inference.features.know.query import PartOutcome, part_outcomes, parts_of
+from inference.features.know.request import STAGES, KnowConfig, KnowStage, read_config
+from inference.models import Machine, Run
+from inference.runs import lifecycle
+from inference.runs.errors import JobError, RunsError
+from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
+from inference.runs.parts import do_part
+from inference.storage.names import NAME_LIMIT
+
+
+class KnowJob:
+    """See `KnowConfig`. Parts that have ended before an interruption are not done again."""
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Its parts are submitted when their turn comes."""
+
+    def work(self, task: Task) -> Store:
+        """Do the parts; one that fails does not keep the others from being done."""
+        config = KnowConfig.stored(task.run.config)
+        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
+        if machine is None:
+            raise JobError("the machine that this run needs has been deleted")
+        refused: dict[str, str] = {}
+        labels = [stage.label for stage in STAGES]
+        for index, stage in enumerate(STAGES, start=1):
+            task.reporter.tell("phase", {"name": stage.name, "index": index, "labels": labels})
+            try:
+                part = do_part(
+                    task,
+                    parts_of(task.run).get(stage.name),
+                    partial(_submitted, task.run, machine, config, stage),
+                )
+            except (RunsError, CoreError) as error:
+                if getattr(error, "wanted", ""):  # a pause or a cancel
+                    raise
+                refused[stage.name] = str(error)
+                _warn(task, f"{stage.label}: {error}")
+                continue
+            if part.state != Run.State.DONE:
+                _warn(task, f"{stage.label}: {part.error or part.get_state_display()}")
+        outcomes = part_outcomes(task.run, refused)
+        if not any(outcome.made for outcome in outcomes):
+            raise JobError("; ".join(f"{outcome.label}: {outcome.error}" for outcome in outcomes))
+        return partial(_store, task.run, outcomes)
+
+
+def _submitted(run: Run, machine: Machine, config: KnowConfig, stage: KnowStage) -> Run:
+    label = f": {stage.label.lower()}"
+    name = lifecycle.unused_name(run.name[: NAME_LIMIT - len(label)] + label)
+    described = stage.described(machine, config)
+    return lifecycle.submit(stage.kind, described, name, run.created_by, part_of=run)
+
+
+def _warn(task: Task, text: str) -> None:
+    task.reporter.tell("log", {"level": "warning", "text": text})
+
+
+def _store(run: Run, outcomes: Sequence[PartOutcome]) -> tuple[Json, Sequence[Entry]]:
+    by_name = {outcome.name: outcome for outcome in outcomes}
+    mapping = by_name["explained"].made or by_name["ports"].made or None
+    result: Json = {
+        "name": run.name,
+        "mapping": mapping,
+        "latencies": by_name["latencies"].made or None,
+        "front_end": by_name["front_end"].made or None,
+        "stages": [outcome.as_json() for outcome in outcomes],
+    }
+    made = sum(bool(outcome.made) for outcome in outcomes)
+    text = f"{made} of {len(outcomes)} parts are done"
+    return result, [("log", {"level": "info", "text": text}), ("result", result)]

@@ -1,0 +1,62 @@
+"""Know this CPU: the form that starts it, and the parts on the run's page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+
+from inference.core.protocols import Json
+from inference.features.know.query import part_outcomes
+from inference.features.know.request import MOST_INFERRED
+from inference.features.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
+from inference.features.measure.job import Effort, effort
+from inference.features.measure.pages import (
+    MeasuringForm,
+    MeasuringPlan,
+    chosen_schemes,
+    measuring_page,
+    schemes_config,
+)
+from inference.features.runs.record import RunRecord
+from inference.models import Machine, Run
+from inference.runs.machines.facts import seconds_for
+
+EXPLAINED_PER_SCHEME = 12
+"""Experiments that explain a scheme, about."""
+_EVOLUTION_SECONDS = 60.0
+
+
+def know(request: HttpRequest, pk: int) -> HttpResponse:
+    """Choose the schemes, and start."""
+    return measuring_page(request, pk, "know", "inference/know/form.html", MeasuringForm, _plan, _usual_name)
+
+
+def parts(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
+    """What the run's page shows beside what every run's page does."""
+    del request, record
+    return {"parts": part_outcomes(run)}
+
+
+def _usual_name(machine: Machine, form: MeasuringForm) -> str:
+    del form
+    return machine.name
+
+
+def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
+    """What a valid form asks for; a search that finds nothing becomes an error of its field."""
+    if not form.is_valid():
+        return None
+    texts = chosen_schemes(form, machine)
+    if not texts:
+        return None
+    config: Json = {"machine": machine.pk, **schemes_config(form, texts)}
+    per_scheme = EXPLAINED_PER_SCHEME + CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME
+    pairs = effort(machine, min(len(texts), MOST_INFERRED), "pairs").experiments
+    experiments = pairs + round(per_scheme * len(texts))
+    seconds = seconds_for(experiments, machine) + _EVOLUTION_SECONDS
+    return MeasuringPlan.of(machine, config, texts, Effort(experiments, seconds))
+
+
+urlpatterns = [path("machines/<int:pk>/know/", know, name="know")]

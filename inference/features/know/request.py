@@ -1,0 +1,84 @@
+"""What can be asked of a machine's core as a whole, and the runs that answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from inference.core.protocols import Json
+from inference.features.inferring.request import read_machine, read_schemes, starter_inference
+from inference.isa.bodies import obstacle_to_blocks
+from inference.models import Machine, Run
+from inference.runs.errors import ConfigError
+from inference.runs.request import RunRequest
+
+MOST_INFERRED = 100
+"""Schemes of which a port mapping is inferred from pairs: these grow with the square of their number."""
+
+
+class KnowConfig(RunRequest):
+    """`machine`: id. `schemes` is a selection by word or a list of scheme ids, `scheme_filter` the search
+    text that those came from. `isa` is that of the machine.
+    """
+
+    noun = "a run over a whole core"
+    machine: int
+    isa: str = ""
+    schemes: Any = "starter"
+    scheme_filter: str = ""
+
+
+def read_config(given: Json) -> KnowConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    config = KnowConfig.read(given)
+    machine = read_machine("", config.machine)
+    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
+        raise ConfigError(hindered)
+    return config.model_copy(update={"isa": machine.isa.name, "schemes": read_schemes(config.schemes)})
+
+
+@dataclass(frozen=True)
+class KnowStage:
+    """A part of the whole: the kind of its run, for an inference the algorithm, and its description."""
+
+    name: str
+    label: str
+    kind: str
+    algorithm: str
+    described: Callable[[Machine, KnowConfig], Json]
+
+    def is_done_by(self, run: Run) -> bool:
+        """Whether a run is this part."""
+        return run.kind == self.kind and run.config.get("algorithm", "") == self.algorithm
+
+
+def _ports(machine: Machine, config: KnowConfig) -> Json:
+    return {**starter_inference(machine), **_schemes(config), "sample": MOST_INFERRED}
+
+
+def _explained(machine: Machine, config: KnowConfig) -> Json:
+    source = {"machine": machine.pk}
+    return {"algorithm": "explain", "isa": machine.isa.name, "source": source, **_schemes(config)}
+
+
+def _latencies(machine: Machine, config: KnowConfig) -> Json:
+    return {"machine": machine.pk, **_schemes(config)}
+
+
+def _front_end(machine: Machine, config: KnowConfig) -> Json:
+    del config  # it is the same whatever the schemes
+    return {"machine": machine.pk}
+
+
+def _schemes(config: KnowConfig) -> Json:
+    return {"schemes": config.schemes, "scheme_filter": config.scheme_filter}
+
+
+STAGES = (
+    KnowStage("ports", "Ports and slots", "infer", "pmevo", _ports),
+    KnowStage("explained", "Explained µops", "infer", "explain", _explained),
+    KnowStage("latencies", "Latencies", "latencies", "", _latencies),
+    KnowStage("front_end", "Front end", "front-end", "", _front_end),
+)
+"""In their order. Each is of use when it is done, whatever becomes of the others."""

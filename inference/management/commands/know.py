@@ -1,0 +1,5 @@
+"""`manage.py know`."""
+
+from inference.features.know.command import Command
+
+__all__ = ["Command"]

@@ -1,0 +1,94 @@
+"""Runs that are parts of another one: its process claims and supervises them, one after another.
+
+They are runs like any other, with pages and results of their own. What is asked of the whole, to pause or to
+cancel, is asked of the part that is being worked on. When the whole is taken over, it goes on with that part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+
+from django.db import transaction
+
+from inference.core.errors import InterruptedRunError
+from inference.models import Run
+from inference.runs import leases, lifecycle
+from inference.runs.errors import RunStateError
+from inference.runs.journal import Lease
+from inference.runs.kinds import Task
+from inference.runs.supervisor import RunSupervisor
+
+_LOOK_EVERY = 0.3
+_WISHES = {"pause": lifecycle.pause, "cancel": lifecycle.cancel}
+
+
+def do_part(task: Task, part: Run | None, submitted: Callable[[], Run]) -> Run:
+    """See a part of the task's run to its end: this one, or else the one that `submitted` queues.
+
+    Raises whatever `submitted` does, and `InterruptedRunError`.
+    """
+    worker = task.run.worker or "a run"
+    if part is None:
+        with transaction.atomic():  # it is claimed in the transaction that makes it: no worker is faster
+            part = submitted()
+            lease = leases.claim(worker, only=part.pk)
+    else:
+        with contextlib.suppress(RunStateError):  # it is not paused
+            lifecycle.resume(part)
+        lease = leases.claim(worker, only=part.pk)
+    while True:
+        if lease is not None:
+            _supervise(task, part, lease)
+        part.refresh_from_db()
+        if part.state in Run.FINAL:
+            return part
+        task.reporter.pulse()
+        time.sleep(_LOOK_EVERY)
+        lease = leases.claim(worker, only=part.pk)  # somebody else had it, or it was paused and resumed
+
+
+def _supervise(task: Task, part: Run, lease: Lease) -> None:
+    """Work the part through a process of its own, beside which this one looks for wishes."""
+    supervised = _Supervised(lease)
+    supervised.start()
+    try:
+        while supervised.is_alive():
+            task.reporter.pulse()
+            supervised.join(_LOOK_EVERY)
+    except InterruptedRunError as error:
+        wish = _WISHES.get(error.wanted)
+        if wish is None:
+            supervised.stop()
+        else:
+            with contextlib.suppress(RunStateError):  # it has ended in the meantime
+                wish(part)
+        supervised.join()
+        raise
+    except BaseException:
+        supervised.stop()
+        supervised.join()
+        raise
+
+
+class _Supervised(threading.Thread):
+    """A supervisor in a loop of its own: the thread that starts a process must live as long as it does."""
+
+    def __init__(self, lease: Lease) -> None:
+        super().__init__(name=f"run {lease.run_id}", daemon=True)
+        self._lease = lease
+        self._loop = asyncio.new_event_loop()
+        self._stopping = asyncio.Event()
+
+    def run(self) -> None:
+        """Until the part is settled, or put back into the queue."""
+        with contextlib.closing(self._loop):
+            self._loop.run_until_complete(RunSupervisor(self._lease, self._stopping).run())
+
+    def stop(self) -> None:
+        """Let the part make way."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._stopping.set)

@@ -1,0 +1,95 @@
+"""`manage.py know`: all parts of a core under one name, and what failed beside what was kept."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from inference.core.mapping import PortMapping as Mapping
+from inference.features.know.query import parts_of
+from inference.isa.x86.scheme_set import described
+from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, Run
+from inference.runs import leases, lifecycle
+from inference.runs.errors import ConfigError
+from inference.runs.execute import StopRequests, execute
+from inference.storage.instruction_sets import new_isa, store_isa
+from tests.simulated import simulated_machine
+
+NOP = "nop"
+USAGE = {
+    "add GPR[64]:RW, GPR[64]:R": ((0b0011, 1),),
+    "imul GPR[64]:RW, GPR[64]:R": ((0b0001, 1),),
+    "vaddpd XMM:W, XMM:R, XMM:R": ((0b1100, 1),),
+    "vmulpd XMM:W, XMM:R, XMM:R": ((0b0100, 1),),
+}
+
+
+@pytest.fixture
+def machine(site) -> Machine:
+    found = [described(text) for text in USAGE]
+    isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
+    return simulated_machine(isa, Mapping(("0", "1", "2", "3"), USAGE))
+
+
+def known(machine: Machine, *options: str) -> dict:
+    out = io.StringIO()
+    arguments = ("--machine", machine.name, "--schemes", "all", "--name", "core", "--json", *options)
+    call_command("know", *arguments, stdout=out, stderr=io.StringIO())
+    return json.loads(out.getvalue().splitlines()[-1])
+
+
+def test_the_last_line_is_the_json_that_scripts_rely_on(machine):
+    answer = known(machine)
+    assert set(answer) == {"mapping", "latencies", "front_end", "seconds", "stages"}
+    assert LatencySet.objects.get().name == answer["latencies"] == "core: latencies"
+    assert MeasuredFrontEnd.objects.get().name == answer["front_end"] == "core: front end"
+    assert PortMapping.objects.filter(name=answer["mapping"]).exists()
+    assert [stage["stage"] for stage in answer["stages"]] == ["ports", "explained", "latencies", "front_end"]
+    whole = Run.objects.get(kind="know")
+    assert {part.part_of_id for part in parts_of(whole).values()} == {whole.pk}
+    assert len(parts_of(whole)) == 4
+
+
+def test_a_part_that_fails_does_not_keep_the_others_from_being_done(site):
+    found = described(NOP)
+    assert found is not None
+    isa = store_isa("x86-64", [found[0]], "a test")
+    answer = known(simulated_machine(isa, Mapping(("0",), {NOP: ((1, 1),)})))
+    by_name = {stage["stage"]: stage for stage in answer["stages"]}
+    assert by_name["latencies"]["state"] == "failed"
+    assert "none of these schemes has a pair of operands" in by_name["latencies"]["error"]
+    assert answer["latencies"] is None
+    assert by_name["front_end"]["state"] == "done"
+    assert answer["front_end"] == "core: front end"
+
+
+def test_a_part_that_was_cancelled_is_not_begun_again_and_an_ended_one_is_kept(machine):
+    """What a run that is taken over finds: its parts as they are."""
+    whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
+    latencies = lifecycle.submit(
+        "latencies", {"machine": machine.pk, "schemes": "all"}, "mine", part_of=whole
+    )
+    lifecycle.cancel(latencies)
+    lease = leases.claim("a test", only=whole.pk)
+    assert lease is not None
+    execute(lease, StopRequests(lease))
+    whole.refresh_from_db()
+    assert whole.state == Run.State.DONE, whole.error
+    by_name = {stage["stage"]: stage for stage in whole.result["stages"]}
+    assert by_name["latencies"]["run"] == latencies.pk
+    assert (by_name["latencies"]["state"], by_name["latencies"]["made"]) == ("cancelled", None)
+    assert not LatencySet.objects.exists()
+    assert len(parts_of(whole)) == 4
+
+
+def test_what_cannot_be_known_is_refused(machine):
+    toy = new_isa("toy", ["a"], "a test")
+    other = simulated_machine(toy, Mapping(("0",), {"a": ((1, 1),)}), name="toy")
+    with pytest.raises(ConfigError):
+        lifecycle.submit("know", {"machine": other.pk}, "of nothing")
+    with pytest.raises(CommandError, match="no block set 'none'"):
+        known(machine, "--blocks", "none")

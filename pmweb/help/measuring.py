@@ -142,8 +142,8 @@ PAGES = {
         operators=("Read the list before you press the button.",),
     ),
     "know": Help(
-        "Finds out how a core works: [[port mapping]] and slots, explained [[µop]]s, latencies and front end. "
-        "Each part is a run of its own, and of use as soon as it is done.",
+        "Finds out how a core works: [[port mapping]] and slots, explained [[µop]]s, latencies and front "
+        "end. Each part is a run of its own, and of use as soon as it is done.",
         operators=("Choose the schemes; the estimate follows.",),
     ),
     "machine-measure": Help(

@@ -113,12 +113,26 @@ def _explain_step(seen: SiteOverview) -> FirstStep:
     return FirstStep(title, why, "Explain its instructions", address, done, hindrance=obstacle(local))
 
 
+def _know_step(seen: SiteOverview) -> FirstStep:
+    """Everything that can be found out; the form asks of how many instructions."""
+    local = seen.local
+    why = (
+        "Ports and slots, explained µops, latencies and the front end, one after another; each can be used "
+        "as soon as it is done. Three minutes for the starter set."
+    )
+    address = "" if local is None else reverse("know", args=[local.pk])
+    return FirstStep(
+        "Know this CPU", why, "Know this CPU", address, seen.knows_local, hindrance=obstacle(local)
+    )
+
+
 def _first_steps(seen: SiteOverview) -> list[FirstStep]:
     """The first steps with the next one marked; none once all are done."""
     steps = [
         _measure_step(seen),
         _ports_step(seen),
         _explain_step(seen),
+        _know_step(seen),
         FirstStep(
             "Try the recorded example",
             "Real measurements of an AMD Zen 4 core and the port mapping inferred from them.",

@@ -13,6 +13,7 @@ from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMappin
 MEASURE = "Measure this computer"
 PORTS = "Find its ports"
 EXPLAIN = "Explain its instructions"
+KNOW = "Know this CPU"
 
 
 def _steps(answer: object) -> dict[str, bool]:
@@ -25,6 +26,7 @@ def test_a_fresh_site_shows_the_first_steps_and_nothing_else(visitor: Client, db
         MEASURE: False,
         PORTS: False,
         EXPLAIN: False,
+        KNOW: False,
         "Load the example": False,
         "Upload": False,
         "Infer": False,
@@ -43,6 +45,7 @@ def test_the_next_step_is_marked_and_taken_ones_are_done(
         MEASURE: False,
         PORTS: False,
         EXPLAIN: False,
+        KNOW: False,
         "Load the example": True,
         "Upload": False,
         "Infer": False,

@@ -189,10 +189,11 @@ def _encoding_costs(encodings: Sequence[Reading]) -> list[FrontEndNumber]:
         short, *long = sorted(found, key=lambda reading: reading[0].value)
         if not long:
             continue
-        cost = (long[0][1] - short[1]) / short[0].code.instructions
+        cost = max((long[0][1] - short[1]) / short[0].code.instructions, 0.0)
+        mnemonic, number, where = name.split(", ")
         sizes = f"{long[0][0].value} bytes instead of {short[0].value}"
-        key = f"cost_{name}".replace(", ", "_").replace(" ", "_")
-        label = f"Cycles that {sizes} cost: {name}"
+        key = f"cost_{mnemonic}_{number}_{where.split()[-1]}"
+        label = f"Extra cycles of {mnemonic} for {sizes} of {number}, {where}"
         numbers.append(FrontEndNumber(key, label, cost, (short, long[0])))
     return numbers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import median
 
 from inference.core.latency.reading import LEAST, ChainReading
 from inference.core.protocols import Json
@@ -12,7 +13,7 @@ from inference.isa.chains import ChainLink, DependencyChain, MemoryChain
 
 _PLAIN = 64
 """Bits of the load that others are held against."""
-_QUICKER = 1.5
+_QUICKER = 0.25
 """Cycles by which a value must arrive before any load could have ended."""
 _FAILED = 1.5
 """Times what forwarding of one register's width takes."""
@@ -99,7 +100,7 @@ def _how(
         and other.register_class == asked.register_class
         and (load is None or value > load - _QUICKER)
     ]
-    if waits and cycles > _FAILED * min(waits):
+    if waits and cycles > _FAILED * median(waits):
         return Forwarding.FAILED
     return Forwarding.FORWARDED
 

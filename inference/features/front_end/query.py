@@ -41,10 +41,20 @@ class NewestFrontEnd:
     numbers: tuple[FrontEndNumber, ...]
 
 
-def newest_front_end(machine: Machine) -> NewestFrontEnd | None:
-    """See there; None where none was measured."""
+HEADLINES = (
+    *("slots", "nops", "loop_capacity", "straight_instructions", "straight_bytes"),
+    *("taken", "untaken", "smallest_loop", "offset_cost", "fused"),
+)
+"""The numbers that describe a front end in a few lines."""
+
+
+def newest_front_end(machine: Machine, names: Sequence[str]) -> NewestFrontEnd | None:
+    """See there, with the numbers of these names; None where none was measured."""
     row = front_ends().filter(machine=machine).order_by("-id").first()
-    return None if row is None else NewestFrontEnd(row.pk, front_end_of(row).numbers)
+    if row is None:
+        return None
+    found = front_end_of(row)
+    return NewestFrontEnd(row.pk, tuple(map(found.number, names)))
 
 
 @dataclass(frozen=True)

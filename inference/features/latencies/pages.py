@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -79,10 +80,16 @@ def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
     """Loads and forwarded stores of a set."""
     row = get_object_or_404(latency_sets(), pk=pk)
     memory = [_with_text(one) for one in row.memory]
+    forwarding: dict[tuple[Any, ...], list[Json]] = defaultdict(list)
+    for one in memory:
+        if one["stored"]:
+            alike = ("register_class", "address", "stored", "loaded", "offset")
+            forwarding[tuple(one[name] for name in alike)].append(one)
     context = {
         "row": row,
         "loads": [one for one in memory if not one["stored"]],
-        "forwarding": [one for one in memory if one["stored"]],
+        "forwarding": [(found[0], found) for found in forwarding.values()],
+        "between": sorted({one["between"] for one in memory if one["stored"]}),
     }
     return render(request, "inference/latencies/memory.html", context)
 

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from inference.agent.packing import PackingError, packed
 from inference.core.protocols import Json
-from inference.features.front_end.query import newest_front_end
+from inference.features.front_end.query import HEADLINES, newest_front_end
 from inference.features.machines import starting, trust
 from inference.features.machines.query import (
     MachineView,
@@ -175,7 +175,7 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
         "any_reading": bool(readings),
         "runs": runs_on(found)[:NEWEST],
         "sets": experiment_sets().filter(machine=found).order_by("-id")[:NEWEST],
-        "front_end": newest_front_end(found),
+        "front_end": newest_front_end(found, HEADLINES),
         "mappings": port_mappings().filter(machine=found).order_by("-id")[:NEWEST],
     }
     if row.has_agent:

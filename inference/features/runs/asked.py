@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.module_loading import import_string
 
 from inference.core.protocols import Json
-from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
+from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
 from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.runs.kinds import kinds
 
@@ -81,6 +81,14 @@ def _plain(run: Run) -> Iterator[DescriptionItem]:
             )
         elif key == "experiment_set":
             yield DescriptionItem("Measurements", links=links(ExperimentSet, "set", [value]))
+        elif key == "machine":
+            yield DescriptionItem("Machine", links=links(Machine, "machine", [value]))
+        elif key == "isa":
+            yield DescriptionItem("Instruction set", value)
+        elif key == "schemes":
+            yield DescriptionItem("Schemes", schemes_in_words(run.config))
+        elif key == "scheme_filter":
+            continue  # is told with the schemes
         else:
             yield DescriptionItem(label, in_words(value))
 

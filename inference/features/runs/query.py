@@ -47,7 +47,8 @@ class SiteOverview:
     """The newest of everything, and which first steps have been taken.
 
     `machines` are those with an agent, `unfinished_here` {algorithm: unfinished inference on this very
-    computer}, `inferred_here` the algorithms that have found a mapping of it.
+    computer}, `inferred_here` the algorithms that have found a mapping of it, and
+    `knows_local` whether all of its core was found out.
     """
 
     runs: Sequence[Run]
@@ -56,6 +57,7 @@ class SiteOverview:
     machines: Sequence[Machine]
     unfinished_here: Mapping[str, Run]
     inferred_here: frozenset[str]
+    knows_local: bool
     has_example: bool
     has_uploads: bool
     has_inferred: bool
@@ -72,7 +74,7 @@ class SiteOverview:
 
 
 def overview() -> SiteOverview:
-    """Everything on the start page, in nine queries at most."""
+    """Everything on the start page, in ten queries at most."""
     with_agents = list(machines().filter(kind=Machine.Kind.AGENT))
     local = next((machine for machine in with_agents if machine.local), None)
     return SiteOverview(
@@ -82,10 +84,15 @@ def overview() -> SiteOverview:
         machines=with_agents,
         unfinished_here={} if local is None else _unfinished_on(local),
         inferred_here=frozenset() if local is None else _inferred_on(local),
+        knows_local=local is not None and _knows(local),
         has_example=ExperimentSet.objects.filter(origin=ExperimentSet.Origin.EXAMPLE).exists(),
         has_uploads=ExperimentSet.objects.filter(origin=ExperimentSet.Origin.UPLOAD).exists(),
         has_inferred=PortMapping.objects.filter(origin=PortMapping.Origin.RUN).exists(),
     )
+
+
+def _knows(local: Machine) -> bool:
+    return Run.objects.filter(kind="know", state=Run.State.DONE, config__machine=local.pk).exists()
 
 
 def _unfinished_on(local: Machine) -> dict[str, Run]:

@@ -127,7 +127,7 @@ def _encodings() -> Iterator[FrontEndCode]:
     }
     for name, by_bytes in kinds.items():
         for size, instructions in by_bytes.items():
-            for where, loop in (("loop", True), ("straight", False)):
+            for where, loop in (("in a loop", True), ("in straight code", False)):
                 code = TimedCode(b"".join(instructions), len(instructions), loop=loop)
                 yield FrontEndCode(Aspect.ENCODING, f"{name}, {where}", size, code)
 

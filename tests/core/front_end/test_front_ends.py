@@ -31,7 +31,7 @@ def test_every_number_is_the_cores_own(seed: int) -> None:
         "smallest_loop": 1 / core.taken,
         "offset_cost": core.crossing,
         "cost_lea_displacement_loop": (core.wide - 1) / core.slots,
-        "cost_load_displacement_straight": max(7 / core.fetched_bytes - 1 / core.decoded, 0),
+        "cost_load_displacement_code": max(7 / core.fetched_bytes - 1 / core.decoded, 0),
     }
     front_end = found(core)
     for name, true in truth.items():

@@ -12,7 +12,8 @@ class LatencySet(Named):
     """The latencies of one run on one machine.
 
     `connectors`: {link as text: cycles}, by which chains were closed. `memory`: as
-    `inference.core.latency.MemoryLatency.as_json` has it. `identity`: of whoever measured.
+    `inference.core.latency.MemoryLatency.as_json` has it. `readings`: of all chains, packed by
+    `inference.storage.latencies`, null in sets from before they were kept. `identity`: of whoever measured.
     """
 
     isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="latency_sets")
@@ -23,6 +24,7 @@ class LatencySet(Named):
     connectors = models.JSONField(default=dict)
     memory = models.JSONField(default=list)
     identity = models.JSONField(default=dict)
+    readings = models.BinaryField(null=True, blank=True)
 
     class Meta:
         verbose_name = "latency set"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import groupby
 
 from django.db import transaction
 
-from inference.core.latency import LatencyResult
+from inference.core.latency import ChainReading, LatencyResult
 from inference.core.protocols import Json
 from inference.models import LatencySet, Machine, Run, SchemeLatencies
 from inference.storage.names import free_or_refuse
@@ -36,6 +39,7 @@ def store_latencies(
         run=run,
         identity=identity,
         memory=[one.as_json() for one in found.memory],
+        readings=_packed(found.readings),
         connectors={str(link): round(cycles, 3) for link, cycles in found.connectors.items()},
     )
     idioms = defaultdict(list)
@@ -59,3 +63,20 @@ def store_latencies(
         )
     SchemeLatencies.objects.bulk_create(rows, batch_size=200)
     return row
+
+
+Recorded = dict[tuple[bytes, bool], tuple[float | None, float, str]]
+"""{(code, whether it is a loop): (cycles, spread, note)} of chains."""
+
+
+def recorded_readings(row: LatencySet) -> Recorded:
+    """What a set was read from; empty where that was not kept."""
+    if row.readings is None:
+        return {}
+    listed = json.loads(zlib.decompress(bytes(row.readings)))
+    return {(bytes.fromhex(code), loop): tuple(reading) for code, loop, *reading in listed}
+
+
+def _packed(readings: Sequence[ChainReading]) -> bytes:
+    listed = [(one.chain.code.hex(), one.chain.loop, one.cycles, one.spread, one.note) for one in readings]
+    return zlib.compress(json.dumps(listed, separators=(",", ":")).encode())

@@ -215,6 +215,7 @@ INFERENCE = {
     "latencies-measure": form(),
     "latency-set": page(),
     "latency-memory": page(),
+    "latency-set-again": button(),
     "latency-scheme": page(),
     "know": form(),
     "front-ends": page(),

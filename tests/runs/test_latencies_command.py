@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import json
 
+import pytest
 from django.core.management import call_command
+from django.core.management.base import CommandError
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.isa.x86.scheme_set import described
-from inference.models import LatencySet
+from inference.models import LatencySet, Machine, PortMapping
 from inference.storage.instruction_sets import store_isa
+from inference.storage.rows import store_mapping
 from tests.simulated import simulated_machine
 
 SCHEMES = ("add GPR[64]:RW, GPR[64]:R", "vaddpd XMM:W, XMM:R, XMM:R")
@@ -28,3 +31,49 @@ def test_the_last_line_is_the_json_that_scripts_rely_on(site):
     made = LatencySet.objects.get()
     assert (answer["latencies"], answer["url"]) == ("mine", f"/latencies/{made.pk}/")
     assert (answer["schemes"], answer["pairs"], answer["isolated"], answer["bounds"]) == (2, 6, 4, 2)
+
+
+def shown(*options: str) -> dict:
+    out = io.StringIO()
+    call_command("latencies", *options, "--json", stdout=out, stderr=io.StringIO())
+    return json.loads(out.getvalue().splitlines()[-1])
+
+
+def test_a_mapping_is_simulated_and_recorded_readings_say_the_same_again(site):
+    found = [described(text) for text in SCHEMES]
+    isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
+    truth = Mapping(("0",), dict.fromkeys(SCHEMES, ((1, 1),)))
+    mapping = store_mapping("mine", isa, truth, origin=PortMapping.Origin.IMPORT)
+    options = ("--schemes", "all", "--simulate", mapping.name, "--set", "noise=0.01", "--seed", "7")
+    first = shown(*options, "--name", "first")
+    again = shown("--schemes", "all", "--dataset", "first", "--name", "again")
+    counted = ("schemes", "pairs", "isolated", "bounds")
+    assert [first[key] for key in counted] == [again[key] for key in counted]
+    one, other = LatencySet.objects.order_by("pk")
+    assert one.machine == other.machine == Machine.objects.get()
+    assert one.memory == other.memory
+    for mine, theirs in zip(one.schemes.order_by("pk"), other.schemes.order_by("pk"), strict=True):
+        assert (mine.pairs, mine.idioms) == (theirs.pairs, theirs.idioms)
+
+
+def test_what_is_not_in_the_recorded_data_says_so(site):
+    found = [described(text) for text in SCHEMES]
+    isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
+    simulated_machine(isa, Mapping(("0",), dict.fromkeys(SCHEMES, ((1, 1),))))
+    shown("--machine", "sim", "--schemes", "mnemonic:add", "--name", "adds")
+    answer = shown("--dataset", "adds", "--schemes", "all", "--name", "all of them")
+    assert answer["schemes"] == 2
+    (missing,) = LatencySet.objects.get(name="all of them").schemes.filter(scheme__text=SCHEMES[1])
+    assert missing.isolated == 0
+    assert "not in the recorded data" in missing.pairs[0]["why"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [(("--simulate", "none"), "none"), (("--dataset", "none"), "none"), ((), "one of the arguments")],
+)
+def test_bad_options_are_refused_and_change_nothing(site, options, said):
+    with pytest.raises(CommandError, match=said):
+        call_command("latencies", *options, stdout=io.StringIO(), stderr=io.StringIO())
+    assert not LatencySet.objects.exists()
+    assert not Machine.objects.exists()

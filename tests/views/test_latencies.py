@@ -131,3 +131,25 @@ def test_programs_read_sets_and_chains(visitor: Client, measured: LatencySet) ->
     assert [one["scheme"] for one in found] == [SCHEMES[1]]
     assert found[0]["pairs"][0]["chains"][0]["cycles"] > 0
     assert visitor.get(f"/api/v1/latencies/{measured.pk}/schemes", {"q": "width:x"}).status_code == 422
+
+
+def test_a_set_is_read_again_from_its_recorded_chains(visitor: Client, measured: LatencySet) -> None:
+    address = reverse("latency-set-again", args=[measured.pk])
+    assert address in visitor.get(reverse("latency-set", args=[measured.pk])).text
+    visitor.post(address)
+    run = Run.objects.get(config__recorded=measured.pk)
+    assert work_off(run).state == Run.State.DONE, run.error
+    again = LatencySet.objects.exclude(pk=measured.pk).get()
+    assert [row.pairs for row in again.schemes.order_by("scheme_id")] == [
+        row.pairs for row in measured.schemes.order_by("scheme_id")
+    ]
+
+
+def test_memory_is_shown_case_by_case(visitor: Client, measured: LatencySet) -> None:
+    page = visitor.get(reverse("latency-memory", args=[measured.pk]))
+    assert page.context["between"] == [1, 10]
+    assert all(len(found) == 2 for _, found in page.context["forwarding"])
+    loads = visitor.get(f"/api/v1/latencies/{measured.pk}/memory").json()
+    assert len(loads) == len(measured.memory)
+    LatencySet.objects.update(memory=[])
+    assert "Memory was not measured" in visitor.get(reverse("latency-memory", args=[measured.pk])).text

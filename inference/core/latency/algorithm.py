@@ -55,6 +55,8 @@ class LatencyResult:
     connectors: Mapping[ChainLink, float]
     idioms: tuple[Idiom, ...] = ()
     memory: tuple[MemoryLatency, ...] = ()
+    readings: tuple[ChainReading, ...] = ()
+    """Of every code once: what all of it was read from."""
 
     @property
     def isolated(self) -> int:
@@ -89,6 +91,7 @@ def infer_latencies(
         known,
         tuple(_idioms(problem, pairs, readings, known)),
         read_memory(problem.memory, memory, known),
+        tuple(readings.of(unique)),
     )
 
 

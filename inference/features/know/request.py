@@ -13,7 +13,7 @@ from inference.models import Machine, Run
 from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest
 
-MOST_INFERRED = 100
+MOST_INFERRED = 60
 """Schemes of which a port mapping is inferred from pairs: these grow with the square of their number."""
 
 

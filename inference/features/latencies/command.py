@@ -8,11 +8,21 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from inference.features.inferring.request import DEFAULT_SEED
+from inference.features.latencies.simulated import simulated_machine_of
 from inference.isa.x86.blocks import block_of_hex
-from inference.models import LatencySet, Machine, Run
+from inference.models import LatencySet, Machine, PortMapping, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
-from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
+from inference.web.run_command import (
+    SCHEMES_METAVAR,
+    RunCommand,
+    add_set_option,
+    chosen_schemes,
+    named_values,
+)
+
+_NOISE = ("noise", "outlier_share")
 
 
 class Command(RunCommand):
@@ -24,6 +34,12 @@ class Command(RunCommand):
         """Declare the arguments."""
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--machine", metavar="NAME", help="machine that measures")
+        what.add_argument(
+            "--simulate",
+            metavar="NAME",
+            help="port mapping of a processor to simulate",
+        )
+        what.add_argument("--dataset", metavar="NAME", help="a set whose recorded readings are read again")
         what.add_argument("--show", metavar="NAME", help="a set that was measured")
         parser.add_argument(
             "--schemes",
@@ -31,6 +47,10 @@ class Command(RunCommand):
             default="starter",
             help="which schemes, in words or as in the scheme table's search box (default: starter)",
         )
+        parser.add_argument(
+            "--seed", type=int, default=DEFAULT_SEED, metavar="S", help="with --simulate: other latencies"
+        )
+        add_set_option(parser, f"a setting of the simulation: {', '.join(_NOISE)}")
         parser.add_argument("--scheme", metavar="TEXT", default="", help="with --show: the scheme")
         parser.add_argument("--name", default="", help="name of the run and of its set")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
@@ -53,10 +73,29 @@ class Command(RunCommand):
         )
 
     def _submitted(self, options: dict[str, Any]) -> Run:
-        machine = by_name(Machine, options["machine"])
-        config = {"machine": machine.pk, **chosen_schemes(machine.isa, options["schemes"])}
+        if options["dataset"]:
+            recorded = by_name(LatencySet, options["dataset"])
+            machine, source = recorded.machine, {"recorded": recorded.pk}
+        else:
+            machine = self._machine(options)
+            source = {"machine": machine.pk}
+        config = {**source, **chosen_schemes(machine.isa, options["schemes"])}
         name = options["name"] or lifecycle.unused_name(f"Latencies of {machine.name}"[:180])
         return lifecycle.submit("latencies", config, name)
+
+    def _machine(self, options: dict[str, Any]) -> Machine:
+        """The machine that measures, or the one that a mapping makes."""
+        if options["machine"]:
+            return by_name(Machine, options["machine"])
+        facts: dict[str, Any] = {"seed": options["seed"]}
+        for key, value in named_values(options["overrides"]):
+            if key not in _NOISE:
+                raise CommandError(f"--set knows {', '.join(_NOISE)}, not {key!r}")
+            try:
+                facts[key] = float(value)
+            except ValueError:
+                raise CommandError(f"--set {key} takes a number, not {value!r}") from None
+        return simulated_machine_of(by_name(PortMapping, options["simulate"]), facts)
 
     def _show(self, row: LatencySet, scheme: str, *, as_json: bool) -> None:
         rows = row.schemes.select_related("scheme").order_by("scheme__text")

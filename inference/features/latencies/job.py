@@ -29,14 +29,16 @@ from inference.isa.x86.chains import (
     plain_additions,
 )
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions
+from inference.measuring.recorded_chains import RecordedChains
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
 from inference.models import LatencySet, Machine, Run
+from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.measurer import chosen_schemes
 from inference.runs.request import RunRequest
-from inference.storage.latencies import store_latencies
+from inference.storage.latencies import recorded_readings, store_latencies
 from inference.storage.names import free_name
 
 _STAGES = ("Make the chains", "Measure them")
@@ -47,12 +49,14 @@ IDIOMS_PER_SCHEME = 4.0
 
 
 class LatenciesConfig(RunRequest):
-    """`machine`: id. `schemes` is a selection by word or a list of scheme ids, `scheme_filter` the search
-    text that those came from. `isa` is that of the machine.
+    """`machine`: id; or `recorded`: of a latency set, whose readings are read again. `schemes` is a
+    selection by word or a list of scheme ids, `scheme_filter` the search text that those came from. `isa` is
+    that of the machine.
     """
 
     noun = "a run over latencies"
-    machine: int
+    machine: int | None = None
+    recorded: int | None = None
     isa: str = ""
     schemes: Any = "starter"
     scheme_filter: str = ""
@@ -61,7 +65,15 @@ class LatenciesConfig(RunRequest):
 def read_config(given: Json) -> LatenciesConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = LatenciesConfig.read(given)
-    machine = read_machine("", config.machine)
+    if (config.machine is None) == (config.recorded is None):
+        raise ConfigError("a run over latencies needs a machine, or recorded latencies, and not both")
+    if config.recorded is None:
+        machine = read_machine("", config.machine)
+    else:
+        row = read_row(LatencySet, "recorded", config.recorded)
+        machine = row.machine
+        if row.readings is None:
+            raise ConfigError(f"recorded: the set {row.name!r} is from before readings were kept")
     if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
         raise ConfigError(hindered)
     return config.model_copy(update={"isa": machine.isa.name, "schemes": read_schemes(config.schemes)})
@@ -80,13 +92,14 @@ class LatenciesJob:
     def work(self, task: Task) -> Store:
         """Make the chains of all pairs of operands, measure them, and read the latencies off."""
         config = LatenciesConfig.stored(task.run.config)
-        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
-        if machine is None:
-            raise JobError("the machine that this run needs has been deleted")
+        machine, recorded = _source(config)
         self._enter(task, 1)
         problem = _problem(task, chosen_schemes(machine.isa, config.schemes))
         self._enter(task, 2)
         telling = _Progress(task)
+        if recorded is not None:
+            found = infer_latencies(problem, RecordedChains(recorded_readings(recorded)), telling)
+            return partial(_store, task.run, machine, found, recorded.identity)
         if machine.kind == Machine.Kind.SIMULATED:
             found = infer_latencies(problem, _simulated(machine), telling)
             return partial(_store, task.run, machine, found, {"simulated": machine.name})
@@ -97,6 +110,19 @@ class LatenciesJob:
     def _enter(self, task: Task, index: int) -> None:
         told = {"name": _STAGES[index - 1], "index": index, "labels": list(_STAGES)}
         task.reporter.tell("phase", told)
+
+
+def _source(config: LatenciesConfig) -> tuple[Machine, LatencySet | None]:
+    """The machine, and the set whose readings are read again. Raises `JobError` for one that is gone."""
+    if config.recorded is not None:
+        row = LatencySet.objects.filter(pk=config.recorded).select_related("machine__isa").first()
+        if row is None:
+            raise JobError("the recorded latencies that this run needs have been deleted")
+        return row.machine, row
+    machine = Machine.objects.filter(pk=config.machine or 0).select_related("isa").first()
+    if machine is None:
+        raise JobError("the machine that this run needs has been deleted")
+    return machine, None
 
 
 class _OnMachine:

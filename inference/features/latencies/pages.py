@@ -6,8 +6,9 @@ from collections import defaultdict
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
+from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
 from inference.features.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
@@ -32,6 +33,7 @@ from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
+from inference.web.requests import NOTHING_STARTED, start_or_tell
 
 KIND = "latencies"
 
@@ -121,6 +123,16 @@ def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
     return MeasuringPlan.of(machine, config, texts, Effort(chains, seconds_for(chains, machine)))
 
 
+@require_POST
+def latency_set_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Read the recorded chains of a set again, into a new one."""
+    row = get_object_or_404(LatencySet.objects.defer("readings"), pk=pk)
+    schemes = list(row.schemes.values_list("scheme_id", flat=True))
+    config: Json = {"recorded": pk, "schemes": schemes}
+    run = start_or_tell(request, KIND, config, row.name, lead=NOTHING_STARTED)
+    return redirect("latency-set", pk=pk) if run is None else redirect("run", pk=run.pk)
+
+
 def latency_set_edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Name and note."""
     return edit_page(request, get_object_or_404(LatencySet, pk=pk), "latency-set", "latencies")
@@ -136,6 +148,7 @@ urlpatterns = [
     path("latencies/<int:pk>/", latency_set, name="latency-set"),
     path("latencies/<int:pk>/schemes/<int:scheme>/", latency_scheme, name="latency-scheme"),
     path("latencies/<int:pk>/memory/", latency_memory, name="latency-memory"),
+    path("latencies/<int:pk>/again/", latency_set_again, name="latency-set-again"),
     path("latencies/<int:pk>/edit/", latency_set_edit, name="latency-set-edit"),
     path("latencies/<int:pk>/delete/", latency_set_delete, name="latency-set-delete"),
     path("machines/<int:pk>/latencies/", latencies_measure, name="latencies-measure"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.urls import reverse
 
 from inference.features.runs.outcome import RunOutcome
@@ -18,9 +18,12 @@ SCHEME_COLUMNS = {"scheme": "scheme__text", "least": "least", "most": "most", "i
 
 
 def latency_sets(text: str = "") -> QuerySet[LatencySet]:
-    """All sets with `scheme_count` and `pair_count`, the isolated ones; those with a text in name or note."""
-    rows = LatencySet.objects.select_related("isa", "machine").annotate(
-        scheme_count=Count("schemes"), pair_count=Sum("schemes__isolated", default=0)
+    """All sets with `scheme_count`, `pair_count` (the isolated ones) and `is_recorded`; those with a text."""
+    rows = LatencySet.objects.select_related("isa", "machine").defer("readings")
+    rows = rows.annotate(
+        scheme_count=Count("schemes"),
+        pair_count=Sum("schemes__isolated", default=0),
+        is_recorded=Q(readings__isnull=False),
     )
     return rows.filter(having_words(text)) if text else rows
 

@@ -36,7 +36,7 @@ def know(request: HttpRequest, pk: int) -> HttpResponse:
 def parts(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
     """What the run's page shows beside what every run's page does."""
     del request, record
-    return {"parts": part_outcomes(run)}
+    return {"parts": part_outcomes(run), "ended": run.state in Run.FINAL}
 
 
 def _usual_name(machine: Machine, form: MeasuringForm) -> str:

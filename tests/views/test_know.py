@@ -1,0 +1,72 @@
+"""Know this CPU: the form, and the parts on the run's page."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from inference.core.mapping import PortMapping as Mapping
+from inference.features.know.query import parts_of
+from inference.isa.x86.scheme_set import described
+from inference.models import Machine, Run
+from inference.runs import lifecycle
+from inference.storage.instruction_sets import new_isa, store_isa
+from tests.simulated import simulated_machine
+from tests.views.conftest import visitor
+
+__all__ = ["visitor"]
+
+SCHEMES = ("add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R")
+
+
+@pytest.fixture
+def machine(db: None) -> Machine:
+    found = [described(text) for text in SCHEMES]
+    isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
+    return simulated_machine(isa, Mapping(("0", "1"), dict.fromkeys(SCHEMES, ((0b11, 1),))))
+
+
+def test_the_form_estimates_and_starts_a_run(visitor: Client, machine: Machine) -> None:
+    address = reverse("know", args=[machine.pk])
+    assert address in visitor.get(reverse("machine", args=[machine.pk])).text
+    page = visitor.get(address)
+    assert page.context["estimate"].effort.experiments > 0
+    assert visitor.post(address, {"selection": "filter", "filter": "", "press": "start"}).status_code == 400
+    visitor.post(address, {"selection": "filter", "filter": "imul", "press": "start"})
+    run = Run.objects.get(kind="know")
+    assert run.config["scheme_filter"] == "imul"
+
+
+def test_an_instruction_set_without_machine_code_has_no_such_button(visitor: Client, db: None) -> None:
+    toy = simulated_machine(new_isa("toy", ["a"], "a test"), Mapping(("0",), {"a": ((1, 1),)}))
+    page = visitor.get(reverse("machine", args=[toy.pk])).text
+    assert reverse("know", args=[toy.pk]) not in page
+
+
+def test_parts_are_shown_with_their_states(visitor: Client, machine: Machine) -> None:
+    whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
+    part = lifecycle.submit("front-end", {"machine": machine.pk}, "core: front end", part_of=whole)
+    page = visitor.get(reverse("run", args=[whole.pk]))
+    assert 'data-poll="3"' in page.text  # it follows the parts as long as there is something to follow
+    shown = {outcome.name: outcome.run for outcome in page.context["parts"]}
+    assert shown["front_end"] == part
+    assert shown["ports"] is None
+    assert parts_of(whole) == {"front_end": part}
+    assert reverse("run", args=[whole.pk]) in visitor.get(reverse("run", args=[part.pk])).text
+    lifecycle.cancel(part)
+    lifecycle.cancel(whole)
+    ended = visitor.get(reverse("run", args=[whole.pk]))
+    assert 'data-poll="3"' not in ended.text
+    (told,) = [outcome for outcome in ended.context["parts"] if outcome.name == "front_end"]
+    assert told.error == "cancelled"
+
+
+def test_a_part_stays_when_the_whole_is_deleted(visitor: Client, machine: Machine) -> None:
+    whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
+    part = lifecycle.submit("front-end", {"machine": machine.pk}, "core: front end", part_of=whole)
+    lifecycle.cancel(whole)
+    assert "1 run that is a part of it" in visitor.get(reverse("run-delete", args=[whole.pk])).text
+    visitor.post(reverse("run-delete", args=[whole.pk]))
+    part.refresh_from_db()
+    assert part.part_of is None

@@ -154,3 +154,24 @@ def test_a_chain_makes_all_other_sources_ready() -> None:
     (adding,) = [one for one in pairs() if one.link == ChainLink("add GPR[64]:RW, GPR[64]:R", "2", "1")]
     listing = block_of_bytes(adding.chains[0].code).text.splitlines()
     assert listing == ["mov edi, 1", "add rdi, rbx", "movsxd rbx, edi"]
+
+
+def test_memory_that_is_read_and_written_is_made_ready_by_a_constant() -> None:
+    by_name = {(link.source, link.destination): link for link in links_of("add MEM[64]:RW, GPR[64]:R")}
+    pair = pair_chains(by_name["2", "1 data"])
+    assert block_of_bytes(pair.chains[0].code).text.splitlines()[:2] == [
+        "mov qword ptr [r14], 1",
+        "add qword ptr [r14], rbx",
+    ]
+    itself = pair_chains(by_name["1 data", "1 data"])
+    assert block_of_bytes(itself.chains[0].code).text.splitlines() == ["add qword ptr [r14], r8"]
+    address = pair_chains(by_name["1 address", "1 data"])
+    assert (address.chains, address.why) == ((), "what makes its memory ready waits for the address as well")
+
+
+def test_flags_of_what_stores_are_a_bound() -> None:
+    links = links_of("adc MEM[64]:RW, GPR[64]:R")
+    (flags,) = [link for link in links if (link.source, link.destination) == ("flags", "flags")]
+    pair = pair_chains(flags)
+    assert pair.chains
+    assert not pair.isolated

@@ -58,6 +58,15 @@ BASE, LOW_BASE, _TEMPORARY, _KEPT_FLAGS = 14, 6, 13, 15
 _VECTOR_SHIFT, _SHIFT = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
 
 
+_CONSTANT_STORES = {
+    8: Code.MOV_RM8_IMM8,
+    16: Code.MOV_RM16_IMM16,
+    32: Code.MOV_RM32_IMM32,
+    64: Code.MOV_RM64_IMM32,
+}
+"""By width in bits."""
+
+
 class CannotChainError(Exception):
     """No chain can be made of this pair; the message says why."""
 
@@ -106,13 +115,15 @@ class ChainMaker:
             if place.bank not in {"general", "vector", FLAGS, MEMORY} or place.width > YMM.width:
                 raise CannotChainError(f"no connector for operands of the kind {place.operand.name}")
         self._demands: Demands = demands(scheme, form)
-        within_memory = self._source.bank == self._target.bank == MEMORY
-        if self._demands.memory == "RW" and not within_memory:
-            raise CannotChainError("its memory depends on what it wrote there before")
+        if self._demands.memory == "RW" and self._is_address:
+            raise CannotChainError("what makes its memory ready waits for the address as well")
 
     def chains(self) -> PairChains:
         """All of them."""
         source, target = self._source, self._target
+        if source.bank == target.bank == FLAGS and self._demands.memory == "RW":
+            why = "what it stores may take longer than its flags"
+            return PairChains(self._link, self._direct(), isolated=False, why=why)
         if source.bank == target.bank and source.bank in {FLAGS, MEMORY}:
             return PairChains(self._link, self._direct(), isolated=True)
         if self._is_address and target.bank == "general":
@@ -219,6 +230,8 @@ class ChainMaker:
                 family = self._family(place, families)
                 if place.name != self._target.name or family != families.source:
                     before.append(_without_reading(place.bank, family))
+            elif place.bank == MEMORY and "W" in place.operand.access:
+                before.append(_stored_anew(place.width, families.base))
         instruction = pattern(self._form)
         if _VECTOR_SHIFT.fullmatch(self._scheme.mnemonic) and any(
             hole.kind == "immediate" for hole in self._form.holes
@@ -360,6 +373,14 @@ def _without_reading(bank: str, family: int) -> Instruction:
         return Instruction.create_reg_i32(Code.MOV_R32_IMM32, register_of(GPR32, family), 1)
     zero = (XMM, family)
     return assembled(Code.VEX_VXORPS_XMM_XMM_XMMM128, zero, zero, zero)
+
+
+def _stored_anew(width: int, base: int) -> Instruction:
+    """Writes memory anew."""
+    if width not in _CONSTANT_STORES:
+        raise CannotChainError(f"no instruction stores a constant of {width} bits")
+    address = MemoryOperand(register_of(GPR64, base))
+    return Instruction.create_mem_i32(_CONSTANT_STORES[width], address, 1)
 
 
 def encoded(instructions: Iterable[Instruction]) -> bytes:

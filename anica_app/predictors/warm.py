@@ -11,7 +11,7 @@ from inference.containment import FileAccess, Limits, LineWorker, WorkerError, W
 
 
 class Workers:
-    """`count` processes of a command that answers one line for each line.
+    """`count` processes of a command that answers one line for each line; see `LineWorker`.
 
     Whatever a question makes of a worker stays with that worker: it is started anew for the next one.
     """
@@ -25,10 +25,18 @@ class Workers:
         first_seconds: float,
         environment: Mapping[str, str] | None = None,
         access: FileAccess | None = None,
+        greeting: bytes | None = None,
     ) -> None:
         self._idle: queue.SimpleQueue[LineWorker] = queue.SimpleQueue()
         self._workers = [
-            LineWorker(command, limits, first_seconds=first_seconds, environment=environment, access=access)
+            LineWorker(
+                command,
+                limits,
+                first_seconds=first_seconds,
+                environment=environment,
+                access=access,
+                greeting=greeting,
+            )
             for _ in range(count)
         ]
         for worker in self._workers:

@@ -27,7 +27,8 @@ class LineWorker:
     """Started at the first question; one thread at a time may ask.
 
     `limits.seconds` is the time for an answer, `first_seconds` that for the first, which comes when all is
-    loaded. After a `WorkerError` the next question starts it anew.
+    loaded. With a `greeting`, a line that it is given whenever it has started, the first answer is that to
+    it, and no question has more than its time. After a `WorkerError` the next question starts it anew.
     """
 
     def __init__(
@@ -38,12 +39,14 @@ class LineWorker:
         first_seconds: float = 60.0,
         environment: Mapping[str, str] | None = None,
         access: FileAccess | None = None,
+        greeting: bytes | None = None,
     ) -> None:
         self._command = command
         self._access = access or access_of(command)
         self._limits = limits
         self._first_seconds = first_seconds
         self._environment = environment
+        self._greeting = greeting
         self._program: client.Started | None = None
         self._directory = ""
         self._to = self._from = self._complaints = -1
@@ -56,6 +59,11 @@ class LineWorker:
         """
         if self._program is None:
             self._start()
+            if self._greeting is not None:
+                self._exchange(self._greeting)
+        return self._exchange(line)
+
+    def _exchange(self, line: bytes) -> bytes:
         seconds = self._limits.seconds if self._warm else max(self._first_seconds, self._limits.seconds)
         until = time.monotonic() + seconds
         self._allow(seconds)

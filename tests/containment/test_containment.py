@@ -164,6 +164,20 @@ def test_a_worker_that_hangs_is_ended_after_its_time(tmp_path):
         worker.close()
 
 
+def test_a_worker_that_is_greeted_has_no_more_than_its_time_for_its_first_question(tmp_path):
+    body = 'while read line; do [ "$line" = bad ] && sleep 600; echo $line; done'
+    worker = LineWorker([script(tmp_path / "tool", body)], QUICK, first_seconds=300, greeting=b"good day")
+    try:
+        began = time.monotonic()
+        for _ in range(2):  # the second time in a process of its own
+            with pytest.raises(WorkerSlowError):
+                worker.ask(b"bad")
+        assert time.monotonic() - began < 60
+        assert worker.ask(b"good") == b"good"  # not what it says to the greeting
+    finally:
+        worker.close()
+
+
 @pytest.mark.parametrize("body", ["cat /dev/zero", "printf 'one\\ntwo\\n'; sleep 600"])
 def test_a_worker_that_answers_too_much_is_ended(tmp_path, body):
     worker = LineWorker([script(tmp_path / "tool", body)], Limits(seconds=20, output=1))

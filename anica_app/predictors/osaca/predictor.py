@@ -49,6 +49,8 @@ print(found.version, *sorted(map(str.upper, models)))
 """Told without loading it, which takes seconds."""
 _FIRST_SECONDS = 300.0
 """Where OSACA may not write beside its data, it reads its largest models anew, which takes minutes."""
+_GREETING = b""
+"""Answered with its version, when all is loaded: a block has no more than its own time."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class Osaca:
             first_seconds=_FIRST_SECONDS,
             environment={"HOME": str(Path.home())},
             access=_access(command),
+            greeting=_GREETING,
         )
         self._checked = False
         self._checking = threading.Lock()
@@ -174,7 +177,7 @@ class Osaca:
             if self._checked:
                 return
             try:
-                said = json.loads(self._workers.greeted(b""))
+                said = json.loads(self._workers.greeted(_GREETING))
             except (WorkerError, ValueError) as error:
                 raise PredictorError(
                     f"OSACA does not work with {self._python} for {self._settings.arch}: {error}; {INSTALL}"

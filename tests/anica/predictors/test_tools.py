@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from anica_app.core.protocols import Failure, PredictorError
@@ -9,7 +11,7 @@ from anica_app.predictors import command, cqa, difftune, facile, iaca, ithemal, 
 from anica_app.predictors.kinds import KINDS
 from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings, python_of
 from inference.isa.x86.blocks.surrounding import BEGIN, END
-from tests.anica.predictors.fakes import script
+from tests.anica.predictors.fakes import CRASHING, GOOD, HANGING, osaca, script
 
 BLOCK = bytes.fromhex("4801d8")
 LOOPED = "4801d849ffcf75f8"
@@ -216,6 +218,18 @@ def test_osaca_s_python_is_found_through_its_command(tmp_path, begin, python):
             python_of(str(path))
     else:
         assert python_of(str(path)) == python
+
+
+def test_the_time_in_which_osaca_loads_is_not_given_to_a_block_after_a_crash(tmp_path):
+    settings = OsacaSettings(program=osaca(tmp_path / "python"), processes=1, seconds=0.8)
+    predictor = Osaca(settings)
+    try:
+        began = time.monotonic()
+        crashed, hung, good = predictor.predict([CRASHING, HANGING, GOOD])
+        assert time.monotonic() - began < 60
+    finally:
+        predictor.close()
+    assert (crashed.failure, hung.failure, good.failure) == (Failure.CRASH, Failure.TIMEOUT, None)
 
 
 def test_a_python_without_osaca_is_told(tmp_path):

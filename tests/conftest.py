@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import tempfile
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 from django.conf import settings
+
+from tests.prepared import migrated_file
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -23,6 +28,9 @@ _home = Path(tempfile.mkdtemp(prefix="pmweb-tests-"))
 LONG = ("scaled", "chaos", "pmweb", "runs", "agent", "cluster", "consumers", "commands")
 """Folders whose tests start processes and wait for them. They come first: then what is left at the end, when
 one processor after the other runs out of work, is short."""
+
+IN_MEMORY = "file:memorydb_default?mode=memory&cache=shared"
+"""What Django calls its database for tests."""
 
 
 def pytest_configure() -> None:
@@ -58,6 +66,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "shared" in item.keywords and not data.is_dir():
             item.add_marker(absent)
     items.sort(key=lambda item: ("browser" in item.keywords, not set(LONG) & set(item.path.parts)))
+
+
+@pytest.fixture(scope="session")
+def on_sqlite() -> bool:
+    """Whether the tests' own database is SQLite, in memory; `tests.scaled` repeats some on PostgreSQL."""
+    return settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(on_sqlite: bool) -> bool:
+    """Whether Django takes the database as it finds it: that in memory is filled before."""
+    return on_sqlite
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(on_sqlite: bool, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fill the database in memory from a file that was migrated once for all processes of the run."""
+    if not on_sqlite:
+        yield
+        return
+    with closing(sqlite3.connect(IN_MEMORY, uri=True)) as memory:
+        with closing(sqlite3.connect(migrated_file(tmp_path_factory))) as file:
+            file.backup(memory)
+        yield
 
 
 @pytest.fixture

@@ -12,13 +12,14 @@ from django.conf import settings
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+from tests.prepared import prepared_home
 from tests.processes import Served
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory) -> Iterator[str]:
     """A site that serves."""
-    site = Served(tmp_path_factory.mktemp("site"), "--port", "0")
+    site = Served(prepared_home(tmp_path_factory, tmp_path_factory.mktemp("site") / "home"), "--port", "0")
     try:
         yield site.address()
     finally:

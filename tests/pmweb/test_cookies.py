@@ -6,10 +6,12 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
 
+import pytest
 from channels.testing import HttpCommunicator
 
 from pmweb.cookies import OwnCookies
 from tests.launched import LaunchedSite
+from tests.prepared import prepared_home
 from tests.scaled.visitor import Browser
 
 
@@ -54,8 +56,11 @@ async def test_the_port_is_that_of_the_browsers_address(settings: Any) -> None:
     assert (await answer_to("a.example:99999", "sessionid=x"))[0] == ""
 
 
-def test_logging_in_and_out_at_one_site_leaves_the_session_at_the_other(tmp_path: Path) -> None:
-    sites = [LaunchedSite(tmp_path / name, "--port", "0", "--no-agent") for name in ("one", "other")]
+def test_logging_in_and_out_at_one_site_leaves_the_session_at_the_other(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    homes = [prepared_home(tmp_path_factory, tmp_path / name) for name in ("one", "other")]
+    sites = [LaunchedSite(home, "--port", "0", "--no-agent") for home in homes]
     try:
         jar = CookieJar()  # which, like a browser's, knows of no ports
         one, other = (Browser(site.login_link()[0], cookies=jar) for site in sites)

@@ -16,6 +16,7 @@ import pytest
 from django.db import connection
 
 from tests.launched import LaunchedSite, wait_until
+from tests.prepared import prepared_home
 
 TOKEN = """
 from inference.features.example.loading import load_example
@@ -81,8 +82,10 @@ def test_a_trace_is_read_as_it_was_written() -> None:
     assert ended_calls(trace) == ["answer", "log"]
 
 
-def test_before_a_change_is_acknowledged_it_is_on_the_disk(tmp_path: Path) -> None:
-    site = LaunchedSite(tmp_path / "home", "--port", "0", "--no-agent")
+def test_before_a_change_is_acknowledged_it_is_on_the_disk(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    site = LaunchedSite(prepared_home(tmp_path_factory, tmp_path / "home"), "--port", "0", "--no-agent")
     try:
         address, _ = site.login_link()
         mapping, token = site.told_by(TOKEN).split()[-2:]

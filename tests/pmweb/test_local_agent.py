@@ -20,6 +20,7 @@ from inference.models import Machine
 from inference.runs.machines import tokens
 from pmweb.launcher import local_agent as launching
 from tests.launched import LaunchedSite, descendants, is_alive, wait_for_death, wait_until
+from tests.prepared import prepared_home
 
 AGENT = "-m inference.agent"
 VARIABLE = "PMWEB_AGENT_TOKEN"
@@ -38,8 +39,8 @@ def launched(home: Path, *options: str) -> Iterator[LaunchedSite]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory) -> Path:
-    """A data directory that was filled by a start without an agent."""
-    home = tmp_path_factory.mktemp("home")
+    """A data directory in which a site has run without an agent."""
+    home = prepared_home(tmp_path_factory, tmp_path_factory.mktemp("without") / "home")
     with launched(home, "--no-agent") as site:
         site.login_link()
         assert not machines(home)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.launched import descendants, is_alive, wait_until
+from tests.prepared import prepared_home
 from tests.processes import Process
 
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
@@ -32,7 +33,8 @@ def closed(pid: int) -> bool:
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory) -> Iterator[dict[str, int]]:
     """Those of a site that is up."""
-    site = Process(tmp_path_factory.mktemp("site"), "up", "--no-agent", "--port", "0", within=WITHOUT_RIGHTS)
+    home = prepared_home(tmp_path_factory, tmp_path_factory.mktemp("site") / "home")
+    site = Process(home, "up", "--no-agent", "--port", "0", within=WITHOUT_RIGHTS)
     try:
         site.wait_for("Ctrl-C stops everything")
         (web,) = [pid for pid, command in descendants(site.pid).items() if "launcher.daphne" in command]

@@ -22,9 +22,8 @@ from inference.models import Run, RunEvent
 from inference.runs import leases, lifecycle
 from inference.runs.execute import StopRequests, execute
 from inference.runs.kinds import JOBS
+from tests.prepared import DATABASE, migrated_file
 from tests.runs.counting.job import CountJob
-
-DATABASE = "pmweb.sqlite3"
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -38,10 +37,7 @@ def environment(home: Path) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory):
     """A freshly migrated database file, to be copied."""
-    home = tmp_path_factory.mktemp("migrated")
-    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "migrate", "-v0", "--skip-checks"]
-    subprocess.run(command, env=environment(home), check=True)
-    return home / DATABASE
+    return migrated_file(tmp_path_factory)
 
 
 @dataclass

@@ -12,6 +12,8 @@ from django.conf import settings
 from benchmarks._chaos.__main__ import EXIT_MISSING, EXIT_VIOLATED
 
 SECONDS = 280
+SEEDS = (214, 406, 541, 874)
+"""By which the processes of runs are killed first, in the middle: others kill what a run does not lose by."""
 
 
 def chaos_run(*options: str) -> tuple[int, list[dict]]:
@@ -31,7 +33,7 @@ def chaos_run(*options: str) -> tuple[int, list[dict]]:
 
 
 def test_what_is_lost_on_purpose_on_sqlite_is_found_and_told_with_seed_and_fault():
-    for seed in range(5, 9):  # on a busy computer, a kill may come when there is nothing left to lose
+    for seed in SEEDS:  # on a busy computer, a kill may come when there is nothing left to lose
         status, told = chaos_run(
             "--seed", str(seed), "--kinds", "measure", "--kills", "2", "--broken", "lost"
         )

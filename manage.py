@@ -15,7 +15,9 @@ def main() -> None:
 
         from inference.runs.data_directory import keep_private  # noqa: PLC0415
         from inference.sandbox import kernel  # noqa: PLC0415
+        from pmweb.garbage import look_seldom  # noqa: PLC0415
 
+        look_seldom()
         kernel.hold_secrets()
         keep_private()
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sqlite3
@@ -15,10 +16,13 @@ import hypothesis
 import pytest
 from django.conf import settings
 
+from pmweb.garbage import look_seldom
 from tests.prepared import migrated_file
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+
+look_seldom()
 
 # Far more runs at a time here than processors: those that gave way would never get one.
 os.environ.setdefault("PMWEB_RUN_NICENESS", "0")
@@ -53,6 +57,11 @@ def pytest_configure() -> None:
 def pytest_unconfigure() -> None:
     """Remove the temporary directory."""
     shutil.rmtree(_home, ignore_errors=True)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what comes from now on alone: thousands of tests stay."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

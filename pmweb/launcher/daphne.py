@@ -32,6 +32,7 @@ from twisted.python.failure import Failure
 
 from inference.sandbox import kernel
 from pmweb.cookies import name_at
+from pmweb.garbage import look_seldom
 from pmweb.handler import BODY
 from pmweb.launcher.connections import Connections, is_trusted
 from pmweb.origins import asked_at
@@ -243,6 +244,7 @@ class CommandLine(CommandLineInterface):
 
 
 if __name__ == "__main__":
+    look_seldom()
     kernel.hold_secrets()
     http_protocol.WebRequest = BoundedRequest  # which its factory looks up whenever a connection comes in
     server.HTTPFactory = Connections

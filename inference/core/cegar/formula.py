@@ -89,6 +89,7 @@ class Formula:
         self._pulse = pulse
         self._z3: Any = z3
         self._reference = self.solver.context.ref()
+        self._boolean = z3.BoolSort(self.solver.context)
         self._terms: dict[Literal, Any] = {}
         self._counters = CountLiterals(self.literal, self.clause)
         self._unions: dict[tuple[int, ...], list[Literal]] = {}
@@ -102,26 +103,32 @@ class Formula:
         self._share_rows()
         self._keep_apart()
 
+    # z3's Python wrappers would spend most of a small search's time on conversions, so what is stated goes
+    # past them. The terms live as long as their context.
+
     def literal(self) -> Literal:
         """A new Boolean."""
+        z3, context = self._z3, self._reference
         number = len(self._terms) // 2 + 1
-        term = self._z3.Bool(f"b{number}", self.solver.context)
-        self._terms[number], self._terms[-number] = term, self._z3.Not(term)
+        term = z3.Z3_mk_const(context, z3.Z3_mk_string_symbol(context, f"b{number}"), self._boolean.ast)
+        z3.Z3_inc_ref(context, term)
+        negation = z3.Z3_mk_not(context, term)
+        z3.Z3_inc_ref(context, negation)
+        self._terms[number], self._terms[-number] = term, negation
         return number
 
     def term(self, literal: Literal) -> Any:
-        """The literal as z3 knows it."""
-        return self._terms[literal]
+        """The literal as z3's wrappers know it."""
+        return self._z3.BoolRef(self._terms[literal], self.solver.context)
 
     def clause(self, *literals: Literal) -> None:
         """At least one of the literals holds; of none, that is a contradiction.
 
-        z3's Python wrappers would spend most of a small search's time on conversions. The listener is asked
-        here too, as stating a large question can take longer than answering it.
+        The listener is asked here too, as stating a large question can take longer than answering it.
         """
         self._pulse()
         z3, context = self._z3, self._reference
-        terms = (z3.Ast * len(literals))(*(self._terms[literal].ast for literal in literals))
+        terms = (z3.Ast * len(literals))(*map(self._terms.__getitem__, literals))
         z3.Z3_solver_assert(context, self.solver.z3.solver, z3.Z3_mk_or(context, len(literals), terms))
 
     def at_least(self, literals: Sequence[Literal], count: int, *unless: Literal) -> None:
@@ -187,13 +194,13 @@ class Formula:
         """The matrix of the solver's last answer."""
         model, is_true = self.solver.model(), self._z3.is_true
         return tuple(
-            sum(1 << port for port, literal in enumerate(row) if is_true(model.eval(self._terms[literal])))
+            sum(1 << port for port, literal in enumerate(row) if is_true(model.eval(self.term(literal))))
             for row in self.matrix
         )
 
     def holds(self, literal: Literal) -> bool:
         """Whether a literal holds in the solver's last answer."""
-        return bool(self._z3.is_true(self.solver.model().eval(self._terms[literal])))
+        return bool(self._z3.is_true(self.solver.model().eval(self.term(literal))))
 
     def _order_columns(self) -> None:
         for port in range(self.shape.ports - 1):

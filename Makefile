@@ -22,7 +22,8 @@ PYTHON := $(VENV)/bin/python
 # The stamps are the environment, as long as it still has the Python that it was made with.
 $(shell test "$$(cat $(VENV)/running.stamp 2>/dev/null)" = "$$($(PYTHON) -V 2>&1)" || rm -f $(VENV)/*.stamp)
 
-.PHONY: setup setup-scale run test test-tools check mutants agent bench sbom lock
+.PHONY: setup setup-scale run test test-tools check mutants agent bench sbom lock \
+	check-style check-types check-rooms check-javascript check-templates check-site check-packages
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/running.stamp
@@ -52,17 +53,32 @@ test-tools:
 	@.ci/chromium
 	@.ci/servers
 
-check: $(VENV)/developing.stamp
+# Nothing in one part needs another: `make -j2 check` does two at a time.
+check: check-style check-types check-rooms check-javascript check-templates check-site check-packages
+
+check-style: $(VENV)/developing.stamp
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+
+check-types: $(VENV)/developing.stamp
 	$(PYTHON) -m mypy
+
+check-rooms: $(VENV)/developing.stamp
 	$(VENV)/bin/lint-imports
-	@.ci/javascript
-	$(VENV)/bin/djlint --lint --quiet templates
 	$(PYTHON) .ci/cycles
 	$(PYTHON) .ci/names
+
+check-javascript:
+	@.ci/javascript
+
+check-templates: $(VENV)/developing.stamp
+	$(VENV)/bin/djlint --lint --quiet templates
+
+check-site: $(VENV)/developing.stamp
 	$(PYTHON) manage.py check
 	$(PYTHON) manage.py makemigrations --check --dry-run
+
+check-packages: $(VENV)/developing.stamp
 	$(PYTHON) -m pip check
 	$(PYTHON) .ci/locks --check
 	$(PYTHON) .ci/audit

@@ -33,6 +33,7 @@ FEATURES = {
     "latencies": "Latencies",
     "front_end": "Front ends",
     "know": "",
+    "core_model": "Core models",
     "inferring": "Runs",
     "model_check": "Runs",
     "runs": "Runs",

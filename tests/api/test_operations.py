@@ -240,6 +240,7 @@ def _body(name: str, world: dict[str, int]) -> Any:
         "set_webhook": {"url": ""},
         "predict": {"experiments": [ADD]},
         "decode_blocks": {"code": "add rax, rbx"},
+        "explain_blocks": {"code": "add rax, rbx"},
         "load_ports": {"code": "add rax, rbx"},
         "add_block_columns": {"predictors": ["a tool"]},
         "find_accuracy": {"reference": "one"},

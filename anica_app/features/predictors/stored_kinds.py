@@ -14,7 +14,7 @@ from django.conf import settings
 
 from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.models import Predictor as PredictorRow
-from anica_app.predictors import machine, mapping
+from anica_app.predictors import core_model, machine, mapping
 from anica_app.predictors.kinds import FoundKind, PredictorKind
 from anica_app.predictors.shared_out import AskedHere, SharedOut
 from inference.agent.protocol import Result, Settings
@@ -22,6 +22,7 @@ from inference.core.events import PacedReporter
 from inference.core.predicting import ThroughputModel as ExperimentPredictor
 from inference.core.tables import ExperimentTable
 from inference.features.blocks.job import measuring_blocks
+from inference.features.core_model.query import machines_with_latencies
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block
 from inference.models import Machine, PortMapping, ResourceMapping
@@ -30,6 +31,7 @@ from inference.runs.execute import open_cluster
 from inference.runs.kinds import Task
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.machines.measurer import identity_of, simulated_machine
+from inference.storage.core_models import load_core_model, newest_parts
 from inference.storage.instruction_sets import X86
 from inference.storage.resource_mappings import load_predictor
 from inference.storage.rows import digest_of
@@ -134,6 +136,27 @@ def _identity(row: Machine) -> dict[str, object]:
     return {**identity_of(row), "settings": Settings().as_json()}
 
 
+def modelled(settings: core_model.CoreModelSettings) -> core_model.ModelledBlocks:
+    """A machine's core model as a predictor. Raises `PredictorError` where nothing is known of its core."""
+    row = next((one for one in machines_with_latencies() if one.name == settings.machine), None)
+    if row is None:
+        raise PredictorError(f"no latencies of a machine {settings.machine!r} are known: *Know this CPU*")
+    parts = newest_parts(row)
+    content = [
+        row.pk,
+        None if parts.mapping is None else digest_of(parts.mapping),
+        *(None if part is None else part.pk for part in (parts.latencies, parts.front_end)),
+    ]
+    return core_model.ModelledBlocks(row.name, partial(load_core_model, parts), settings, {"parts": content})
+
+
+def _core_models_found() -> list[FoundKind]:
+    found = [FoundKind({"machine": row.name}, row.cpu) for row in machines_with_latencies()[:LISTED]]
+    if not found:
+        raise PredictorError("no machine's core is known yet: press *Know this CPU* on its page")
+    return found
+
+
 def _mappings_found() -> list[FoundKind]:
     rows: list[PortMapping | ResourceMapping] = [
         *PortMapping.objects.filter(isa__name=X86)
@@ -173,6 +196,16 @@ STORED_KINDS = {
             mapping.MappingSettings,
             mapped,
             _mappings_found,
+        ),
+        PredictorKind(
+            core_model.KIND,
+            "core model",
+            "Ports, slots, latencies and front end of a machine, as they were measured; says why.",
+            "press *Know this CPU* on a machine's page",
+            core_model.CoreModelSettings,
+            modelled,
+            _core_models_found,
+            takes_jumps=True,
         ),
         PredictorKind(
             machine.KIND,

@@ -20,11 +20,12 @@ from anica_app.features.questions.job import with_switch
 from anica_app.models import Predictor
 from anica_app.predictors.loops import asked_as
 from inference.features.blocks.query import BlockLoad, load_of
+from inference.features.core_model.query import machines_with_latencies, reasons_of
 from inference.features.experiments.command import Command as PredictExperiment
 from inference.formats.csv_cells import written
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_bytes
-from inference.models import PortMapping
+from inference.models import Machine, PortMapping
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import add_piece_option, blocks_of_file
@@ -72,18 +73,26 @@ class Command(PredictExperiment):
             help="instead of --predictor: what each instruction takes up of each port of this port mapping",
         )
         parser.add_argument(
+            "--why",
+            metavar="MACHINE",
+            help="instead of --predictor: the bounds that this machine's core model sets, and the reason",
+        )
+        parser.add_argument(
             "--again", action="store_true", help="with --predictor: do not look up what was answered before"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Predict and print."""
-        if not options["predictor"] and not options["ports"]:
+        if not options["predictor"] and not options["ports"] and not options["why"]:
             super().handle(*args, **options)
             return
         row = _mapping(options["ports"]) if options["ports"] else None
         blocks = blocks_of_file(options["experiment"], options["piece"], MOST_BLOCKS)
         if row is not None:
             self._write_ports(row, blocks, as_json=options["json"])
+            return
+        if options["why"]:
+            self._write_reasons(options["why"], blocks, as_json=options["json"])
             return
         rows = _chosen(options["predictor"])
         if options["memory"]:
@@ -116,6 +125,27 @@ class Command(PredictExperiment):
             for text, ports in [*lines, ("all", load.schedule.loads)]:
                 cells = [f"{cycles:>7.3f}" if cycles else f"{'·':>7}" for cycles in ports or ()]
                 self.stdout.write("".join([f"  {text[:_SHOWN]:<{_SHOWN}}", *(cells or ["  not described"])]))
+
+    def _write_reasons(self, name: str, blocks: Sequence[Block], *, as_json: bool) -> None:
+        """A sentence per block, its bounds, and what each instruction adds to the critical chain."""
+        machine = by_name(Machine, name)
+        if machine not in machines_with_latencies():
+            raise CommandError(f"the latencies of {name!r} are not known yet: `manage.py know --machine`")
+        reasons = reasons_of(blocks, machine)
+        if as_json:
+            together = zip(blocks, reasons, strict=True)
+            told = [{"hex": block.hex, **reason.as_json()} for block, reason in together]
+            self.stdout.write(json.dumps({"blocks": told}, ensure_ascii=False))
+            return
+        for number, (block, reason) in enumerate(zip(blocks, reasons, strict=True), start=1):
+            self.stdout.write(f"block {number}: {reason.sentence}")
+            for bound in reason.prediction.bounds:
+                self.stdout.write(f"  {bound.kind:<14}{bound.cycles:>8.2f}  {bound.why}")
+            for place, one in enumerate(block.instructions):
+                cycles = f"{reason.chain[place]:>7.1f}" if place in reason.chain else ""
+                self.stdout.write(f"  {one.text[:_SHOWN]:<{_SHOWN}}{cycles}")
+            for text in reason.prediction.unknown:
+                self.stdout.write(f"  not described by the port mapping: {text}")
 
     def _write_csv(
         self, names: Sequence[str], blocks: Sequence[Block], answers: Sequence[Sequence[Answer]]

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.features.blocks.query import BlockLoad, BlockPrediction, predictions_of, scheme_rows
+from inference.features.core_model.query import BlockReason, machines_with_latencies, reasons_of
 from inference.features.experiments.picture import picture
 from inference.features.runs.asked import DescriptionItem, links
 from inference.features.runs.record import RunRecord
@@ -79,6 +80,8 @@ class BlockView:
     result: Json
     closed: str
     """how machines close a loop, "" of a straight block"""
+    reason: BlockReason | None
+    """by the core model of the machine whose latencies were measured last, None where there is none"""
 
 
 def shown(
@@ -87,8 +90,10 @@ def shown(
     """Blocks numbered from `first`; `results` by these numbers."""
     known = {} if isa is None else scheme_rows(blocks, isa)
     predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, known)
+    reasons = _reasons(blocks)
     found = []
-    for number, (block, predictions) in enumerate(zip(blocks, predicted, strict=True), start=first):
+    together = zip(blocks, predicted, reasons, strict=True)
+    for number, (block, predictions, reason) in enumerate(together, start=first):
         result = (results or {}).get(number, {})
         compared = [(each, _change(each.cycles, result)) for each in predictions]
         found.append(
@@ -100,9 +105,15 @@ def shown(
                 block.obstacle(),
                 result,
                 iteration_of(block).words,
+                reason,
             )
         )
     return found
+
+
+def _reasons(blocks: Sequence[Block]) -> Sequence[BlockReason | None]:
+    machines = machines_with_latencies() if blocks else []
+    return reasons_of(blocks, machines[0]) if machines else [None] * len(blocks)
 
 
 def rows_of(block: Block, known: Mapping[str, int]) -> tuple[InstructionRow, ...]:

@@ -1,0 +1,98 @@
+"""A core model of a machine as a predictor of blocks: the largest of its bounds.
+
+Its assumptions are explicit: all memory is in the first cache, accesses whose addresses are not surely the
+same are apart, branches are predicted, and a straight block is code that runs once, as the harness has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from anica_app.core.protocols import Answer, Failure
+from inference.core.core_model import BoundKind, CoreModel, CorePrediction, predict_core
+from inference.core.core_model.bounds import CodeShape
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import setting
+from inference.isa.x86.blocks import Block, BlockError, block_of_bytes
+from inference.isa.x86.control_flow import LOOP
+from inference.isa.x86.dependences import accesses_of
+
+KIND = "core-model"
+_KINDS = tuple(kind.value for kind in BoundKind)
+
+
+@dataclass(frozen=True)
+class CoreModelSettings:
+    """Whose core, and which bounds are left out."""
+
+    machine: str = setting("", "name of a machine whose core was found out", None)
+    without: str = setting("", f"bounds to leave out, separated by +: {', '.join(_KINDS)}", None)
+
+    def __post_init__(self) -> None:
+        for one in self.left_out:
+            if one not in _KINDS:
+                raise InvalidInputError(f"without: there is no bound {one!r}; there are {', '.join(_KINDS)}")
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The bounds by name."""
+        return tuple(filter(None, (one.strip() for one in self.without.split("+"))))
+
+
+class ModelledBlocks:
+    """A predictor over a core model, loaded with the first question.
+
+    A block with an instruction that the mapping does not describe is unsupported. `content` stands for all
+    that the model says.
+    """
+
+    def __init__(
+        self, title: str, load: Callable[[], CoreModel], settings: CoreModelSettings, content: Json
+    ) -> None:
+        self._title = title
+        self._load = load
+        self._settings = settings
+        self._content = content
+
+    @property
+    def name(self) -> str:
+        """E.g. `core model lab · without ports`."""
+        left_out = self._settings.left_out
+        return f"core model {self._title}" + (f" · without {', '.join(left_out)}" if left_out else "")
+
+    @property
+    def identity(self) -> Json:
+        """What changes its answers."""
+        return {"kind": KIND, "content": self._content, "without": list(self._settings.left_out)}
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `anica_app.core.protocols.Predictor`."""
+        return [self._answer(code) for code in blocks]
+
+    def explain(self, block: Block) -> CorePrediction:
+        """All bounds of a block, with what the model lacks."""
+        shape = CodeShape(len(block.code), block.kind == LOOP)
+        left_out = [BoundKind(one) for one in self._settings.left_out]
+        return predict_core(accesses_of(block), shape, self._model, left_out)
+
+    def close(self) -> None:
+        """Nothing is kept running."""
+
+    @cached_property
+    def _model(self) -> CoreModel:
+        return self._load()
+
+    def _answer(self, code: bytes) -> Answer:
+        try:
+            found = self.explain(block_of_bytes(code))
+        except BlockError as error:
+            return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
+        if found.unknown:
+            detail = f"the mapping does not describe {'; '.join(found.unknown)}"
+            return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
+        if not found.cycles:
+            return Answer(failure=Failure.NO_NUMBER, detail="nothing bounds this block")
+        return Answer(cycles=found.cycles, detail=f"bound by {found.bounds[0].kind}: {found.bounds[0].why}")

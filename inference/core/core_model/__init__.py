@@ -1,0 +1,29 @@
+"""A core as one value: ports, slots, latencies, idioms, memory and front end, and the bounds that follow.
+
+No core is quicker than any of its bounds; the prediction for a block is the largest, with its name.
+
+| module | |
+|---|---|
+| `model` | the value, with what each part rests on |
+| `cycles` | the largest ratio of latency to iterations in a dependence graph |
+| `dependences` | the dependence graph of a block |
+| `bounds` | the bounds, and the prediction |
+"""
+
+from inference.core.core_model.bounds import BoundKind, CoreBound, CorePrediction, predict_core
+from inference.core.core_model.cycles import CriticalCycle, Edge, critical_cycle
+from inference.core.core_model.model import CoreModel, FrontEndLimits, MemoryTimes, OperandLatencies
+
+__all__ = [
+    "BoundKind",
+    "CoreBound",
+    "CoreModel",
+    "CorePrediction",
+    "CriticalCycle",
+    "Edge",
+    "FrontEndLimits",
+    "MemoryTimes",
+    "OperandLatencies",
+    "critical_cycle",
+    "predict_core",
+]

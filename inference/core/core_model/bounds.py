@@ -1,0 +1,144 @@
+"""The bounds of a block on a core: each by itself, and the largest of them as the prediction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inference.core.core_model.dependences import ChainStep, dependence_bound
+from inference.core.core_model.model import CoreModel
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
+from inference.core.throughput import issue_bound, port_bound, work_of
+from inference.isa.dependences import InstructionAccesses
+
+
+class BoundKind(StrEnum):
+    """What a bound is made of; each can be left out of a prediction."""
+
+    PORTS = "ports"
+    SLOTS = "slots"
+    DEPENDENCES = "dependencies"
+    FRONT_END = "front end"
+
+
+@dataclass(frozen=True)
+class CoreBound:
+    """Cycles per iteration that a block takes at least, and `why` in a few words.
+
+    `chain`: of dependencies, the steps that take as long.
+    """
+
+    kind: BoundKind
+    cycles: float
+    why: str
+    chain: tuple[ChainStep, ...] = ()
+
+
+@dataclass(frozen=True)
+class CorePrediction:
+    """`bounds`, the largest first; `lacking`: what the model does not know of the block, in words.
+
+    `unknown`: schemes without µops; while there are any, ports and slots say too little.
+    """
+
+    bounds: tuple[CoreBound, ...]
+    lacking: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def cycles(self) -> float:
+        """The largest bound, 0 without any."""
+        return self.bounds[0].cycles if self.bounds else 0.0
+
+
+@dataclass(frozen=True)
+class CodeShape:
+    """A block's machine code: its `size` in bytes, and whether it is a loop."""
+
+    size: int
+    loop: bool
+
+
+def predict_core(
+    block: Sequence[InstructionAccesses],
+    shape: CodeShape,
+    model: CoreModel,
+    without: Collection[BoundKind] = (),
+) -> CorePrediction:
+    """The bounds of a block, but those that are left out."""
+    lacking: list[str] = []
+    unknown: list[str] = []
+    bounds: list[CoreBound] = []
+    if model.mapping is None:
+        lacking.append("no port mapping")
+    else:
+        unknown = sorted({_named(one) for one in block if one.scheme not in model.mapping.usage})
+        bounds += _of_mapping(block, model, model.mapping)
+    if not model.latencies:
+        lacking.append("no latencies: each takes a cycle")
+    found = dependence_bound(block, model)
+    bounds.append(CoreBound(BoundKind.DEPENDENCES, found.cycles, _chain_words(found.chain), found.chain))
+    if model.front_end is None:
+        lacking.append("no front end")
+    else:
+        bounds.append(_front_end(len(block), shape, model))
+    kept = [bound for bound in bounds if bound.kind not in without]
+    return CorePrediction(
+        tuple(sorted(kept, key=lambda bound: -bound.cycles)), tuple(lacking), tuple(unknown)
+    )
+
+
+def _of_mapping(
+    block: Sequence[InstructionAccesses], model: CoreModel, mapping: PortMapping
+) -> list[CoreBound]:
+    described = [one for one in block if one.scheme in mapping.usage]
+    working = Counter(one.scheme for one in described if not _is_portless(one, model))
+    bounds = []
+    busy = port_bound(work_of(mapping, Experiment.of(_named_only(working)))) if working else 0.0
+    bounds.append(CoreBound(BoundKind.PORTS, busy, "the busiest ports"))
+    if mapping.r_max is not None or mapping.issue_width is not None:
+        everything = Counter(one.scheme for one in described)
+        cycles = issue_bound(mapping, Experiment.of(_named_only(everything))) if everything else 0.0
+        bounds.append(CoreBound(BoundKind.SLOTS, cycles, f"issue slots of {len(described)} instructions"))
+    return bounds
+
+
+def _is_portless(one: InstructionAccesses, model: CoreModel) -> bool:
+    if one.scheme in model.moves:
+        return True
+    return one.one_register and one.scheme in model.portless
+
+
+def _front_end(instructions: int, shape: CodeShape, model: CoreModel) -> CoreBound:
+    limits = model.front_end
+    assert limits is not None, "asked where there is a front end"
+    if shape.loop and (limits.loop_capacity is None or instructions <= limits.loop_capacity):
+        reasons = [
+            (instructions + 1, limits.slots, f"{instructions + 1} slots"),
+            (1, limits.taken, "one taken branch"),
+        ]
+    else:
+        reasons = [
+            (instructions, limits.straight_instructions, f"{instructions} instructions to decode"),
+            (shape.size, limits.straight_bytes, f"{shape.size} bytes of code"),
+        ]
+    known = [(amount / rate, why) for amount, rate, why in reasons if rate]
+    cycles, why = max(known, default=(0.0, "nothing is known of it"))
+    return CoreBound(BoundKind.FRONT_END, cycles, why)
+
+
+def _chain_words(chain: Sequence[ChainStep]) -> str:
+    if not chain:
+        return "nothing waits for the iteration before"
+    return f"a chain of {len(chain)} step{'s' if len(chain) > 1 else ''}"
+
+
+def _named(one: InstructionAccesses) -> str:
+    return one.scheme or "an instruction of no scheme"
+
+
+def _named_only(counted: Counter[str | None]) -> dict[str, int]:
+    return {scheme: count for scheme, count in counted.items() if scheme is not None}

@@ -1,0 +1,137 @@
+"""The dependence graph of a block, whose largest cycle ratio bounds an iteration.
+
+A node is a value that an instruction writes: (instruction, destination operand). An edge leads to it from
+the value that one of its sources has, with the latency between these two operands; from the iteration before
+where that was written there. A stored value reaches a load of the same place in the time that forwarding
+takes. Where nothing is known of a pair of operands, it takes a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from inference.core.core_model.cycles import CriticalCycle, Edge, critical_cycle
+from inference.core.core_model.model import CoreModel
+from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
+
+UNKNOWN_LATENCY = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChainStep:
+    """A step of the critical chain: the instruction (by its place), by which operands, and how long."""
+
+    instruction: int
+    source: str
+    destination: str
+    cycles: float
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class DependenceBound:
+    """Cycles per iteration, and the chain that takes as long."""
+
+    cycles: float
+    chain: tuple[ChainStep, ...]
+
+
+def dependence_bound(block: Sequence[InstructionAccesses], model: CoreModel) -> DependenceBound:
+    """The bound of a block whose iterations follow each other."""
+    graph = _Graph(block, model)
+    found: CriticalCycle = critical_cycle(len(graph.nodes), graph.edges)
+    return DependenceBound(found.cycles, tuple(graph.step(edge) for edge in found.edges))
+
+
+class _Graph:
+    """`nodes`: (instruction, destination operand) by number."""
+
+    def __init__(self, block: Sequence[InstructionAccesses], model: CoreModel) -> None:
+        self._block = block
+        self._model = model
+        self.nodes: list[tuple[int, str]] = []
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._by: dict[Edge, tuple[str, str]] = {}
+        for place, one in enumerate(block):
+            for access in one.writes:
+                key = place, access.operand
+                if key not in self._numbers:
+                    self._numbers[key] = len(self.nodes)
+                    self.nodes.append(key)
+        self.edges = list(self._edges())
+
+    def step(self, edge: Edge) -> ChainStep:
+        """An edge as a step of a chain."""
+        place, destination = self.nodes[edge.target]
+        source, location = self._by[edge]
+        return ChainStep(place, source, destination, edge.cycles, location)
+
+    def _edges(self) -> Iterator[Edge]:
+        for place, one in enumerate(self._block):
+            destinations = dict.fromkeys(access.operand for access in one.writes)
+            for access in one.reads:
+                for writer, operand, iterations in self._writers(place, access):
+                    for destination in destinations:
+                        cycles = self._latency(place, access, destination, writer)
+                        if cycles is None:
+                            continue
+                        edge = Edge(
+                            self._numbers[writer, operand],
+                            self._numbers[place, destination],
+                            cycles,
+                            iterations,
+                        )
+                        self._by[edge] = access.operand, access.location or "memory"
+                        yield edge
+
+    def _writers(self, place: int, access: OperandAccess) -> Iterator[tuple[int, str, int]]:
+        """The last write of what is read: in this iteration before, else in the one before."""
+        for iterations, candidates in (
+            (0, range(place - 1, -1, -1)),
+            (1, range(len(self._block) - 1, place - 1, -1)),
+        ):
+            for writer in candidates:
+                for written in self._block[writer].writes:
+                    if _is_same(written, access, within=iterations == 0):
+                        yield writer, written.operand, iterations
+                        return
+
+    def _latency(self, place: int, access: OperandAccess, destination: str, writer: int) -> float | None:
+        one = self._block[place]
+        scheme = one.scheme
+        if scheme is None:
+            return UNKNOWN_LATENCY
+        if one.one_register and scheme in self._model.free and not access.memory:
+            return None
+        if access.memory is not None:
+            return self._through_memory(access.memory, destination, writer, one)
+        if scheme in self._model.moves:
+            return 0.0
+        known = self._model.latencies.get(scheme, {})
+        if destination.endswith("data") and not access.operand.endswith(("address", "base", "index")):
+            return 0.0  # what is stored counts with its load
+        return known.get((access.operand, destination), UNKNOWN_LATENCY)
+
+    def _through_memory(
+        self, read: MemoryPlace, destination: str, writer: int, one: InstructionAccesses
+    ) -> float:
+        stored = next(access.memory for access in self._block[writer].writes if access.memory is not None)
+        vector = one.vector or self._block[writer].vector
+        cycles = self._model.memory.cycles(stored.bits, read.bits, read.offset - stored.offset, vector=vector)
+        scheme = one.scheme or ""
+        if destination.endswith("data") or not scheme.startswith(("mov", "vmov")):
+            known = self._model.latencies.get(scheme, {})
+            own = known.get((destination, destination), UNKNOWN_LATENCY)
+            cycles += own if own is not None else 0.0
+        return cycles
+
+
+def _is_same(written: OperandAccess, read: OperandAccess, *, within: bool) -> bool:
+    """Whether a write is of what is read; `within` the same iteration."""
+    if read.memory is None or written.memory is None:
+        return bool(read.location) and written.location == read.location
+    one, other = written.memory, read.memory
+    if one.address != other.address or not (within or (one.steady and other.steady)):
+        return False
+    return one.offset < other.offset + other.bits // 8 and other.offset < one.offset + one.bits // 8

@@ -1,0 +1,60 @@
+"""A core as one value. Parts may be missing: what cannot be said of a block without them is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from inference.core.mapping import PortMapping
+
+OperandLatencies = Mapping[tuple[str, str], float | None]
+"""{(source, destination): cycles} of a scheme, None where the destination does not wait for the source."""
+
+
+@dataclass(frozen=True)
+class FrontEndLimits:
+    """What comes in per cycle. `loop_capacity`: instructions in the longest loop that is handed over at
+    `slots` per cycle. `fused`: pairs of comparison and branch that take one slot, as "cmp reg, reg + je"."""
+
+    slots: float | None = None
+    straight_instructions: float | None = None
+    straight_bytes: float | None = None
+    loop_capacity: float | None = None
+    taken: float | None = None
+    fused: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class MemoryTimes:
+    """{(bits stored, bits loaded, bytes apart, vector): cycles} from a stored value to the loaded one.
+
+    `usual`: where a case was not measured.
+    """
+
+    forwarded: Mapping[tuple[int, int, int, bool], float] = field(default_factory=dict)
+    usual: float = 5.0
+
+    def cycles(self, stored: int, loaded: int, offset: int, *, vector: bool) -> float:
+        """From a store to a load, so many bits each, so many bytes behind."""
+        exact = self.forwarded.get((stored, loaded, offset, vector))
+        if exact is not None:
+            return exact
+        return self.forwarded.get((stored, loaded, 0, vector), self.usual)
+
+
+@dataclass(frozen=True)
+class CoreModel:
+    """`mapping`: ports and slots. `latencies`: by scheme. `free`: schemes that wait for nothing with one
+    register; `portless`: those of them, and moves, that need no port. `moves`: schemes whose latency is
+    none. `sources`: {part: what it was taken from, in words}.
+    """
+
+    name: str
+    mapping: PortMapping | None = None
+    latencies: Mapping[str, OperandLatencies] = field(default_factory=dict)
+    free: frozenset[str] = frozenset()
+    portless: frozenset[str] = frozenset()
+    moves: frozenset[str] = frozenset()
+    memory: MemoryTimes = field(default_factory=MemoryTimes)
+    front_end: FrontEndLimits | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)

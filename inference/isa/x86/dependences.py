@@ -1,0 +1,156 @@
+"""Which locations the instructions of an x86-64 block read and write, operand by operand of their schemes.
+
+The stack pointer as `push` and `pop` move it is no location: cores follow it ahead of everything else. What
+an address is made of is known as far as the block leaves its registers alone; a register that the block
+writes gets another version with each write, and accesses with different versions are taken to be apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from iced_x86 import Decoder, Instruction, InstructionInfoFactory, OpAccess, Register, RegisterExt
+
+from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
+from inference.isa.scheme import Scheme
+from inference.isa.x86.blocks import Block
+from inference.isa.x86.chains.operands import DATA, FLAGS, Place, is_in_address, is_partial, places
+from inference.isa.x86.choosing import RSP, Fixed, family_of
+from inference.isa.x86.forms import MNEMONICS
+from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.instances import register_names
+from inference.isa.x86.scheme_set import described
+
+_WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
+_STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
+
+
+def accesses_of(block: Block) -> tuple[InstructionAccesses, ...]:
+    """Of each instruction, in their order."""
+    decoded = list(Decoder(64, block.body))
+    written = Counter(name for one in decoded for name in _written_registers(one))
+    versions: Counter[str] = Counter()
+    found = []
+    for one, instruction in zip(block.instructions, decoded, strict=True):
+        known = None if one.scheme is None else described(one.scheme)
+        if known is None:
+            found.append(InstructionAccesses(None, (), ()))
+        else:
+            found.append(_Reader(known[0], instruction, versions, written).accesses())
+        versions.update(_written_registers(instruction))
+    return tuple(found)
+
+
+class _Reader:
+    """Reads one instruction. `versions`: writes of each register so far; `written`: in the whole block."""
+
+    def __init__(
+        self, scheme: Scheme, instruction: Instruction, versions: Counter[str], written: Counter[str]
+    ) -> None:
+        self._scheme = scheme
+        self._instruction = instruction
+        self._versions = versions
+        self._written = written
+        self._on_stack = MNEMONICS[instruction.mnemonic] in _STACK
+
+    def accesses(self) -> InstructionAccesses:
+        reads: list[OperandAccess] = []
+        writes: list[OperandAccess] = []
+        for place in places(self._scheme):
+            if place.name == FLAGS:
+                continue
+            if is_in_address(place):
+                reads += [OperandAccess(place.name, name) for name in self._address_registers(place)]
+                continue
+            for access in self._locations(place):
+                if "R" in place.operand.access or is_partial(place):
+                    reads.append(access)
+                if "W" in place.operand.access:
+                    writes.append(access)
+        for operand in self._scheme.operands:
+            if operand.kind == "flags":
+                touched = [OperandAccess(FLAGS, f"flag {name}") for name in operand.registers]
+                reads += touched if "R" in operand.access else []
+                writes += touched if "W" in operand.access else []
+        explicit = [name for name in self._explicit_registers() if name is not None]
+        one_register = len(explicit) > 1 and len(set(explicit)) == 1
+        vector = any(name is not None and name.startswith("vector") for name in self._explicit_registers())
+        return InstructionAccesses(self._scheme.text, tuple(reads), tuple(writes), one_register, vector)
+
+    def _locations(self, place: Place) -> Iterator[OperandAccess]:
+        if place.name.endswith(DATA) and place.operand.kind == "memory":
+            yield OperandAccess(place.name, memory=self._memory(place.operand.width))
+        elif place.operand.registers:
+            fixed = Fixed.of(place.operand)
+            if not (self._on_stack and (fixed.bank, fixed.family) == ("general", RSP)):
+                yield OperandAccess(place.name, f"{fixed.bank} {fixed.family}")
+        elif place.position is not None and place.operand.kind == "register":
+            bank, family = family_of(self._instruction.op_register(place.position))
+            yield OperandAccess(place.name, f"{bank} {family}")
+
+    def _explicit_registers(self) -> Iterator[str | None]:
+        """Location of every explicit register operand, None of other operands."""
+        for place in places(self._scheme):
+            if place.position is None or place.operand.kind != "register" or place.operand.registers:
+                continue
+            bank, family = family_of(self._instruction.op_register(place.position))
+            yield f"{bank} {family}"
+
+    def _address_registers(self, place: Place) -> Iterator[str]:
+        one = self._instruction
+        wanted: Sequence[RegisterValue] = (one.memory_base, one.memory_index)
+        if place.name.endswith("base"):
+            wanted = wanted[:1]
+        elif place.name.endswith("index"):
+            wanted = wanted[1:]
+        for register in wanted:
+            if _is_tracked(register):
+                bank, family = family_of(register)
+                yield f"{bank} {family}"
+
+    def _memory(self, bits: int) -> MemoryPlace:
+        one = self._instruction
+        if RegisterExt.is_ip(one.memory_base):
+            return MemoryPlace("rip", one.memory_displacement, bits, steady=True)
+        parts: list[str] = []
+        steady = True
+        for register, scale in ((one.memory_base, 1), (one.memory_index, one.memory_index_scale)):
+            if _is_tracked(register):
+                bank, family = family_of(register)
+                name = f"{bank} {family}"
+                parts.append(f"{scale}·{name}@{self._versions[name]}")
+                steady = steady and not self._written[name]
+        displacement = one.memory_displacement
+        offset = displacement - (1 << 64) if displacement >= 1 << 63 else displacement
+        return MemoryPlace(" + ".join(parts), offset, bits, steady)
+
+
+def _written_registers(instruction: Instruction) -> set[str]:
+    """Locations of all registers that an instruction writes, be it sometimes."""
+    names = set()
+    for used in _information().info(instruction).used_registers():
+        if used.access in _WRITES and _is_tracked(used.register):
+            bank, family = family_of(used.register)
+            names.add(f"{bank} {family}")
+    return names
+
+
+def _is_tracked(register: RegisterValue) -> bool:
+    return RegisterExt.is_gpr(register) or RegisterExt.is_vector_register(register)
+
+
+@cache
+def _information() -> InstructionInfoFactory:
+    return InstructionInfoFactory()
+
+
+def name_of_location(location: str) -> str:
+    """What people call a location: `rax`, `xmm3`, `the carry flag`."""
+    bank, _, rest = location.partition(" ")
+    if bank == "flag":
+        return rest.upper()
+    if bank == "general":
+        return register_names()[Register.RAX + int(rest)]
+    return f"xmm{rest}" if bank == "vector" else location

@@ -1,0 +1,139 @@
+"""A machine's core as one value, put together from what was found out about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from django.db.models import Count
+
+from inference.core.core_model import CoreModel, FrontEndLimits, MemoryTimes, OperandLatencies
+from inference.core.front_end import read_front_end
+from inference.core.latency import Forwarding, IdiomKind
+from inference.core.mapping import PortMapping
+from inference.core.protocols import Json
+from inference.models import LatencySet, Machine, MeasuredFrontEnd
+from inference.models import PortMapping as PortMappingRow
+from inference.storage.front_ends import settled_readings
+from inference.storage.rows import ids_of_schemes, load_mapping, load_part
+
+_PORTLESS = (IdiomKind.ZEROING, IdiomKind.ELIMINATED)
+_WAITS_FOR_NOTHING = (IdiomKind.ZEROING, IdiomKind.BREAKING)
+_BETWEEN = 1
+"""Operations between load and store of the cases that a prediction goes by."""
+
+
+@dataclass(frozen=True)
+class CoreParts:
+    """The rows that a core model is made of; None where there is none."""
+
+    machine: Machine
+    mapping: PortMappingRow | None
+    latencies: LatencySet | None
+    front_end: MeasuredFrontEnd | None
+
+
+def newest_parts(machine: Machine) -> CoreParts:
+    """Of a machine: the mapping that describes most schemes, the newest set of latencies and front end."""
+    mappings = machine.mappings.annotate(described=Count("usages__scheme", distinct=True))
+    return CoreParts(
+        machine,
+        mappings.order_by("-described", "-pk").first(),
+        machine.latency_sets.defer("readings").order_by("-pk").first(),
+        machine.front_ends.order_by("-pk").first(),
+    )
+
+
+def load_core_model(parts: CoreParts, texts: Collection[str] | None = None) -> CoreModel:
+    """The value, of all schemes or of those with these texts; what it lacks is said by its predictions."""
+    latencies: dict[str, OperandLatencies] = {}
+    kinds: dict[IdiomKind, set[str]] = {kind: set() for kind in IdiomKind}
+    memory = MemoryTimes()
+    sources = {}
+    if parts.mapping is not None:
+        sources["ports and slots"] = parts.mapping.name
+    if parts.latencies is not None:
+        sources["latencies"] = parts.latencies.name
+        memory = _memory(parts.latencies.memory)
+        rows = parts.latencies.schemes.all()
+        if texts is not None:
+            rows = rows.filter(scheme__text__in=texts)
+        listed = rows.values_list("scheme__text", "pairs", "idioms")
+        for text, pairs, idioms in listed.iterator(chunk_size=500):
+            latencies[text] = _operand_latencies(pairs)
+            for idiom in idioms:
+                kinds[IdiomKind(idiom["kind"])].add(text)
+    front_end = None
+    if parts.front_end is not None:
+        sources["front end"] = parts.front_end.name
+        front_end = _limits(parts.front_end)
+    return CoreModel(
+        parts.machine.name,
+        None if parts.mapping is None else _mapping(parts.mapping, texts),
+        latencies,
+        free=_of(kinds, _WAITS_FOR_NOTHING),
+        portless=_of(kinds, _PORTLESS),
+        moves=frozenset(kinds[IdiomKind.ELIMINATED]),
+        memory=memory,
+        front_end=front_end,
+        sources=sources,
+    )
+
+
+def _mapping(row: PortMappingRow, texts: Collection[str] | None) -> PortMapping:
+    if texts is None:
+        return load_mapping(row)
+    return load_part(row, {pk: text for text, pk in ids_of_schemes(row.isa_id, texts).items()})
+
+
+def _of(kinds: dict[IdiomKind, set[str]], wanted: Iterable[IdiomKind]) -> frozenset[str]:
+    return frozenset().union(*(kinds[kind] for kind in wanted))
+
+
+def _operand_latencies(pairs: list[Json]) -> OperandLatencies:
+    """What is isolated as it is; a sum over two classes of registers halved, since the way back is alike."""
+    found: dict[tuple[str, str], float | None] = {}
+    for pair in pairs:
+        key = pair["source"], pair["destination"]
+        if pair["breaks"]:
+            found[key] = None
+        elif pair["least"] is not None:
+            found[key] = max(pair["least"], 0.0)
+        elif pair["at_most"] is not None:
+            found[key] = _share(pair)
+    return found
+
+
+def _share(pair: Json) -> float:
+    bound = float(pair["at_most"])
+    if all(word in pair["why"] for word in ("general-purpose", "vector")):
+        return max((bound + 1) / 2, 1.0)
+    return max(bound, 0.0)
+
+
+def _memory(listed: list[Json]) -> MemoryTimes:
+    """What a loaded value takes after its store, by the same base and with one operation between."""
+    cases = [
+        one for one in listed if one["stored"] and one["between"] == _BETWEEN and one["cycles"] is not None
+    ]
+    same = {
+        (one["stored"], one["loaded"], one["offset"], one["register_class"] == "vector"): one["cycles"]
+        for one in cases
+        if one["address"] == "same base"
+    }
+    forwarded = [one["cycles"] for one in cases if one["how"] == Forwarding.FORWARDED]
+    return MemoryTimes(same, median(forwarded)) if forwarded else MemoryTimes(same)
+
+
+def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
+    found = read_front_end(settled_readings(row))
+    capacity = found.number("loop_capacity")
+    return FrontEndLimits(
+        slots=found.number("slots").value,
+        straight_instructions=found.number("straight_instructions").value,
+        straight_bytes=found.number("straight_bytes").value,
+        loop_capacity=None if capacity.at_least else capacity.value,
+        taken=found.number("taken").value,
+        fused=frozenset(pair.name for pair in found.fusion if pair.is_fused),
+    )

@@ -1,0 +1,132 @@
+"""The bounds of blocks on a core that is known, and the reasons that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+
+from inference.core.core_model import (
+    BoundKind,
+    CoreModel,
+    CorePrediction,
+    FrontEndLimits,
+    MemoryTimes,
+    predict_core,
+)
+from inference.core.core_model.bounds import CodeShape
+from inference.core.mapping import PortMapping
+from inference.isa.x86.blocks import Block, read_blocks
+from inference.isa.x86.control_flow import LOOP
+from inference.isa.x86.dependences import accesses_of, name_of_location
+
+ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
+XOR, MOV = "xor GPR[64]:RW, GPR[64]:R", "mov GPR[64]:W, GPR[64]:R"
+LOAD, STORE = "mov GPR[64]:W, MEM[64]:R", "mov MEM[64]:W, GPR[64]:R"
+ADC, BYTE = "adc GPR[64]:RW, GPR[64]:R", "mov GPR[8]:W, GPR[8]:R"
+
+CORE = CoreModel(
+    "a test",
+    PortMapping(
+        ("0", "1", "2", "3"),
+        {
+            **dict.fromkeys((ADD, XOR, MOV, ADC, BYTE), ((0b0011, 1),)),
+            IMUL: ((0b0001, 1),),
+            LOAD: ((0b0100, 1),),
+            STORE: ((0b1000, 1),),
+        },
+        issue_width=4,
+    ),
+    latencies={
+        ADD: {("1", "1"): 1.0, ("2", "1"): 1.0, ("1", "flags"): 1.0, ("2", "flags"): 1.0},
+        XOR: {("1", "1"): 1.0, ("2", "1"): 1.0},
+        ADC: {("1", "1"): 1.0, ("2", "1"): 1.0, ("flags", "1"): 1.0, ("flags", "flags"): 1.0},
+        IMUL: {("1", "1"): 3.0, ("2", "1"): 3.0},
+        LOAD: {("2 address", "1"): 5.0},
+        BYTE: {("1", "1"): 1.0, ("2", "1"): 1.0},
+    },
+    free=frozenset({XOR}),
+    portless=frozenset({XOR, MOV}),
+    moves=frozenset({MOV}),
+    memory=MemoryTimes({(64, 64, 0, False): 4.0}, usual=12.0),
+    front_end=FrontEndLimits(6.0, 4.0, 16.0, 1000, 1.0),
+)
+
+
+def block(code: str) -> Block:
+    (found,) = read_blocks(code, 1)
+    return found
+
+
+def predicted(code: str, without: Collection[BoundKind] = ()) -> CorePrediction:
+    one = block(code)
+    return predict_core(accesses_of(one), CodeShape(len(one.code), one.kind == LOOP), CORE, without)
+
+
+def of(code: str, kind: BoundKind) -> float:
+    (found,) = [bound.cycles for bound in predicted(code).bounds if bound.kind is kind]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "cycles"),
+    [
+        ("imul rax, rbx", 3),  # with itself
+        ("add rax, rbx\nimul rax, rbx", 4),  # rax → add → rax → imul
+        ("imul rax, rbx\nimul rcx, rbx", 3),  # two chains beside each other
+        ("imul rax, rbx\nimul rbx, rax", 6),
+        ("xor rax, rax\nadd rax, rbx\nimul rax, rcx", 0),  # broken in each iteration
+        ("mov rax, rbx\nimul rbx, rax", 3),  # the move is eliminated
+        ("mov rax, qword ptr [rax]", 5),
+        ("mov qword ptr [rsi], rax\nmov rax, qword ptr [rsi]", 4),  # forwarded
+        ("mov qword ptr [rsi], rax\nmov rax, qword ptr [rsi+8]", 0),  # another place
+        ("mov qword ptr [rsi], rax\nmov rax, qword ptr [rsi+4]", 4),  # overlaps: as whole registers do
+        ("mov qword ptr [rsi], rax\nmov rax, qword ptr [rdi]", 0),  # taken to be apart
+        ("add rsi, 8\nmov qword ptr [rsi], rax\nmov rax, qword ptr [rsi]", 4),  # the same within an iteration
+        ("mov qword ptr [rsi], rax\nadd rsi, 8\nmov rax, qword ptr [rsi]", 1),  # not after rsi has moved
+        ("adc rax, rbx\nadc rcx, rbx", 2),  # through the carry flag
+        ("mov al, bl", 1),  # keeps the rest of rax
+    ],
+)
+def test_dependencies(code: str, cycles: float) -> None:
+    assert of(code, BoundKind.DEPENDENCES) == pytest.approx(cycles)
+
+
+def test_the_chain_names_its_steps() -> None:
+    largest = predicted("add rax, rbx\nimul rax, rbx").bounds[0]
+    assert largest.kind is BoundKind.DEPENDENCES
+    steps = sorted((step.instruction, name_of_location(step.location), step.cycles) for step in largest.chain)
+    assert steps == [(0, "rax", 1.0), (1, "rax", 3.0)]
+
+
+def test_ports_and_slots_count_what_needs_them() -> None:
+    code = "xor rax, rax\nxor rcx, rcx\nmov rdx, rsi\nadd rbx, rsi"
+    assert of(code, BoundKind.PORTS) == 0.5  # the addition alone
+    assert of(code, BoundKind.SLOTS) == 1.0  # all four
+    assert of("xor rax, rbx\nxor rcx, rbx", BoundKind.PORTS) == 1.0  # different registers: no idiom
+
+
+def test_the_front_end_of_straight_code_and_of_loops() -> None:
+    straight = "\n".join(["add rax, 0x12345678"] * 4)  # six or seven bytes each
+    size = len(block(straight).code)
+    assert of(straight, BoundKind.FRONT_END) == pytest.approx(size / 16)
+    assert of("nop\nnop\nnop\nnop\nnop\nnop\nnop\nnop", BoundKind.FRONT_END) == 2.0
+    assert of("top:\nadd rax, rbx\ndec rcx\njnz top", BoundKind.FRONT_END) == 1.0  # a taken branch
+
+
+def test_bounds_are_left_out_by_name_and_the_largest_is_the_prediction() -> None:
+    code = "imul rax, rbx"
+    assert predicted(code).cycles == 3
+    without = predicted(code, [BoundKind.DEPENDENCES])
+    assert without.cycles == 1.0
+    assert {bound.kind for bound in without.bounds} == set(BoundKind) - {BoundKind.DEPENDENCES}
+    assert predicted(code, list(BoundKind)).cycles == 0.0
+
+
+def test_what_the_model_lacks_is_said() -> None:
+    one = block("imul rax, rbx\nbsf rax, rbx")
+    bare = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), CoreModel("bare"))
+    assert len(bare.lacking) == 3
+    assert bare.cycles == 2.0  # a cycle for each
+    told = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), CORE)
+    assert told.unknown == ("bsf GPR[64]:RW, GPR[64]:R",)

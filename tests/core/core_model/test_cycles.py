@@ -1,0 +1,56 @@
+"""The largest cycle ratio: Howard's algorithm finds what trying all ratios by Bellman and Ford finds."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference.core.core_model import Edge, critical_cycle
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[int, list[Edge]]:
+    """Dependence graphs: what stays within an iteration leads forwards."""
+    nodes = draw(st.integers(1, 7))
+    edges = []
+    for _ in range(draw(st.integers(0, 16))):
+        source, target = draw(st.integers(0, nodes - 1)), draw(st.integers(0, nodes - 1))
+        iterations = 0 if source < target and draw(st.booleans()) else 1
+        edges.append(Edge(source, target, draw(st.integers(0, 40)) / 4, iterations))
+    return nodes, edges
+
+
+def has_longer(nodes: int, edges: list[Edge], ratio: float) -> bool:
+    """Whether some cycle takes more than so many cycles per iteration (Bellman and Ford)."""
+    values = [0.0] * nodes
+    for _ in range(nodes + 1):
+        changed = False
+        for edge in edges:
+            value = values[edge.source] + edge.cycles - ratio * edge.iterations
+            if value > values[edge.target] + 1e-9:
+                values[edge.target], changed = value, True
+        if not changed:
+            return False
+    return True
+
+
+@settings(max_examples=400, deadline=None)
+@given(graphs())
+def test_no_cycle_takes_longer_and_one_takes_as_long(graph: tuple[int, list[Edge]]) -> None:
+    nodes, edges = graph
+    found = critical_cycle(nodes, edges)
+    assert not has_longer(nodes, edges, found.cycles + 1e-6)
+    if not found.edges:
+        assert found.cycles == 0
+        return
+    for edge, after in zip(found.edges, (*found.edges[1:], found.edges[0]), strict=True):
+        assert edge.target == after.source
+        assert edge in edges
+    taken = sum(edge.cycles for edge in found.edges)
+    assert taken == pytest.approx(found.cycles * sum(edge.iterations for edge in found.edges))
+
+
+def test_without_cycles_there_is_no_bound() -> None:
+    assert critical_cycle(3, [Edge(0, 1, 5, 0), Edge(1, 2, 5, 1)]).cycles == 0
+    assert critical_cycle(0, []).edges == ()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Mapping
-from xml.sax.saxutils import XMLGenerator
-from xml.sax.xmlreader import AttributesImpl
+from collections.abc import Iterable
 
 from inference.core.mapping import Uops, ports_in
 from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.formats.json_fields import COUNT_LIMIT
+from inference.formats.provenance import Provenance
+from inference.formats.xml_lines import XmlLines
 from inference.isa.uops_info_writing import element
 from inference.storage.errors import ExchangeError
 
@@ -23,37 +22,42 @@ _FILES = ("p", "FP")
 def write_uops_info_xml(mapping: ExportedMapping) -> str:
     """The document; raises `ExchangeError` where the notation has no place for the ports or counts."""
     codes = port_codes(mapping.value.ports, (scheme.uops for scheme in mapping.schemes))
-    out = io.StringIO()
-    xml = XMLGenerator(out, encoding="utf-8")
-    xml.startDocument()
-    _open(xml, 0, "root", {})
+    xml = XmlLines()
     limits = {"r_max": mapping.value.r_max, "issue_width": mapping.value.issue_width}
-    _open(xml, 1, "provenance", {name: "" if rate is None else f"{rate:g}" for name, rate in limits.items()})
-    for line in mapping.provenance.lines():
+    with xml.inside("root", {}):
+        told = {name: "" if rate is None else f"{rate:g}" for name, rate in limits.items()}
+        with xml.inside("provenance", told):
+            write_facts(xml, mapping.provenance)
+            for name, code in zip(mapping.value.ports, codes, strict=True):
+                xml.leaf("port", {"name": name, "written": code})
+        for extension in dict.fromkeys(scheme.extension for scheme in mapping.schemes):
+            with xml.inside("extension", {"name": extension}):
+                for scheme in mapping.schemes:
+                    if scheme.extension == extension:
+                        _instruction(xml, mapping, scheme, codes)
+    return xml.text()
+
+
+def write_facts(xml: XmlLines, provenance: Provenance) -> None:
+    """What is known of the origin, an element each."""
+    for line in provenance.lines():
         label, _, text = line.partition(": ")
-        _leaf(xml, 2, "fact", {"label": label}, text)
-    for name, code in zip(mapping.value.ports, codes, strict=True):
-        _leaf(xml, 2, "port", {"name": name, "written": code})
-    _close(xml, 1, "provenance")
-    for extension in dict.fromkeys(scheme.extension for scheme in mapping.schemes):
-        _open(xml, 1, "extension", {"name": extension})
-        for scheme in mapping.schemes:
-            if scheme.extension == extension:
-                _instruction(xml, mapping, scheme, codes)
-        _close(xml, 1, "extension")
-    _close(xml, 0, "root")
-    return out.getvalue()
+        xml.leaf("fact", {"label": label}, text)
 
 
 def _instruction(
-    xml: XMLGenerator, mapping: ExportedMapping, scheme: ExportedScheme, codes: tuple[str, ...]
+    xml: XmlLines, mapping: ExportedMapping, scheme: ExportedScheme, codes: tuple[str, ...]
 ) -> None:
     made = element(scheme.text, scheme.mnemonic, scheme.operands)
     given = {"category": scheme.category, "extension": scheme.extension, "isa-set": scheme.extension}
-    _open(xml, 2, "instruction", {**made.attributes, **given, "scheme": scheme.text})
-    for index, operand in enumerate(made.operands, start=1):
-        _leaf(xml, 3, "operand", {"idx": str(index), **operand.attributes}, operand.text)
-    _open(xml, 3, "architecture", {"name": mapping.name[:ARCHITECTURE_LENGTH].strip()})
+    with xml.inside("instruction", {**made.attributes, **given, "scheme": scheme.text}):
+        for index, operand in enumerate(made.operands, start=1):
+            xml.leaf("operand", {"idx": str(index), **operand.attributes}, operand.text)
+        with xml.inside("architecture", {"name": mapping.name[:ARCHITECTURE_LENGTH].strip()}):
+            xml.leaf("measurement", _measurement(mapping, scheme, codes))
+
+
+def _measurement(mapping: ExportedMapping, scheme: ExportedScheme, codes: tuple[str, ...]) -> dict[str, str]:
     measured = {"uops": str(scheme.count), "TP_ports": f"{scheme.predicted:.2f}"}
     if mapping.value.issue_width is not None:
         measured["slots"] = str(scheme.slots)
@@ -65,9 +69,7 @@ def _instruction(
         measured["TP_unrolled"] = f"{scheme.evidence.measured:.4g}"
     if scheme.evidence.witnesses:
         measured["witnesses"] = str(scheme.evidence.witnesses)
-    _leaf(xml, 4, "measurement", measured)
-    _close(xml, 3, "architecture")
-    _close(xml, 2, "instruction")
+    return measured
 
 
 def usage_text(scheme: ExportedScheme, codes: tuple[str, ...]) -> str:
@@ -98,23 +100,3 @@ def port_codes(ports: tuple[str, ...], usages: Iterable[Uops]) -> tuple[str, ...
             "JSON instead"
         )
     return tuple(f"p{digit}" for digit in _DIGITS[: len(ports)])
-
-
-def _open(xml: XMLGenerator, depth: int, name: str, attributes: Mapping[str, str]) -> None:
-    xml.ignorableWhitespace(" " * depth)
-    xml.startElement(name, AttributesImpl({key: value for key, value in attributes.items() if value}))
-    xml.ignorableWhitespace("\n")
-
-
-def _close(xml: XMLGenerator, depth: int, name: str) -> None:
-    xml.ignorableWhitespace(" " * depth)
-    xml.endElement(name)
-    xml.ignorableWhitespace("\n")
-
-
-def _leaf(xml: XMLGenerator, depth: int, name: str, attributes: Mapping[str, str], text: str = "") -> None:
-    xml.ignorableWhitespace(" " * depth)
-    xml.startElement(name, AttributesImpl({key: value for key, value in attributes.items() if value}))
-    xml.characters(text)
-    xml.endElement(name)
-    xml.ignorableWhitespace("\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from inference.isa.uops_info import XmlInstruction, XmlOperand, scheme_name
@@ -33,6 +33,7 @@ _SIZED = re.compile(r"(GPR|MEM|IMM|REL)\[(\d+)[a-z]?.*\]")
 _LETTERS = {"GPR": "R", "MEM": "M", "IMM": "I", "REL": "Rel"}
 _ADDRESS_PARTS = {"B": "B", "I": "I", "S*I": "IS", "D8": "D8", "D": "D32"}
 _MASKED = re.compile(r"\{k\}(\{z\})?")
+_KINDS = {"register": "reg", "memory": "mem", "immediate": "imm", "branch": "relbr", "address": "agen"}
 
 
 def element(text: str, mnemonic: str, operands: Sequence[Mapping[str, Any]]) -> XmlInstruction:
@@ -56,6 +57,49 @@ def element(text: str, mnemonic: str, operands: Sequence[Mapping[str, Any]]) -> 
     attributes |= {name: "1" for name, sign in (("roundc", "{er}"), ("sae", "{sae}")) if text.endswith(sign)}
     made.attributes = attributes
     return made if scheme_name(made) == text else XmlInstruction({"string": text})
+
+
+def numbered_element(
+    text: str, mnemonic: str, operands: Sequence[Mapping[str, Any]], names: Iterable[str]
+) -> tuple[XmlInstruction, dict[str, int]]:
+    """The element with implicit registers and flags too, and its operands' numbers by their names.
+
+    The names are those that `inference.isa.chains.ChainLink` has, without parts of memory: "1", "rax",
+    "flags". All flags are one operand. What only `names` has, since an instruction set that came with an
+    import knows no implicit operands, is added.
+    """
+    made = element(text, mnemonic, operands)
+    shown = [each for each in operands if not each.get("implicit")]
+    made.operands = made.operands or [XmlOperand(*(_operand(each) or _unusual(each))) for each in shown]
+    numbers = {str(number): number for number in range(1, len(shown) + 1)}
+    flags: dict[str, str] = {}
+    for operand in operands:
+        letters = operand["access"].lower()
+        if operand["kind"] == "flags":
+            flags |= {f"flag_{name.upper()}": letters for name in operand["registers"]}
+        elif operand.get("implicit") and operand["kind"] == "register":
+            given = {"type": "reg", "suppressed": "1", **dict.fromkeys(letters, "1")}
+            made.operands.append(
+                XmlOperand({**given, "width": str(operand["width"])}, operand["name"].upper())
+            )
+            numbers.setdefault(operand["name"], len(made.operands))
+    if flags:
+        access = dict.fromkeys((letter for letter in "rw" if letter in "".join(flags.values())), "1")
+        made.operands.append(XmlOperand({"type": "flags", "suppressed": "1", **access, **flags}))
+        numbers["flags"] = len(made.operands)
+    for name in names:
+        if name not in numbers:
+            kind = "flags" if name == "flags" else "reg"
+            register = "" if name == "flags" else name.upper()
+            made.operands.append(XmlOperand({"type": kind, "suppressed": "1"}, register))
+            numbers[name] = len(made.operands)
+    return made, numbers
+
+
+def _unusual(operand: Mapping[str, Any]) -> tuple[dict[str, str], str]:
+    """Attributes and inner text of what has no place in the notation."""
+    access = dict.fromkeys(operand["access"].lower(), "1")
+    return {"type": _KINDS.get(operand["kind"], "other"), **access}, operand["name"]
 
 
 def _assembly(text: str, shown: Sequence[Mapping[str, Any]]) -> str:

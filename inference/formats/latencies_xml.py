@@ -1,0 +1,129 @@
+"""Measured latencies as XML like uops.info's, which `uops_info_xml` reads again; see docs/formats.md."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from inference.core.latency import IdiomKind
+from inference.core.protocols import Json
+from inference.formats.provenance import Provenance
+from inference.formats.uops_info_xml_writing import ARCHITECTURE_LENGTH, write_facts
+from inference.formats.xml_lines import XmlLines
+from inference.isa.uops_info import XmlInstruction
+from inference.isa.uops_info_writing import numbered_element
+
+WHOLE = 0.05
+"""Cycles from a whole number up to which that is written: uops.info has whole numbers, and tools expect
+them."""
+
+_PARTS = {"address": "_addr", "base": "_addr", "index": "_addr_index", "data": "_mem"}
+_ONE_REGISTER = frozenset({IdiomKind.BREAKING, IdiomKind.ZEROING, IdiomKind.QUICKER})
+_OLD_VALUE = frozenset({IdiomKind.FALSE_DEPENDENCY, IdiomKind.PARTIAL_REGISTER})
+
+Numbered = dict[tuple[int, int], dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedLatencies:
+    """A scheme with its latencies.
+
+    `operands`, `pairs` and `idioms`: objects as `as_json` of `Operand`, `PairLatency` and `Idiom` make them.
+    """
+
+    text: str
+    mnemonic: str
+    extension: str
+    category: str
+    operands: Sequence[Json]
+    pairs: Sequence[Json]
+    idioms: Sequence[Json]
+
+
+def write_latencies_xml(
+    architecture: str, schemes: Sequence[ExportedLatencies], provenance: Provenance
+) -> str:
+    """The document. Schemes of which no latency and no bound is known are left out."""
+    by_extension: dict[str, list[_Written]] = defaultdict(list)
+    for scheme in schemes:
+        names = (_operand(pair[end]) for pair in scheme.pairs for end in ("source", "destination"))
+        made, numbers = numbered_element(scheme.text, scheme.mnemonic, scheme.operands, names)
+        if latencies := _latencies(scheme, numbers):
+            by_extension[scheme.extension].append(_Written(scheme, made, latencies))
+    xml = XmlLines()
+    with xml.inside("root", {}):
+        with xml.inside("provenance", {}):
+            write_facts(xml, provenance)
+        for extension, found in by_extension.items():
+            with xml.inside("extension", {"name": extension}):
+                for each in found:
+                    _write(xml, architecture[:ARCHITECTURE_LENGTH].strip(), each)
+    return xml.text()
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    scheme: ExportedLatencies
+    element: XmlInstruction
+    latencies: Numbered
+
+
+def _write(xml: XmlLines, architecture: str, each: _Written) -> None:
+    scheme, made = each.scheme, each.element
+    given = {"category": scheme.category, "extension": scheme.extension, "isa-set": scheme.extension}
+    with xml.inside("instruction", {**made.attributes, **given, "scheme": scheme.text}):
+        for index, operand in enumerate(made.operands, start=1):
+            xml.leaf("operand", {"idx": str(index), **operand.attributes}, operand.text)
+        with xml.inside("architecture", {"name": architecture}), xml.inside("measurement", {}):
+            for (start, target), cycles in each.latencies.items():
+                xml.leaf("latency", {"start_op": str(start), "target_op": str(target), **cycles})
+
+
+def _latencies(scheme: ExportedLatencies, numbers: Mapping[str, int]) -> Numbered:
+    """Attributes by (start, target): the parts of a memory operand stand in one element."""
+    found: Numbered = defaultdict(dict)
+    for pair in scheme.pairs:
+        start, target = numbers[_operand(pair["source"])], numbers[_operand(pair["destination"])]
+        if cycles := _cycles(pair, _PARTS.get(pair["source"].partition(" ")[2], "")):
+            found[start, target] |= cycles
+    for idiom in scheme.idioms:
+        target = idiom["destination"]
+        if idiom["kind"] in _ONE_REGISTER:
+            for source in _alike(scheme, target):
+                found[numbers[source], numbers[target]]["cycles_same_reg"] = _number(idiom["latency"] or 0)
+        elif idiom["kind"] in _OLD_VALUE and idiom["latency"] is not None:
+            found[numbers[target], numbers[target]]["cycles"] = _number(idiom["latency"])
+    return found
+
+
+def _operand(place: str) -> str:
+    """The operand that a latency goes from or to, whichever part of it."""
+    return place.partition(" ")[0]
+
+
+def _cycles(pair: Json, suffix: str) -> dict[str, str]:
+    """The attributes of a pair; none where its latency is not known, or it does not depend."""
+    if pair["least"] is not None:
+        least, most = _number(pair["least"]), _number(pair["most"])
+        if least == most:
+            return {f"cycles{suffix}": least}
+        return {f"min_cycles{suffix}": least, f"max_cycles{suffix}": most}
+    if pair["at_most"] is None:
+        return {}
+    return {f"cycles{suffix}": _number(pair["at_most"]), f"cycles{suffix}_is_upper_bound": "1"}
+
+
+def _alike(scheme: ExportedLatencies, target: str) -> Iterator[str]:
+    """The operands that are read and can be the same register as the destination."""
+    shown = [operand for operand in scheme.operands if not operand["implicit"]]
+    name = shown[int(target) - 1]["name"]
+    for number, operand in enumerate(shown, start=1):
+        if operand["name"] == name and "R" in operand["access"]:
+            yield str(number)
+
+
+def _number(cycles: float) -> str:
+    """Cycles in two decimals at most; none are less than none."""
+    whole = round(cycles)
+    return f"{max(0, whole)}" if abs(cycles - whole) <= WHOLE else f"{max(0.0, round(cycles, 2)):g}"

@@ -140,6 +140,10 @@ PAGES: dict[str, list[Visit]] = {
             _of("mapping"), lambda world: f"{_on_large(world)}&scheme={world.scheme}", part="accuracy-scheme"
         ),
     ],
+    "latencies-compare": [
+        Visit(),
+        Visit(query=lambda world: f"first={world.latencies.pk}&second={world.latencies.pk}", part="two"),
+    ],
     "latency-scheme": [Visit(_of("latencies", scheme=lambda world: world.scheme))],
     "scheme-proof": [Visit(_of("explained", scheme=lambda world: world.scheme))],
     "set": [

@@ -46,17 +46,28 @@ PAGES = {
     ),
     "latencies": Help(
         "Latencies that were measured: how many cycles after a source operand each destination is ready.",
-        can=("Open a set for the table of its schemes.",),
+        can=("Open a set for the table of its schemes.", "Compare two sets."),
         operators=("Measure them on a machine.",),
     ),
     "latencies-measure": Help(
         "Measures the latency of every pair of operands of the chosen schemes, by chains of dependencies.",
         operators=("Choose the schemes; the estimate follows.",),
     ),
+    "latencies-compare": Help(
+        "Two sets of latencies beside each other, a row per pair of operands. Latencies differ where they "
+        "are more than 0.1 cycles and more than 2 % apart.",
+        can=(
+            "Choose both sets; search and sort their schemes, or see only those that differ.",
+            "Open a number for the chains behind it.",
+        ),
+    ),
     "latency-set": Help(
         "The latencies of a run, a row per scheme: from which operand to which, in cycles. Two numbers are "
         "minimum and maximum over the instructions that closed the chains.",
-        can=("Search, sort, and open a scheme for the chains behind its numbers.",),
+        can=(
+            "Search, sort, and open a scheme for the chains behind its numbers.",
+            "Compare it with another set, or take it away as XML like uops.info’s.",
+        ),
         operators=("Rename it, or delete it.",),
     ),
     "latency-memory": Help(

@@ -276,11 +276,11 @@ def measured_again(experiment_set: ExperimentSet) -> ExperimentSet:
     return row
 
 
-def latencies(machine: Machine) -> LatencySet:
+def latencies(machine: Machine, name: str = "simulated") -> LatencySet:
     """Of one scheme, simulated."""
     pairs = [pair_chains(link) for link in links_of(ADD)]
     found = infer_latencies(LatencyProblem(pairs, []), SimulatedLatencies(drawn_latencies()))
-    return store_latencies("simulated", machine, found, {})
+    return store_latencies(name, machine, found, {})
 
 
 def front_end(machine: Machine) -> MeasuredFrontEnd:
@@ -327,6 +327,7 @@ def world(
         "other_id": other.pk,
         "resource_mapping_id": resource_mapping.pk,
         "latency_set_id": latencies(machine).pk,
+        "other_latency_set_id": latencies(machine, "another").pk,
         "front_end_id": front_end(machine).pk,
         "place": 0,
         "evaluation_id": evaluation.pk,

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
+from inference.features.latencies.comparison_api import router as comparison_router
 from inference.features.latencies.query import SCHEME_COLUMNS, SET_COLUMNS, latencies_of, latency_sets
 from inference.isa.search import SearchError
 from inference.models import LatencySet
@@ -30,6 +31,7 @@ from inference.web.api.shapes import (
 from inference.web.validation import Id
 
 router = Router()
+router.add_router("", comparison_router)
 SetSort = Annotated[str, sorts(SET_COLUMNS)]
 SchemeSort = Annotated[str, sorts(SCHEME_COLUMNS)]
 

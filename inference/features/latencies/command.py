@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from inference.features.inferring.request import DEFAULT_SEED
+from inference.features.latencies.comparison_command import comparison_lines
+from inference.features.latencies.exporting import latencies_xml
 from inference.features.latencies.simulated import simulated_machine_of
 from inference.isa.x86.blocks import block_of_hex
 from inference.models import LatencySet, Machine, PortMapping, Run
 from inference.runs import lifecycle
+from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
+from inference.web.data_command import write_file
 from inference.web.run_command import (
     SCHEMES_METAVAR,
     RunCommand,
@@ -52,14 +57,23 @@ class Command(RunCommand):
         )
         add_set_option(parser, f"a setting of the simulation: {', '.join(_NOISE)}")
         parser.add_argument("--scheme", metavar="TEXT", default="", help="with --show: the scheme")
+        parser.add_argument("--compare", metavar="NAME", help="with --show: another set, and how they differ")
+        parser.add_argument(
+            "--xml", metavar="FILE", type=Path, help="with --show: write XML like uops.info's"
+        )
         parser.add_argument("--name", default="", help="name of the run and of its set")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run to the end, or print."""
         if options["show"]:
-            self._show(by_name(LatencySet, options["show"]), options["scheme"], as_json=options["json"])
+            try:
+                self._told_of_set(options)
+            except ExchangeError as error:
+                raise CommandError(str(error)) from error
             return
+        if options["compare"] or options["xml"]:
+            raise CommandError("--compare and --xml need --show")
         run = self.do_run(lambda: self._submitted(options))
         result = run.result
         answer = {key: result[key] for key in ("schemes", "pairs", "isolated", "bounds")}
@@ -96,6 +110,19 @@ class Command(RunCommand):
             except ValueError:
                 raise CommandError(f"--set {key} takes a number, not {value!r}") from None
         return simulated_machine_of(by_name(PortMapping, options["simulate"]), facts)
+
+    def _told_of_set(self, options: dict[str, Any]) -> None:
+        """What is known of a set: as a file, beside another, or as it is."""
+        row = by_name(LatencySet, options["show"])
+        if options["xml"]:
+            write_file(options["xml"], latencies_xml(row).encode())
+        if options["compare"]:
+            for line in comparison_lines(
+                row, by_name(LatencySet, options["compare"]), as_json=options["json"]
+            ):
+                self.stdout.write(line)
+        elif not options["xml"]:
+            self._show(row, options["scheme"], as_json=options["json"])
 
     def _show(self, row: LatencySet, scheme: str, *, as_json: bool) -> None:
         rows = row.schemes.select_related("scheme").order_by("scheme__text")

@@ -11,6 +11,8 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
+from inference.features.latencies import comparison_pages
+from inference.features.latencies.exporting import latencies_xml
 from inference.features.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
 from inference.features.latencies.query import (
     SCHEME_COLUMNS,
@@ -33,7 +35,7 @@ from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
-from inference.web.requests import NOTHING_STARTED, start_or_tell
+from inference.web.requests import NOTHING_STARTED, file_answer, start_or_tell
 
 KIND = "latencies"
 
@@ -133,6 +135,12 @@ def latency_set_again(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("latency-set", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 
+def latency_set_xml(request: HttpRequest, pk: int) -> HttpResponse:
+    """A set as XML like uops.info's."""
+    row = get_object_or_404(LatencySet.objects.select_related("machine__isa"), pk=pk)
+    return file_answer(latencies_xml(row), "application/xml", row.name, "xml")
+
+
 def latency_set_edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Name and note."""
     return edit_page(request, get_object_or_404(LatencySet, pk=pk), "latency-set", "latencies")
@@ -149,7 +157,9 @@ urlpatterns = [
     path("latencies/<int:pk>/schemes/<int:scheme>/", latency_scheme, name="latency-scheme"),
     path("latencies/<int:pk>/memory/", latency_memory, name="latency-memory"),
     path("latencies/<int:pk>/again/", latency_set_again, name="latency-set-again"),
+    path("latencies/<int:pk>/xml/", latency_set_xml, name="latency-set-xml"),
     path("latencies/<int:pk>/edit/", latency_set_edit, name="latency-set-edit"),
     path("latencies/<int:pk>/delete/", latency_set_delete, name="latency-set-delete"),
     path("machines/<int:pk>/latencies/", latencies_measure, name="latencies-measure"),
+    *comparison_pages.urlpatterns,
 ]

@@ -142,7 +142,9 @@ PAGES: dict[str, list[Visit]] = {
     ],
     "latencies-compare": [
         Visit(),
-        Visit(query=lambda world: f"first={world.latencies.pk}&second={world.latencies.pk}", part="two"),
+        Visit(
+            query=lambda world: f"first={world.latencies.pk}&second={world.other_latencies.pk}", part="two"
+        ),
     ],
     "latency-scheme": [Visit(_of("latencies", scheme=lambda world: world.scheme))],
     "scheme-proof": [Visit(_of("explained", scheme=lambda world: world.scheme))],

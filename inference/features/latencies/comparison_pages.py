@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
@@ -18,7 +17,6 @@ from inference.features.latencies.comparison import (
 )
 from inference.isa.search import SearchError
 from inference.models import LatencySet
-from inference.storage.errors import ExchangeError
 from inference.web.paging import Order, page_in_memory
 from inference.web.requests import one_of, whole_number
 
@@ -37,12 +35,11 @@ def latencies_compare(request: HttpRequest) -> HttpResponse:
         "sets": LatencySet.objects.only("pk", "name").order_by("-id")[:_CHOSEN_FROM],
         "others": comparable_latencies(first)[:_CHOSEN_FROM] if first else (),
     }
-    if first is None or second is None:
+    if first is None or second is None or second.isa_id != first.isa_id or second == first:
+        # Whoever chooses another first set may be left with a second one that does not go with it.
+        context["second"] = None
         return render(request, _TEMPLATE, context)
-    try:
-        found = comparison_of_latencies(first, second)
-    except ExchangeError as error:
-        raise BadRequest(str(error)) from error
+    found = comparison_of_latencies(first, second)
     q = request.GET.get("q", "").strip()
     order = Order.read(request.GET.get("sort", ""), dict.fromkeys(COLUMNS, ""), USUAL_ORDER)
     different = one_of(request, "show", ("different",)) == "different"

@@ -215,7 +215,7 @@ INFERENCE = {
     "latencies-measure": form(),
     "latencies-compare": page(),
     "latency-set": page(),
-    "latency-set-xml": export("inference.LatencySet"),
+    "latency-set-export": export("inference.LatencySet"),
     "latency-memory": page(),
     "latency-set-again": button(),
     "latency-scheme": page(),

@@ -206,7 +206,7 @@ def test_the_shell_compares(first: LatencySet, second: LatencySet) -> None:
 def test_a_set_is_taken_away_as_xml_by_page_api_and_shell(
     visitor: Client, first: LatencySet, tmp_path: Path
 ) -> None:
-    address = reverse("latency-set-xml", args=[first.pk])
+    address = reverse("latency-set-export", args=[first.pk])
     assert address in visitor.get(reverse("latency-set", args=[first.pk])).text
     answer = visitor.get(address)
     assert answer["Content-Type"].startswith("application/xml")

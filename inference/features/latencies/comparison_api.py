@@ -85,7 +85,7 @@ def compare_latencies(
 
     Latencies differ where they are more than 0.1 cycles and more than 2 % apart.
     """
-    rows = LatencySet.objects.select_related("isa")
+    rows = LatencySet.objects.select_related("isa").defer("memory", "connectors", "readings")
     row = get_object_or_404(rows, pk=latency_set_id)
     found = comparison_of_latencies(row, get_object_or_404(rows, pk=other_latency_set_id))
     chosen = chosen_latencies(found, row.isa_id, Order.of(sort), q.strip(), different=different)
@@ -95,5 +95,6 @@ def compare_latencies(
 @router.get("/latencies/{latency_set_id}/xml", response=str, openapi_extra={FILE: "application/xml"})
 def export_latencies(request: HttpRequest, latency_set_id: Id) -> HttpResponse:
     """The whole set as XML like uops.info's."""
-    row = get_object_or_404(LatencySet.objects.select_related("machine__isa"), pk=latency_set_id)
+    rows = LatencySet.objects.select_related("machine__isa").defer("readings")
+    row = get_object_or_404(rows, pk=latency_set_id)
     return attachment(latencies_xml(row), "application/xml; charset=utf-8", row.name, "xml")

@@ -27,7 +27,7 @@ _TEMPLATE = "inference/latencies/compare.html"
 def latencies_compare(request: HttpRequest) -> HttpResponse:
     """The choice of two sets, and their latencies beside each other."""
     numbers = whole_number(request, "first"), whole_number(request, "second")
-    rows = LatencySet.objects.select_related("isa", "machine").defer("memory", "connectors")
+    rows = LatencySet.objects.select_related("isa", "machine").defer("memory", "connectors", "readings")
     first, second = (None if pk is None else get_object_or_404(rows, pk=pk) for pk in numbers)
     context: dict[str, Any] = {
         "first": first,

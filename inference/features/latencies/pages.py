@@ -135,9 +135,10 @@ def latency_set_again(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("latency-set", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 
-def latency_set_xml(request: HttpRequest, pk: int) -> HttpResponse:
+def latency_set_export(request: HttpRequest, pk: int) -> HttpResponse:
     """A set as XML like uops.info's."""
-    row = get_object_or_404(LatencySet.objects.select_related("machine__isa"), pk=pk)
+    rows = LatencySet.objects.select_related("machine__isa").defer("readings")
+    row = get_object_or_404(rows, pk=pk)
     return file_answer(latencies_xml(row), "application/xml", row.name, "xml")
 
 
@@ -157,7 +158,7 @@ urlpatterns = [
     path("latencies/<int:pk>/schemes/<int:scheme>/", latency_scheme, name="latency-scheme"),
     path("latencies/<int:pk>/memory/", latency_memory, name="latency-memory"),
     path("latencies/<int:pk>/again/", latency_set_again, name="latency-set-again"),
-    path("latencies/<int:pk>/xml/", latency_set_xml, name="latency-set-xml"),
+    path("latencies/<int:pk>/xml/", latency_set_export, name="latency-set-export"),
     path("latencies/<int:pk>/edit/", latency_set_edit, name="latency-set-edit"),
     path("latencies/<int:pk>/delete/", latency_set_delete, name="latency-set-delete"),
     path("machines/<int:pk>/latencies/", latencies_measure, name="latencies-measure"),

@@ -63,7 +63,8 @@ PAGES = {
     ),
     "latency-set": Help(
         "The latencies of a run, a row per scheme: from which operand to which, in cycles. Two numbers are "
-        "minimum and maximum over the instructions that closed the chains.",
+        "minimum and maximum over the instructions that closed the chains. Of a known core it says how many "
+        "agree with what is documented.",
         can=(
             "Search, sort, and open a scheme for the chains behind its numbers.",
             "Compare it with another set, or take it away as XML like uops.info’s.",

@@ -10,6 +10,7 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from inference.features.latencies.comparison_api import router as comparison_router
+from inference.features.latencies.documented import documented_share
 from inference.features.latencies.query import SCHEME_COLUMNS, SET_COLUMNS, latencies_of, latency_sets
 from inference.isa.search import SearchError
 from inference.models import LatencySet
@@ -51,6 +52,38 @@ class LatencySetOut(Schema):
     connectors: dict[str, float] = Field(
         description="Latencies by which chains were closed, in cycles.",
         examples=[{"movsxd GPR[64]:W, GPR[32]:R: 2 → 1": 1.0}],
+    )
+
+
+class DisagreeingPairOut(Schema):
+    """A documented pair of operands that was measured otherwise."""
+
+    scheme_id: Id
+    scheme: SchemeText
+    source: str = Field(examples=["2"])
+    destination: str = Field(examples=["1"])
+    least: float | None = Field(description="As measured; null where it is not isolated.", examples=[2.0])
+    most: float | None = Field(examples=[2.0])
+    why: str = Field(description="Why there is no value.", examples=[""])
+    documented_least: float = Field(examples=[1.0])
+    documented_most: float = Field(examples=[1.0])
+
+
+class DocumentedShareOut(Schema):
+    """How a set agrees with what is documented of the machine's core."""
+
+    core: str = Field(examples=["Zen 4"])
+    according_to: str = Field(description="Who documents it.", examples=["Agner Fog, Instruction tables"])
+    pairs: int = Field(description="Pairs of the set that are documented.", examples=[61])
+    within: int = Field(description="Those within 0.1 cycles as measured.", examples=[60])
+    off: list[DisagreeingPairOut]
+
+
+class DocumentedLatencySetOut(LatencySetOut):
+    """The latencies of one run, beside the documented ones."""
+
+    documented: DocumentedShareOut | None = Field(
+        description="Null where no latencies are documented of the machine's core."
     )
 
 
@@ -136,10 +169,12 @@ def list_latency_sets(
     return listed(rows, SET_COLUMNS, sort, paging, lambda found: [_set(row) for row in found])
 
 
-@router.get("/latencies/{latency_set_id}", response=LatencySetOut)
+@router.get("/latencies/{latency_set_id}", response=DocumentedLatencySetOut)
 def get_latency_set(request: HttpRequest, latency_set_id: Id) -> Any:
-    """One set."""
-    return _set(get_object_or_404(latency_sets(), pk=latency_set_id))
+    """One set, with how it agrees with what is documented of the machine's core."""
+    row = get_object_or_404(latency_sets(), pk=latency_set_id)
+    found = documented_share(row)
+    return {**_set(row), "documented": None if found is None else found.as_json()}
 
 
 @router.patch("/latencies/{latency_set_id}", response=LatencySetOut)

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 
 from inference.features.inferring.request import DEFAULT_SEED
 from inference.features.latencies.comparison_command import comparison_lines
+from inference.features.latencies.documented import NEAR, documented_share
 from inference.features.latencies.exporting import latencies_xml
 from inference.features.latencies.simulated import simulated_machine_of
 from inference.isa.x86.blocks import block_of_hex
@@ -60,6 +61,9 @@ class Command(RunCommand):
         parser.add_argument("--compare", metavar="NAME", help="with --show: another set, and how they differ")
         parser.add_argument(
             "--xml", metavar="FILE", type=Path, help="with --show: write XML like uops.info's"
+        )
+        parser.add_argument(
+            "--documented", action="store_true", help="with --show: beside what is documented of the core"
         )
         parser.add_argument("--name", default="", help="name of the run and of its set")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
@@ -112,7 +116,7 @@ class Command(RunCommand):
         return simulated_machine_of(by_name(PortMapping, options["simulate"]), facts)
 
     def _told_of_set(self, options: dict[str, Any]) -> None:
-        """What is known of a set: as a file, beside another, or as it is."""
+        """What is known of a set: as a file, beside another or what is documented, or as it is."""
         row = by_name(LatencySet, options["show"])
         if options["xml"]:
             write_file(options["xml"], latencies_xml(row).encode())
@@ -121,6 +125,8 @@ class Command(RunCommand):
                 row, by_name(LatencySet, options["compare"]), as_json=options["json"]
             ):
                 self.stdout.write(line)
+        elif options["documented"]:
+            self._show_documented(row, as_json=options["json"])
         elif not options["xml"]:
             self._show(row, options["scheme"], as_json=options["json"])
 
@@ -145,6 +151,23 @@ class Command(RunCommand):
                     cycles = chain["note"] if chain["cycles"] is None else f"{chain['cycles']:.3f}"
                     self.stdout.write(f"    {cycles}  {code}")
 
+    def _show_documented(self, row: LatencySet, *, as_json: bool) -> None:
+        found = documented_share(row)
+        if as_json:
+            self.stdout.write(json.dumps(None if found is None else found.as_json()))
+            return
+        if found is None:
+            raise CommandError(f"no latencies are documented of the core of {row.machine.name!r}")
+        told = f"{found.within} of {found.pairs}"
+        self.stdout.write(f"documented pairs within {NEAR:g} cycles: {told} ({found.according_to})")
+        for pair in found.off:
+            known = _range(pair.documented_least, pair.documented_most)
+            measured = pair.why
+            if pair.least is not None and pair.most is not None:
+                measured = _range(pair.least, pair.most)
+            way = f"{pair.scheme}: {pair.source} → {pair.destination}"
+            self.stdout.write(f"  {way}: measured {measured}, documented {known}")
+
 
 def _idiom(idiom: dict[str, Any]) -> str:
     """Its two measurements."""
@@ -159,6 +182,8 @@ def _cycles(pair: dict[str, Any]) -> str:
     """The latency of a pair in words."""
     if pair["least"] is None:
         return pair["why"] if pair["at_most"] is None else f"at most {pair['at_most']:.2f} ({pair['why']})"
-    if pair["least"] == pair["most"]:
-        return f"{pair['least']:.2f}"
-    return f"{pair['least']:.2f} to {pair['most']:.2f}"
+    return _range(pair["least"], pair["most"])
+
+
+def _range(least: float, most: float) -> str:
+    return f"{least:.2f}" if least == most else f"{least:.2f} to {most:.2f}"

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
 from inference.features.latencies import comparison_pages
+from inference.features.latencies.documented import documented_core, documented_share
 from inference.features.latencies.exporting import latencies_xml
 from inference.features.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
 from inference.features.latencies.query import (
@@ -29,8 +30,10 @@ from inference.features.measure.pages import (
     measuring_page,
     schemes_config,
 )
+from inference.isa.chains import ChainLink
 from inference.isa.search import SearchError
 from inference.isa.x86.blocks import block_of_hex
+from inference.isa.x86.textbook_latencies import documented_latency, latency_source
 from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
 from inference.web.naming import delete_page, edit_page
@@ -60,6 +63,7 @@ def latency_set(request: HttpRequest, pk: int) -> HttpResponse:
     q = request.GET.get("q", "").strip()
     order = Order.read(request.GET.get("sort", ""), SCHEME_COLUMNS, "scheme")
     context: dict[str, Any] = {"row": row, "q": q, "sort": str(order), "idioms": idiom_counts(row)}
+    context["documented"] = documented_share(row)
     try:
         context["page"] = page_of(latencies_of(row, q), order, SCHEME_COLUMNS, request.GET.get("page", ""))
     except SearchError as error:
@@ -69,14 +73,24 @@ def latency_set(request: HttpRequest, pk: int) -> HttpResponse:
 
 def latency_scheme(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
     """The chains behind the latencies of a scheme."""
-    rows = SchemeLatencies.objects.select_related("latency_set__machine", "scheme")
+    rows = SchemeLatencies.objects.select_related("latency_set__machine__isa", "scheme")
     row = get_object_or_404(rows, latency_set=pk, scheme=scheme)
-    pairs = [{**pair, "chains": [_with_text(chain) for chain in pair["chains"]]} for pair in row.pairs]
+    core = documented_core(row.latency_set.machine)
+    pairs = [
+        {
+            **pair,
+            "chains": [_with_text(chain) for chain in pair["chains"]],
+            "documented": documented_latency(
+                core, ChainLink(row.scheme.text, pair["source"], pair["destination"])
+            ),
+        }
+        for pair in row.pairs
+    ]
     idioms = [
         {**idiom, "codes": [_with_text(idiom["measured"]), _with_text(idiom["compared"])]}
         for idiom in row.idioms
     ]
-    context = {"row": row, "pairs": pairs, "idioms": idioms}
+    context = {"row": row, "pairs": pairs, "idioms": idioms, "according_to": latency_source(core)}
     return render(request, "inference/latencies/scheme.html", context)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from anica_app.core.protocols import Answer, Failure
+from anica_app.predictors.forms import check_choices, choice
 from inference.core.core_model import BoundKind, CoreModel, CorePrediction, predict_core
 from inference.core.core_model.bounds import CodeShape
 from inference.core.errors import InvalidInputError
@@ -29,9 +30,13 @@ class CoreModelSettings:
     """Whose core, and which bounds are left out."""
 
     machine: str = setting("", "name of a machine whose core was found out", None)
+    registers: str = choice(
+        "apart", ("apart", "alike"), "what they start with: alike, different bases lead to one place", None
+    )
     without: str = setting("", f"bounds to leave out, separated by +: {', '.join(_KINDS)}", None)
 
     def __post_init__(self) -> None:
+        check_choices(self)
         for one in self.left_out:
             if one not in _KINDS:
                 raise InvalidInputError(f"without: there is no bound {one!r}; there are {', '.join(_KINDS)}")
@@ -66,7 +71,8 @@ class ModelledBlocks:
     @property
     def identity(self) -> Json:
         """What changes its answers."""
-        return {"kind": KIND, "content": self._content, "without": list(self._settings.left_out)}
+        settings = {"registers": self._settings.registers, "without": list(self._settings.left_out)}
+        return {"kind": KIND, "content": self._content, **settings}
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
         """See `anica_app.core.protocols.Predictor`."""
@@ -76,7 +82,8 @@ class ModelledBlocks:
         """All bounds of a block, with what the model lacks."""
         shape = CodeShape(len(block.code), block.kind == LOOP)
         left_out = [BoundKind(one) for one in self._settings.left_out]
-        return predict_core(accesses_of(block), shape, self._model, left_out)
+        alike = self._settings.registers == "alike"
+        return predict_core(accesses_of(block, alike=alike), shape, self._model, left_out)
 
     def close(self) -> None:
         """Nothing is kept running."""

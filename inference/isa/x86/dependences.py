@@ -24,11 +24,17 @@ from inference.isa.x86.instances import register_names
 from inference.isa.x86.scheme_set import described
 
 _WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
+_START = "start"
+"""What registers start with where they are alike."""
 _STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
 
 
-def accesses_of(block: Block) -> tuple[InstructionAccesses, ...]:
-    """Of each instruction, in their order."""
+def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccesses, ...]:
+    """Of each instruction, in their order.
+
+    `alike`: registers start with the same number, as machines that measure blocks have it, so that those
+    which the block does not write lead to the same places.
+    """
     decoded = list(Decoder(64, block.body))
     written = Counter(name for one in decoded for name in _written_registers(one))
     versions: Counter[str] = Counter()
@@ -38,7 +44,7 @@ def accesses_of(block: Block) -> tuple[InstructionAccesses, ...]:
         if known is None:
             found.append(InstructionAccesses(None, (), ()))
         else:
-            found.append(_Reader(known[0], instruction, versions, written).accesses())
+            found.append(_Reader(known[0], instruction, versions, written, alike=alike).accesses())
         versions.update(_written_registers(instruction))
     return tuple(found)
 
@@ -47,12 +53,19 @@ class _Reader:
     """Reads one instruction. `versions`: writes of each register so far; `written`: in the whole block."""
 
     def __init__(
-        self, scheme: Scheme, instruction: Instruction, versions: Counter[str], written: Counter[str]
+        self,
+        scheme: Scheme,
+        instruction: Instruction,
+        versions: Counter[str],
+        written: Counter[str],
+        *,
+        alike: bool,
     ) -> None:
         self._scheme = scheme
         self._instruction = instruction
         self._versions = versions
         self._written = written
+        self._alike = alike
         self._on_stack = MNEMONICS[instruction.mnemonic] in _STACK
 
     def accesses(self) -> InstructionAccesses:
@@ -114,17 +127,19 @@ class _Reader:
         one = self._instruction
         if RegisterExt.is_ip(one.memory_base):
             return MemoryPlace("rip", one.memory_displacement, bits, steady=True)
-        parts: list[str] = []
+        parts: Counter[str] = Counter()
         steady = True
         for register, scale in ((one.memory_base, 1), (one.memory_index, one.memory_index_scale)):
             if _is_tracked(register):
                 bank, family = family_of(register)
                 name = f"{bank} {family}"
-                parts.append(f"{scale}·{name}@{self._versions[name]}")
                 steady = steady and not self._written[name]
+                known = self._alike and not self._written[name]
+                parts[_START if known else f"{name}@{self._versions[name]}"] += scale
         displacement = one.memory_displacement
         offset = displacement - (1 << 64) if displacement >= 1 << 63 else displacement
-        return MemoryPlace(" + ".join(parts), offset, bits, steady)
+        address = " + ".join(f"{scale}·{name}" for name, scale in sorted(parts.items()))
+        return MemoryPlace(address, offset, bits, steady)
 
 
 def _written_registers(instruction: Instruction) -> set[str]:

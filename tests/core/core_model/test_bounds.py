@@ -92,6 +92,14 @@ def test_dependencies(code: str, cycles: float) -> None:
     assert of(code, BoundKind.DEPENDENCES) == pytest.approx(cycles)
 
 
+def test_registers_that_start_alike_lead_to_one_place() -> None:
+    one = block("mov qword ptr [rsi], rax\nmov rax, qword ptr [rdi]")
+    shape = CodeShape(len(one.code), loop=False)
+    assert predict_core(accesses_of(one, alike=True), shape, CORE).cycles == pytest.approx(4)
+    other = block("mov qword ptr [rsi], rax\nmov rax, qword ptr [rdi]\nadd rdi, 8")
+    assert predict_core(accesses_of(other, alike=True), shape, CORE).cycles < 4  # rdi goes its own way
+
+
 def test_the_chain_names_its_steps() -> None:
     largest = predicted("add rax, rbx\nimul rax, rbx").bounds[0]
     assert largest.kind is BoundKind.DEPENDENCES

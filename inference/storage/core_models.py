@@ -20,8 +20,6 @@ from inference.storage.rows import ids_of_schemes, load_mapping, load_part
 
 _PORTLESS = (IdiomKind.ZEROING, IdiomKind.ELIMINATED)
 _WAITS_FOR_NOTHING = (IdiomKind.ZEROING, IdiomKind.BREAKING)
-_BETWEEN = 1
-"""Operations between load and store of the cases that a prediction goes by."""
 
 
 @dataclass(frozen=True)
@@ -113,15 +111,13 @@ def _share(pair: Json) -> float:
 
 
 def _memory(listed: list[Json]) -> MemoryTimes:
-    """What a loaded value takes after its store, by the same base and with one operation between."""
-    cases = [
-        one for one in listed if one["stored"] and one["between"] == _BETWEEN and one["cycles"] is not None
-    ]
-    same = {
-        (one["stored"], one["loaded"], one["offset"], one["register_class"] == "vector"): one["cycles"]
-        for one in cases
-        if one["address"] == "same base"
-    }
+    """What a loaded value takes after its store, by the same base; of what is renamed, the quickest."""
+    cases = [one for one in listed if one["stored"] and one["cycles"] is not None]
+    same: dict[tuple[int, int, int, bool], float] = {}
+    for one in cases:
+        if one["address"] == "same base":
+            case = one["stored"], one["loaded"], one["offset"], one["register_class"] == "vector"
+            same[case] = min(one["cycles"], same.get(case, one["cycles"]))
     forwarded = [one["cycles"] for one in cases if one["how"] == Forwarding.FORWARDED]
     return MemoryTimes(same, median(forwarded)) if forwarded else MemoryTimes(same)
 

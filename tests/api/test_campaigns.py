@@ -25,7 +25,7 @@ from tests.heads import behind_head
 def tools(db: None, monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
     """Two that can be asked here."""
     rows = [Predictor.objects.create(name=f"tool {name}", kind="planted", key=name * 64) for name in "cd"]
-    found = Offers([OfferedPredictor(row.name, row.name) for row in rows], [], [])
+    found = Offers([OfferedPredictor(row.name, row.name) for row in rows], [], [], [])
     monkeypatch.setattr(offering, "offers", lambda: found)
     return rows
 

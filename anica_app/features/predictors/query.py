@@ -24,9 +24,10 @@ from anica_app.features.predictors.stored_kinds import (
 )
 from anica_app.models import Predictor as PredictorRow
 from anica_app.models import identity_key
-from anica_app.predictors import machine, mapping
+from anica_app.predictors import core_model, machine, mapping
 from anica_app.predictors.kinds import KINDS, FoundKind, PredictorKind
 from inference.core.protocols import Json
+from inference.features.core_model.query import machines_with_latencies
 from inference.isa.x86.blocks import body_of
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.runs.kinds import Task
@@ -283,22 +284,24 @@ class Offers:
     """Who can be asked, by what they are; `machines` measure."""
 
     tools: list[OfferedPredictor]
+    core_models: list[OfferedPredictor]
     mappings: list[OfferedPredictor]
     machines: list[OfferedPredictor]
 
     @property
     def all(self) -> list[OfferedPredictor]:
         """Machines first: what they say is what the others try to say."""
-        return [*self.machines, *self.tools, *self.mappings]
+        return [*self.machines, *self.core_models, *self.tools, *self.mappings]
 
 
 def offers() -> Offers:
-    """What can be asked now (five or six queries, whatever there is)."""
+    """What can be asked now (a bounded number of queries, whatever there is)."""
     found = listed(KINDS)
     own = PredictorRow.objects.filter(kind__in=(mapping.KIND, machine.KIND)).order_by("name")
     special = [row for row in own if row.askable and set(row.options) != {row.kind}]
     return Offers(
         tools=[_tool(one) for one in found if one.usable],
+        core_models=[_core_model(row) for row in machines_with_latencies()[:LISTED]],
         mappings=[*_mappings(), *_stored(special, mapping.KIND)],
         machines=[*_machines(), *_stored(special, machine.KIND)],
     )
@@ -346,6 +349,11 @@ def _mappings() -> list[OfferedPredictor]:
         )
         for number, (_, name) in enumerate(sorted(rows, reverse=True)[:LISTED])
     ]
+
+
+def _core_model(row: Machine) -> OfferedPredictor:
+    text = written(core_model.KIND, {"machine": row.name})
+    return OfferedPredictor(text, f"core model {row.name}", row.cpu)
 
 
 def _machines() -> list[OfferedPredictor]:

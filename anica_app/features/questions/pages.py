@@ -161,6 +161,7 @@ def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpRespo
     ticked = form.ticked()
     groups = (
         ("Machines", form.offers.machines),
+        ("Core models", form.offers.core_models),
         ("Tools", form.offers.tools),
         ("Mappings", form.offers.mappings),
     )

@@ -75,7 +75,8 @@ def predict_core(
     if model.mapping is None:
         lacking.append("no port mapping")
     else:
-        unknown = sorted({_named(one) for one in block if one.scheme not in model.mapping.usage})
+        described = {*model.mapping.usage, *model.moves}  # what is eliminated has no µops to be described
+        unknown = sorted({_named(one) for one in block if one.scheme not in described})
         bounds += _of_mapping(block, model, model.mapping)
     if not model.latencies:
         lacking.append("no latencies: each takes a cycle")
@@ -95,14 +96,16 @@ def _of_mapping(
     block: Sequence[InstructionAccesses], model: CoreModel, mapping: PortMapping
 ) -> list[CoreBound]:
     described = [one for one in block if one.scheme in mapping.usage]
+    eliminated = [one for one in block if one.scheme in model.moves and one.scheme not in mapping.usage]
     working = Counter(one.scheme for one in described if not _is_portless(one, model))
     bounds = []
     busy = port_bound(work_of(mapping, Experiment.of(_named_only(working)))) if working else 0.0
     bounds.append(CoreBound(BoundKind.PORTS, busy, "the busiest ports"))
     if mapping.r_max is not None or mapping.issue_width is not None:
-        everything = Counter(one.scheme for one in described)
+        everything = Counter(one.scheme for one in (*described, *eliminated))
         cycles = issue_bound(mapping, Experiment.of(_named_only(everything))) if everything else 0.0
-        bounds.append(CoreBound(BoundKind.SLOTS, cycles, f"issue slots of {len(described)} instructions"))
+        instructions = len(described) + len(eliminated)
+        bounds.append(CoreBound(BoundKind.SLOTS, cycles, f"issue slots of {instructions} instructions"))
     return bounds
 
 

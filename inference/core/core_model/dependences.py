@@ -98,19 +98,21 @@ class _Graph:
                         return
 
     def _latency(self, place: int, access: OperandAccess, destination: str, writer: int) -> float | None:
+        """From a source to a destination; None where the destination does not wait for it."""
         one = self._block[place]
-        scheme = one.scheme
-        if scheme is None:
-            return UNKNOWN_LATENCY
-        if one.one_register and scheme in self._model.free and not access.memory:
-            return None
-        if access.memory is not None:
-            return self._through_memory(access.memory, destination, writer, one)
-        if scheme in self._model.moves:
-            return 0.0
+        scheme = one.scheme or ""
         known = self._model.latencies.get(scheme, {})
-        if destination.endswith("data") and not access.operand.endswith(("address", "base", "index")):
-            return 0.0  # what is stored counts with its load
+        if access.memory is not None:
+            own = known.get((access.operand, destination))
+            if writer == place and own is not None:
+                return own  # measured as it is: memory that the instruction itself has written
+            return self._through_memory(access.memory, destination, writer, one)
+        if one.one_register and scheme in self._model.free:
+            return None
+        in_address = access.operand.endswith(("address", "base", "index"))
+        stored = destination.endswith("data") and not in_address  # counts with its load
+        if stored or scheme in self._model.moves:
+            return 0.0
         return known.get((access.operand, destination), UNKNOWN_LATENCY)
 
     def _through_memory(

@@ -150,11 +150,12 @@ def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
 
 def _bound(readings: Iterable[ChainReading], known: Mapping[ChainLink, float]) -> float:
     """The least that a chain leaves, where connectors of unknown latency take `LEAST`."""
-    return min(
+    left = (
         one.cycles - sum(known.get(link, LEAST) for link in one.chain.others)
         for one in readings
         if one.cycles is not None
     )
+    return max(min(left), 0.0)  # a renamed store takes less than the least that is counted for it
 
 
 def _rounded(value: float | None) -> float | None:

@@ -57,7 +57,7 @@ def rows(monkeypatch):
 def offered(monkeypatch, rows):
     """The choice of the form: both of them."""
 
-    found = Offers([OfferedPredictor(row.name, row.name) for row in rows], [], [])
+    found = Offers([OfferedPredictor(row.name, row.name) for row in rows], [], [], [])
     monkeypatch.setattr(choosing, "offers", lambda: found)
 
 

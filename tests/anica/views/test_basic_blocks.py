@@ -85,7 +85,7 @@ def test_decoding_many_blocks_asks_the_database_no_more(
     visitor: Client, mapping: PortMapping, django_assert_max_num_queries: DjangoAssertNumQueries
 ):
     code = "\n\n".join(["add rax, rbx\nimul rcx, rdx", "4801d8"] * 10)
-    with django_assert_max_num_queries(13):
+    with django_assert_max_num_queries(15):
         assert visitor.get(reverse("blocks"), {"code": code}).status_code == 200
 
 

@@ -141,7 +141,7 @@ def test_the_form_asks_for_new_columns(
     visitor: Client, block_set: BasicBlockSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = Predictor.objects.create(name="tool", kind="command", key="t" * 64)
-    offered = Offers([OfferedPredictor("tool", "tool", "1.0")], [], [])
+    offered = Offers([OfferedPredictor("tool", "tool", "1.0")], [], [], [])
     monkeypatch.setattr(form, "offers", lambda: offered)
     address = reverse("block-set-ask", args=[block_set.pk])
     assert "1.0" in visitor.get(address).content.decode()

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference.core.latency import LatencyProblem, LatencyResult, PairLatency, infer_latencies
-from inference.isa.chains import ChainLink, PairChains
+from inference.core.latency import (
+    ChainReading,
+    LatencyProblem,
+    LatencyResult,
+    PairLatency,
+    infer_latencies,
+    read_pair,
+)
+from inference.isa.chains import ChainLink, DependencyChain, PairChains
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import connectors, links_of, pair_chains
 from inference.measuring.simulated_chains import SimulatedLatencies
@@ -175,3 +182,10 @@ def test_flags_of_what_stores_are_a_bound() -> None:
     pair = pair_chains(flags)
     assert pair.chains
     assert not pair.isolated
+
+
+def test_a_bound_is_never_less_than_nothing() -> None:
+    link = ChainLink("mov GPR[64]:W, MEM[64]:R", "2 data", "1")
+    chain = DependencyChain(b"\x90", (link, ChainLink("mov MEM[64]:W, GPR[64]:R", "2", "1 data")))
+    found = read_pair(PairChains(link, (chain,), isolated=False, why="a sum"), [ChainReading(chain, 0.1)], {})
+    assert found.at_most == 0

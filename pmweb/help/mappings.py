@@ -54,10 +54,10 @@ PAGES = {
         operators=("Choose the schemes; the estimate follows.",),
     ),
     "latencies-compare": Help(
-        "Two sets of latencies beside each other, a row per pair of operands. Latencies differ where they "
-        "are more than 0.1 cycles and more than 2 % apart.",
+        "Sets of latencies beside each other, of up to six machines, a row per pair of operands. They differ "
+        "where any two are more than 0.1 cycles and more than 2 % apart.",
         can=(
-            "Choose both sets; search and sort their schemes, or see only those that differ.",
+            "Choose the sets; search and sort their schemes, or see only those that differ.",
             "Open a number for the chains behind it.",
         ),
     ),

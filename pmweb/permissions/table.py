@@ -214,6 +214,7 @@ INFERENCE = {
     "latencies": page(),
     "latencies-measure": form(),
     "latencies-compare": page(),
+    "latencies-compare-csv": export(),
     "latency-set": page(),
     "latency-set-export": export("inference.LatencySet"),
     "latency-memory": page(),

@@ -58,7 +58,9 @@ class Command(RunCommand):
         )
         add_set_option(parser, f"a setting of the simulation: {', '.join(_NOISE)}")
         parser.add_argument("--scheme", metavar="TEXT", default="", help="with --show: the scheme")
-        parser.add_argument("--compare", metavar="NAME", help="with --show: another set, and how they differ")
+        parser.add_argument(
+            "--compare", metavar="NAME", nargs="+", help="with --show: other sets, and how they differ"
+        )
         parser.add_argument(
             "--xml", metavar="FILE", type=Path, help="with --show: write XML like uops.info's"
         )
@@ -121,9 +123,8 @@ class Command(RunCommand):
         if options["xml"]:
             write_file(options["xml"], latencies_xml(row).encode())
         if options["compare"]:
-            for line in comparison_lines(
-                row, by_name(LatencySet, options["compare"]), as_json=options["json"]
-            ):
+            rows = [row, *(by_name(LatencySet, name) for name in options["compare"])]
+            for line in comparison_lines(rows, as_json=options["json"]):
                 self.stdout.write(line)
         elif options["documented"]:
             self._show_documented(row, as_json=options["json"])

@@ -1,4 +1,4 @@
-"""For programs: two sets of latencies side by side, and a set as a file for other tools."""
+"""For programs: sets of latencies side by side, and a set as a file for other tools."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic import Field
 
 from inference.features.latencies.comparison import (
     COLUMNS,
+    MOST_SETS,
     USUAL_ORDER,
     chosen_latencies,
     compared_json,
@@ -20,12 +21,16 @@ from inference.features.latencies.exporting import latencies_xml
 from inference.models import LatencySet
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
-from inference.web.api.shapes import SchemeText, Text, attachment
+from inference.web.api.shapes import Ref, SchemeText, Text, attachment, parameter, ref
 from inference.web.paging import Order
 from inference.web.validation import Id
 
 router = Router()
 ComparedSort = Annotated[str, sorts(COLUMNS)]
+MoreSets = Annotated[
+    list[Id], parameter(max_length=MOST_SETS - 2, description="More sets beside these two.", examples=[[]])
+]
+_NO_MORE: list[int] = []
 
 
 class KnownLatencyOut(Schema):
@@ -38,20 +43,19 @@ class KnownLatencyOut(Schema):
 
 
 class ComparedLatencyOut(Schema):
-    """A pair of operands in both sets; null where a set does not have it."""
+    """A pair of operands in all sets; `said` in their order, null where a set does not have it."""
 
     source: str = Field(examples=["2"])
     destination: str = Field(examples=["1"])
-    first: KnownLatencyOut | None
-    second: KnownLatencyOut | None
+    said: list[KnownLatencyOut | None]
     relation: str = Field(description="different, same or unknown.", examples=["different"])
     difference: float | None = Field(
-        description="Cycles between both; null where they cannot be compared.", examples=[1.0]
+        description="Most cycles between two; null where none can be compared.", examples=[1.0]
     )
 
 
-class SchemeInBothOut(Schema):
-    """A scheme that both sets have, with the largest difference of its pairs."""
+class SharedSchemeOut(Schema):
+    """A scheme that at least two sets have, with the largest difference of its pairs."""
 
     scheme_id: Id
     scheme: SchemeText
@@ -60,15 +64,15 @@ class SchemeInBothOut(Schema):
     pairs: list[ComparedLatencyOut]
 
 
-class LatencyComparisonOut(PageOf[SchemeInBothOut]):
-    """Part of the schemes that both sets have; the counts are over all of them."""
+class LatencyComparisonOut(PageOf[SharedSchemeOut]):
+    """Part of the schemes that at least two sets have; the counts are over all of them."""
 
-    both: int = Field(examples=[2099])
+    sets: list[Ref]
+    shared: int = Field(examples=[2099])
     different: int = Field(examples=[120])
     same: int = Field(examples=[1800])
     unknown: int = Field(description="Schemes no pair of which can be compared.", examples=[179])
-    only_first: int = Field(description="Schemes that only the first set has.", examples=[0])
-    only_second: int = Field(examples=[12])
+    only: list[int] = Field(description="Schemes that each set has alone.", examples=[[0, 12]])
 
 
 @router.get("/latencies/{latency_set_id}/compare/{other_latency_set_id}", response=LatencyComparisonOut)
@@ -80,16 +84,18 @@ def compare_latencies(
     q: Text = "",
     sort: ComparedSort = USUAL_ORDER,
     different: bool = False,
+    also: MoreSets = _NO_MORE,
 ) -> Any:
-    """The schemes of both sets that `q` finds, pair by pair; with `different` only those that differ.
+    """The schemes of these sets that `q` finds, pair by pair; with `different` only those that differ.
 
     Latencies differ where they are more than 0.1 cycles and more than 2 % apart.
     """
     rows = LatencySet.objects.select_related("isa").defer("memory", "connectors", "readings")
-    row = get_object_or_404(rows, pk=latency_set_id)
-    found = comparison_of_latencies(row, get_object_or_404(rows, pk=other_latency_set_id))
-    chosen = chosen_latencies(found, row.isa_id, Order.of(sort), q.strip(), different=different)
-    return {**listed_in_memory(chosen, paging, compared_json), **found.counts()}
+    sets = [get_object_or_404(rows, pk=pk) for pk in (latency_set_id, other_latency_set_id, *also)]
+    found = comparison_of_latencies(*sets)
+    chosen = chosen_latencies(found, sets[0].isa_id, Order.of(sort), q.strip(), different=different)
+    told = {"sets": [ref(row) for row in sets], **found.counts(), "only": found.only}
+    return {**listed_in_memory(chosen, paging, compared_json), **told}
 
 
 @router.get("/latencies/{latency_set_id}/xml", response=str, openapi_extra={FILE: "application/xml"})

@@ -1,9 +1,9 @@
-"""What `manage.py latencies --show NAME --compare NAME` prints."""
+"""What `manage.py latencies --show NAME --compare NAME …` prints."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from inference.features.latencies.comparison import (
     USUAL_ORDER,
@@ -16,28 +16,29 @@ from inference.models import LatencySet
 from inference.web.paging import Order
 
 
-def comparison_lines(row: LatencySet, other: LatencySet, *, as_json: bool) -> Iterator[str]:
+def comparison_lines(rows: Sequence[LatencySet], *, as_json: bool) -> Iterator[str]:
     """The counts, then the schemes that differ, the largest differences first; as JSON all in one line.
 
-    Raises `ExchangeError` for different instruction sets.
+    Raises `ExchangeError` for sets that cannot be compared.
     """
-    found = comparison_of_latencies(row, other)
+    found = comparison_of_latencies(*rows)
     counts = found.counts()
-    schemes = chosen_latencies(found, row.isa_id, Order.of(USUAL_ORDER), different=True)
+    schemes = chosen_latencies(found, rows[0].isa_id, Order.of(USUAL_ORDER), different=True)
     if as_json:
-        named = {"first": row.name, "second": other.name}
-        yield json.dumps({**named, **counts, "differences": compared_json(schemes)})
+        told = {"sets": [row.name for row in rows], **counts, "only": found.only}
+        yield json.dumps({**told, "differences": compared_json(schemes)})
         return
+    only = (f"{n} only in {row.name!r}" for row, n in zip(rows, found.only, strict=True))
+    shared = "both" if len(rows) == 2 else "several"
     yield (
-        f"{counts['both']} schemes in both: {counts['same']} the same, {counts['different']} different, "
-        f"{counts['unknown']} not comparable; {counts['only_first']} only in {row.name!r}, "
-        f"{counts['only_second']} only in {other.name!r}"
+        f"{counts['shared']} schemes in {shared}: {counts['same']} the same, "
+        f"{counts['different']} different, {counts['unknown']} not comparable; {', '.join(only)}"
     )
     for scheme in schemes:
         yield scheme.scheme
         for pair in scheme.pairs:
             mark = "≠" if pair.relation == "different" else " "
-            yield f"{mark} {pair.source} → {pair.destination}: {_told(pair.first)} | {_told(pair.second)}"
+            yield f"{mark} {pair.source} → {pair.destination}: {' | '.join(map(_told, pair.said))}"
 
 
 def _told(known: KnownLatency | None) -> str:

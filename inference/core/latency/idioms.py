@@ -12,6 +12,8 @@ from inference.isa.chains import ChainLink, DependencyChain, IdiomChains
 
 _QUICKER = 0.5
 """Cycles by which a latency with one register must be less to be another one."""
+_LONGER, _LONGER_SHARE = 0.25, 0.05
+"""Cycles, and share of its throughput's, by which an instruction must take longer to wait for anything."""
 _NO_PORT = 0.9
 """Share of an ordinary instruction's time, below which one cannot have waited for the same ports."""
 _ELIMINATED = 0.1
@@ -92,14 +94,17 @@ class IdiomReader:
     def _of_old_value(
         self, asked: IdiomChains, latency: PairLatency, found: Sequence[ChainReading]
     ) -> Idiom | None:
-        """Whether it waits for what its destination held."""
-        apart = self._readings.get(asked.apart)
-        waits = latency.best is not None and latency.best > _ELIMINATED and not latency.throughput_limited
-        if not waits or apart is None or apart.cycles is None:
+        """Whether it waits for what its destination held, longer than its throughput asks for."""
+        apart, each = self._readings.get(asked.apart), self._each(asked.apart)
+        direct = next((one for one in found if one.chain == asked.pair.chains[0]), None)
+        if apart is None or each is None or direct is None or direct.cycles is None:
+            return None
+        longer = max(_LONGER, _LONGER_SHARE * each)
+        if latency.best is None or latency.throughput_limited or direct.cycles < each + longer:
             return None
         kind = IdiomKind.PARTIAL_REGISTER if asked.partial else IdiomKind.FALSE_DEPENDENCY
         link = asked.pair.link
-        return Idiom(link.scheme, kind, link.destination, latency.best, None, found[0], apart)
+        return Idiom(link.scheme, kind, link.destination, latency.best, None, direct, apart)
 
     def _of_one_register(
         self,

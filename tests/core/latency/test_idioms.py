@@ -7,7 +7,14 @@ from types import MappingProxyType
 
 import pytest
 
-from inference.core.latency import Idiom, IdiomKind, LatencyProblem, LatencyResult, infer_latencies
+from inference.core.latency import (
+    ChainReading,
+    Idiom,
+    IdiomKind,
+    LatencyProblem,
+    LatencyResult,
+    infer_latencies,
+)
 from inference.isa.chains import OLD_VALUE, ONE_REGISTER, ChainLink
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import connectors, idioms_of, links_of, pair_chains, plain_additions
@@ -108,3 +115,16 @@ def test_schemes_without_a_register_that_they_write_are_not_asked() -> None:
     assert idioms_of("cmp GPR[64]:R, GPR[64]:R") == ()
     assert idioms_of("mov MEM[64]:W, GPR[64]:R") == ()
     assert idioms_of("no such scheme") == ()
+
+
+def test_what_throughput_alone_explains_is_no_false_dependency() -> None:
+    """A slow instruction of which nothing but the chain with itself has settled."""
+
+    class Slow(SimulatedLatencies):
+        def measure(self, chains):  # type: ignore[no-untyped-def]
+            for chain in chains:
+                closed = len(chain.links) > 1
+                yield ChainReading(chain, None if closed else 5.0 * chain.instances)
+
+    problem = LatencyProblem([], [], idioms_of(POPCNT), plain_additions())
+    assert infer_latencies(problem, Slow(core())).idioms == ()

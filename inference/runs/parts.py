@@ -55,23 +55,21 @@ def _supervise(task: Task, part: Run, lease: Lease) -> None:
     """Work the part through a process of its own, beside which this one looks for wishes."""
     supervised = _Supervised(lease)
     supervised.start()
+    wish = None
     try:
         while supervised.is_alive():
             task.reporter.pulse()
             supervised.join(_LOOK_EVERY)
     except InterruptedRunError as error:
         wish = _WISHES.get(error.wanted)
+        raise
+    finally:
         if wish is None:
             supervised.stop()
         else:
             with contextlib.suppress(RunStateError):  # it has ended in the meantime
                 wish(part)
         supervised.join()
-        raise
-    except BaseException:
-        supervised.stop()
-        supervised.join()
-        raise
 
 
 class _Supervised(threading.Thread):

@@ -67,7 +67,6 @@ def load_core_model(parts: CoreParts, texts: Collection[str] | None = None) -> C
         sources["front end"] = parts.front_end.name
         front_end = _limits(parts.front_end)
     return CoreModel(
-        parts.machine.name,
         None if parts.mapping is None else _mapping(parts.mapping, texts),
         latencies,
         free=_of(kinds, _WAITS_FOR_NOTHING),
@@ -131,5 +130,4 @@ def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
         straight_bytes=found.number("straight_bytes").value,
         loop_capacity=None if capacity.at_least else capacity.value,
         taken=found.number("taken").value,
-        fused=frozenset(pair.name for pair in found.fusion if pair.is_fused),
     )

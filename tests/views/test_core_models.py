@@ -82,6 +82,11 @@ def test_programs_are_told_the_bounds(visitor: Client, machine: Machine) -> None
 
     whole = asked(code=CODE)
     assert whole["bounds"][0]["kind"] == "dependencies"
+    assert whole["sources"] == {
+        "ports and slots": "its ports",
+        "latencies": "its latencies",
+        "front end": "its front-end",
+    }
     assert whole["cycles"] == pytest.approx(chain_of(machine), abs=0.01)
     assert sum(step["cycles"] for step in whole["chain"]) == pytest.approx(whole["cycles"], abs=0.01)
     without = asked(code=CODE, without=["dependencies"])

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.know.job import KnowJob
 from inference.features.know.query import parts_of
 from inference.isa.x86.scheme_set import described
 from inference.models import Machine, Run
-from inference.runs import lifecycle
+from inference.runs import leases, lifecycle
+from inference.runs.errors import ConfigError, JobError, LeaseLostError
+from inference.runs.kinds import Task
+from inference.runs.reporter import JournalReporter
 from inference.storage.instruction_sets import new_isa, store_isa
 from tests.simulated import simulated_machine
 from tests.views.conftest import visitor
@@ -70,3 +76,31 @@ def test_a_part_stays_when_the_whole_is_deleted(visitor: Client, machine: Machin
     visitor.post(reverse("run-delete", args=[whole.pk]))
     part.refresh_from_db()
     assert part.part_of is None
+
+
+def test_a_lost_lease_ends_the_whole_and_a_refused_part_does_not(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
+    lease = leases.claim("a test", only=whole.pk)
+    assert lease is not None
+    task = Task(whole, lease, JournalReporter(lease, lambda: ""), None)
+    asked: list[str] = []
+
+    def refuse(_task: Task, _part: Run | None, submitted: Callable[[], Run]) -> Run:
+        asked.append("a part")
+        raise ConfigError("not today")
+
+    monkeypatch.setattr("inference.features.know.job.do_part", refuse)
+    with pytest.raises(JobError, match=r"Ports and slots: not today; .*Front end: not today"):
+        KnowJob().work(task)
+    assert len(asked) == 4
+
+    def lose(_task: Task, _part: Run | None, submitted: Callable[[], Run]) -> Run:
+        asked.append("a part")
+        raise LeaseLostError(whole.pk, 1)
+
+    monkeypatch.setattr("inference.features.know.job.do_part", lose)
+    with pytest.raises(LeaseLostError):
+        KnowJob().work(task)
+    assert len(asked) == 5  # nothing else is begun by one that may not write any more

@@ -16,6 +16,7 @@ from inference.core.core_model.model import CoreModel
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
 
 UNKNOWN_LATENCY = 1.0
+_REGISTERS = ("general", "vector")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,8 @@ class _Graph:
             if writer == place and own is not None:
                 return own  # measured as it is: memory that the instruction itself has written
             return self._through_memory(access.memory, destination, writer, one)
-        if one.one_register and scheme in self._model.free:
-            return None
+        if one.one_register and scheme in self._model.free and access.location.startswith(_REGISTERS):
+            return None  # flags are waited for all the same
         in_address = access.operand.endswith(("address", "base", "index"))
         stored = destination.endswith("data") and not in_address  # counts with its load
         if stored or scheme in self._model.moves:

@@ -14,14 +14,13 @@ OperandLatencies = Mapping[tuple[str, str], float | None]
 @dataclass(frozen=True)
 class FrontEndLimits:
     """What comes in per cycle. `loop_capacity`: instructions in the longest loop that is handed over at
-    `slots` per cycle. `fused`: pairs of comparison and branch that take one slot, as "cmp reg, reg + je"."""
+    `slots` per cycle; `taken`: branches."""
 
     slots: float | None = None
     straight_instructions: float | None = None
     straight_bytes: float | None = None
     loop_capacity: float | None = None
     taken: float | None = None
-    fused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,6 @@ class CoreModel:
     none. `sources`: {part: what it was taken from, in words}.
     """
 
-    name: str
     mapping: PortMapping | None = None
     latencies: Mapping[str, OperandLatencies] = field(default_factory=dict)
     free: frozenset[str] = frozenset()

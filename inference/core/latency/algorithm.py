@@ -44,7 +44,10 @@ class LatencyProblem:
         wanted += [asked.apart for asked in self.idioms]
         wanted += [] if self.additions is None else [self.additions]
         wanted += [asked.chain for asked in self.memory]
-        return list({_code(chain): chain for chain in reversed(wanted)}.values())[::-1]
+        unique: dict[tuple[bytes, bool], DependencyChain] = {}
+        for chain in wanted:
+            unique.setdefault(_code(chain), chain)
+        return list(unique.values())
 
 
 @dataclass(frozen=True)

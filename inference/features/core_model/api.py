@@ -54,6 +54,10 @@ class BlockReasonOut(Schema):
     chain: list[ChainCyclesOut] = Field(description="Where dependencies are the largest bound.")
     unknown: list[str] = Field(description="Schemes that the port mapping does not describe.")
     lacking: list[str] = Field(description="Parts that the model does not have.")
+    sources: dict[str, str] = Field(
+        description="What each part of the model was taken from.",
+        examples=[{"latencies": "lab: latencies", "front end": "lab: front end"}],
+    )
 
 
 @router.post("/machines/{machine_id}/why", response=list[BlockReasonOut], auth=reading, openapi_extra=READS)

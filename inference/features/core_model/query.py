@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Max
 
 from inference.core.core_model import BoundKind, CoreBound, CoreModel, CorePrediction, predict_core
 from inference.core.core_model.bounds import CodeShape
@@ -14,7 +14,7 @@ from inference.core.protocols import Json
 from inference.isa.x86.blocks import Block
 from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.dependences import accesses_of, name_of_location
-from inference.models import LatencySet, Machine
+from inference.models import Machine
 from inference.storage.core_models import CoreParts, load_core_model, newest_parts
 from inference.storage.instruction_sets import X86
 
@@ -26,13 +26,15 @@ _OTHERS = 2
 class BlockReason:
     """How many cycles a block takes on a machine by its core model, and why.
 
-    `chain`: of each instruction (by its place), the cycles that it adds to the critical chain.
+    `chain`: of each instruction (by its place), the cycles that it adds to the critical chain. `sources`:
+    {part of the model: what it was taken from}.
     """
 
     machine: Machine
     prediction: CorePrediction
     sentence: str
     chain: Mapping[int, float]
+    sources: Mapping[str, str]
 
     @property
     def shares(self) -> list[tuple[CoreBound, float]]:
@@ -57,20 +59,14 @@ class BlockReason:
             ],
             "unknown": list(prediction.unknown),
             "lacking": list(prediction.lacking),
+            "sources": dict(self.sources),
         }
 
 
 def machines_with_latencies() -> list[Machine]:
     """Of x86-64, those whose latencies were measured, the last one measured first."""
-    measured = LatencySet.objects.filter(machine=OuterRef("pk"))
-    rows = Machine.objects.filter(Exists(measured), isa__name=X86).select_related("isa")
-    newest = {pk: place for place, pk in enumerate(_by_newest_set())}
-    return sorted(rows, key=lambda machine: newest.get(machine.pk, len(newest)))
-
-
-def _by_newest_set() -> list[int]:
-    rows = LatencySet.objects.order_by("-pk").values_list("machine", flat=True)
-    return list(dict.fromkeys(rows))
+    rows = Machine.objects.filter(isa__name=X86).annotate(newest_set=Max("latency_sets"))
+    return list(rows.exclude(newest_set=None).select_related("isa").order_by("-newest_set"))
 
 
 def reasons_of(
@@ -91,7 +87,7 @@ def _reason(block: Block, machine: Machine, model: CoreModel, without: Collectio
         if bound.kind is BoundKind.DEPENDENCES and bound is found.bounds[0]:
             for step in bound.chain:
                 chain[step.instruction] = chain.get(step.instruction, 0.0) + step.cycles
-    return BlockReason(machine, found, _sentence(block, found), chain)
+    return BlockReason(machine, found, _sentence(block, found), chain, model.sources)
 
 
 def _sentence(block: Block, found: CorePrediction) -> str:

@@ -10,7 +10,6 @@ KINDS = (
         summary="Finding out how a machine’s core works",
         example={"machine": 2, "schemes": "starter"},
         lane=Lane.MEASURING,
-        outcomes="inference.features.know.query.outcomes",
         page="inference.features.know.pages.parts",
     ),
 )

@@ -38,12 +38,19 @@ class Command(RunCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run to the end."""
         run = self.do_run(lambda: self._submitted(options))
-        result = run.result
+        stages = run.result["stages"]
         if options["json"]:
-            answer = {key: result[key] for key in ("mapping", "latencies", "front_end", "stages")}
-            self.stdout.write(json.dumps(answer | {"seconds": round(run.busy_seconds, 3)}))
+            made = {stage["stage"]: stage["made"] for stage in stages}
+            answer = {
+                "mapping": made["explained"] or made["ports"],
+                "latencies": made["latencies"],
+                "front_end": made["front_end"],
+                "seconds": round(run.busy_seconds, 3),
+                "stages": stages,
+            }
+            self.stdout.write(json.dumps(answer))
             return
-        for stage in result["stages"]:
+        for stage in stages:
             kept = f"; kept: {', '.join(stage['kept'])}" if stage["kept"] else ""
             told = f"{stage['made']}, {stage['url']}" if stage["made"] else f"{stage['error']}{kept}"
             self.stdout.write(f"{stage['label']}: {told}")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from inference.core.errors import CoreError
 from inference.core.protocols import Json
 from inference.features.know.query import PartOutcome, part_outcomes, parts_of
 from inference.features.know.request import STAGES, KnowConfig, KnowStage, read_config
 from inference.models import Machine, Run
 from inference.runs import lifecycle
-from inference.runs.errors import JobError, RunsError
+from inference.runs.errors import ConfigError, JobError, RunNameTakenError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.parts import do_part
@@ -44,9 +43,7 @@ class KnowJob:
                     parts_of(task.run).get(stage.name),
                     partial(_submitted, task.run, machine, config, stage),
                 )
-            except (RunsError, CoreError) as error:
-                if getattr(error, "wanted", ""):  # a pause or a cancel
-                    raise
+            except (ConfigError, RunNameTakenError) as error:
                 refused[stage.name] = str(error)
                 _warn(task, f"{stage.label}: {error}")
                 continue
@@ -70,15 +67,7 @@ def _warn(task: Task, text: str) -> None:
 
 
 def _store(run: Run, outcomes: Sequence[PartOutcome]) -> tuple[Json, Sequence[Entry]]:
-    by_name = {outcome.name: outcome for outcome in outcomes}
-    mapping = by_name["explained"].made or by_name["ports"].made or None
-    result: Json = {
-        "name": run.name,
-        "mapping": mapping,
-        "latencies": by_name["latencies"].made or None,
-        "front_end": by_name["front_end"].made or None,
-        "stages": [outcome.as_json() for outcome in outcomes],
-    }
+    result: Json = {"name": run.name, "stages": [outcome.as_json() for outcome in outcomes]}
     made = sum(bool(outcome.made) for outcome in outcomes)
     text = f"{made} of {len(outcomes)} parts are done"
     return result, [("log", {"level": "info", "text": text}), ("result", result)]

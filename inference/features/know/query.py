@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inference.core.protocols import Json
 from inference.features.know.request import STAGES
-from inference.features.runs.outcome import RunOutcome
 from inference.models import Run
 
 
@@ -61,9 +60,3 @@ def _outcome(name: str, label: str, part: Run | None, refused: str) -> PartOutco
     kept = tuple(part.experiment_sets.order_by("pk").values_list("name", flat=True)) if ended_badly else ()
     made = part.result if part.state == Run.State.DONE else {}
     return PartOutcome(name, label, part, made.get("name", ""), made.get("url", ""), error, kept)
-
-
-def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """None: the page of the run itself shows what came of its parts."""
-    del runs
-    return {}

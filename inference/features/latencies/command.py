@@ -13,6 +13,7 @@ from inference.features.inferring.request import DEFAULT_SEED
 from inference.features.latencies.comparison_command import comparison_lines
 from inference.features.latencies.documented import NEAR, documented_share
 from inference.features.latencies.exporting import latencies_xml
+from inference.features.latencies.query import scheme_ids_of
 from inference.features.latencies.simulated import simulated_machine_of
 from inference.isa.x86.blocks import block_of_hex
 from inference.models import LatencySet, Machine, PortMapping, Run
@@ -50,8 +51,9 @@ class Command(RunCommand):
         parser.add_argument(
             "--schemes",
             metavar=SCHEMES_METAVAR,
-            default="starter",
-            help="which schemes, in words or as in the scheme table's search box (default: starter)",
+            default="",
+            help="which schemes, in words or as in the scheme table's search box (default: starter; with "
+            "--dataset all that it has)",
         )
         parser.add_argument(
             "--seed", type=int, default=DEFAULT_SEED, metavar="S", help="with --simulate: other latencies"
@@ -95,11 +97,13 @@ class Command(RunCommand):
     def _submitted(self, options: dict[str, Any]) -> Run:
         if options["dataset"]:
             recorded = by_name(LatencySet, options["dataset"])
-            machine, source = recorded.machine, {"recorded": recorded.pk}
+            machine = recorded.machine
+            config: dict[str, Any] = {"recorded": recorded.pk, "schemes": scheme_ids_of(recorded)}
         else:
             machine = self._machine(options)
-            source = {"machine": machine.pk}
-        config = {**source, **chosen_schemes(machine.isa, options["schemes"])}
+            config = {"machine": machine.pk}
+        if options["schemes"] or not options["dataset"]:
+            config |= chosen_schemes(machine.isa, options["schemes"] or "starter")
         name = options["name"] or lifecycle.unused_name(f"Latencies of {machine.name}"[:180])
         return lifecycle.submit("latencies", config, name)
 

@@ -42,9 +42,9 @@ from inference.storage.latencies import recorded_readings, store_latencies
 from inference.storage.names import free_name
 
 _STAGES = ("Make the chains", "Measure them")
-CHAINS_PER_SCHEME = 6.3
+CHAINS_PER_SCHEME = 6.4
 """Of the default set: what an estimate goes by."""
-IDIOMS_PER_SCHEME = 4.0
+IDIOMS_PER_SCHEME = 4.2
 """More chains for idioms."""
 
 

@@ -21,6 +21,7 @@ from inference.features.latencies.query import (
     idiom_counts,
     latencies_of,
     latency_sets,
+    scheme_ids_of,
 )
 from inference.features.measure.job import Effort
 from inference.features.measure.pages import (
@@ -143,8 +144,7 @@ def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
 def latency_set_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Read the recorded chains of a set again, into a new one."""
     row = get_object_or_404(LatencySet.objects.defer("readings"), pk=pk)
-    schemes = list(row.schemes.values_list("scheme_id", flat=True))
-    config: Json = {"recorded": pk, "schemes": schemes}
+    config: Json = {"recorded": pk, "schemes": scheme_ids_of(row)}
     run = start_or_tell(request, KIND, config, row.name, lead=NOTHING_STARTED)
     return redirect("latency-set", pk=pk) if run is None else redirect("run", pk=run.pk)
 

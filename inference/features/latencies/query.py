@@ -36,6 +36,11 @@ def latencies_of(row: LatencySet, q: str = "") -> QuerySet[SchemeLatencies]:
     return rows
 
 
+def scheme_ids_of(row: LatencySet) -> list[int]:
+    """The schemes that a set has."""
+    return list(row.schemes.order_by("scheme_id").values_list("scheme_id", flat=True))
+
+
 def idiom_counts(row: LatencySet) -> list[tuple[str, int]]:
     """(kind, schemes) of the idioms and false dependencies that a set has."""
     found = row.schemes.exclude(idioms=[]).values_list("idioms", flat=True)

@@ -26,7 +26,6 @@ LOAD, STORE = "mov GPR[64]:W, MEM[64]:R", "mov MEM[64]:W, GPR[64]:R"
 ADC, BYTE = "adc GPR[64]:RW, GPR[64]:R", "mov GPR[8]:W, GPR[8]:R"
 
 CORE = CoreModel(
-    "a test",
     PortMapping(
         ("0", "1", "2", "3"),
         {
@@ -45,7 +44,7 @@ CORE = CoreModel(
         LOAD: {("2 address", "1"): 5.0},
         BYTE: {("1", "1"): 1.0, ("2", "1"): 1.0},
     },
-    free=frozenset({XOR}),
+    free=frozenset({XOR, ADC}),
     portless=frozenset({XOR, MOV}),
     moves=frozenset({MOV}),
     memory=MemoryTimes({(64, 64, 0, False): 4.0}, usual=12.0),
@@ -85,6 +84,7 @@ def of(code: str, kind: BoundKind) -> float:
         ("add rsi, 8\nmov qword ptr [rsi], rax\nmov rax, qword ptr [rsi]", 4),  # the same within an iteration
         ("mov qword ptr [rsi], rax\nadd rsi, 8\nmov rax, qword ptr [rsi]", 1),  # not after rsi has moved
         ("adc rax, rbx\nadc rcx, rbx", 2),  # through the carry flag
+        ("adc rax, rax\nadc rcx, rcx", 2),  # the same: one register makes the registers ready, not the flag
         ("mov al, bl", 1),  # keeps the rest of rax
     ],
 )
@@ -133,7 +133,7 @@ def test_bounds_are_left_out_by_name_and_the_largest_is_the_prediction() -> None
 
 def test_what_the_model_lacks_is_said() -> None:
     one = block("imul rax, rbx\nbsf rax, rbx")
-    bare = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), CoreModel("bare"))
+    bare = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), CoreModel())
     assert len(bare.lacking) == 3
     assert bare.cycles == 2.0  # a cycle for each
     told = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), CORE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iced_x86 import Code, Instruction
+from iced_x86 import Code, Instruction, MemoryOperand
 
 from inference.isa.chains import ChainLink
 from inference.isa.x86.chains.operands import Place
@@ -98,3 +98,29 @@ def assembled(code: CodeValue, *operands: tuple[Hole, int]) -> Instruction:
 def register_of(hole: Hole, family: int) -> RegisterValue:
     """The register of a family that an operand of this kind can be."""
     return aliases(hole.name)[family]
+
+
+# What makes registers and memory ready: it reads nothing.
+
+
+CONSTANT_STORES = {
+    8: Code.MOV_RM8_IMM8,
+    16: Code.MOV_RM16_IMM16,
+    32: Code.MOV_RM32_IMM32,
+    64: Code.MOV_RM64_IMM32,
+}
+"""By width in bits."""
+
+
+def without_reading(bank: str, family: int) -> Instruction:
+    """Writes a register anew."""
+    if bank == "general":
+        return Instruction.create_reg_i32(Code.MOV_R32_IMM32, register_of(GPR32, family), 1)
+    zero = (XMM, family)
+    return assembled(Code.VEX_VXORPS_XMM_XMM_XMMM128, zero, zero, zero)
+
+
+def stored_anew(width: int, base: int) -> Instruction:
+    """Writes memory of one of the widths of `CONSTANT_STORES` anew."""
+    address = MemoryOperand(register_of(GPR64, base))
+    return Instruction.create_mem_i32(CONSTANT_STORES[width], address, 1)

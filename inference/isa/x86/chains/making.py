@@ -12,6 +12,7 @@ from inference.isa.chains import ChainLink, DependencyChain, PairChains
 from inference.isa.scheme import Scheme
 from inference.isa.x86.assembling import pattern, put_register
 from inference.isa.x86.chains.connectors import (
+    CONSTANT_STORES,
     EXTEND,
     FLAG_COPIES,
     FROM_VECTOR,
@@ -26,7 +27,9 @@ from inference.isa.x86.chains.connectors import (
     assembled,
     register_of,
     sign_extension,
+    stored_anew,
     vector_step,
+    without_reading,
 )
 from inference.isa.x86.chains.operands import (
     ADDRESS,
@@ -56,15 +59,6 @@ KEPT = (8, 9, 10, 11, 12, 5, 7, 6, 3, 2, 1, 0)
 CHAINED = (3, 7, 5, 6, 12, 11, 10, 9, 8, 2, 1, 0)
 BASE, LOW_BASE, _TEMPORARY, _KEPT_FLAGS = 14, 6, 13, 15
 _VECTOR_SHIFT, _SHIFT = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
-
-
-_CONSTANT_STORES = {
-    8: Code.MOV_RM8_IMM8,
-    16: Code.MOV_RM16_IMM16,
-    32: Code.MOV_RM32_IMM32,
-    64: Code.MOV_RM64_IMM32,
-}
-"""By width in bits."""
 
 
 class CannotChainError(Exception):
@@ -229,9 +223,11 @@ class ChainMaker:
             elif "W" in place.operand.access and place.bank in {"general", "vector"}:
                 family = self._family(place, families)
                 if place.name != self._target.name or family != families.source:
-                    before.append(_without_reading(place.bank, family))
+                    before.append(without_reading(place.bank, family))
             elif place.bank == MEMORY and "W" in place.operand.access:
-                before.append(_stored_anew(place.width, families.base))
+                if place.width not in CONSTANT_STORES:
+                    raise CannotChainError(f"no instruction stores a constant of {place.width} bits")
+                before.append(stored_anew(place.width, families.base))
         instruction = pattern(self._form)
         if _VECTOR_SHIFT.fullmatch(self._scheme.mnemonic) and any(
             hole.kind == "immediate" for hole in self._form.holes
@@ -365,22 +361,6 @@ class ChainMaker:
             Code.MOV_RM64_R64, MemoryOperand(register_of(GPR64, families.base)), register_of(GPR64, temporary)
         )
         return [store], (ChainLink("mov MEM[64]:W, GPR[64]:R", "2", f"1 {DATA}"),)
-
-
-def _without_reading(bank: str, family: int) -> Instruction:
-    """Writes a register anew."""
-    if bank == "general":
-        return Instruction.create_reg_i32(Code.MOV_R32_IMM32, register_of(GPR32, family), 1)
-    zero = (XMM, family)
-    return assembled(Code.VEX_VXORPS_XMM_XMM_XMMM128, zero, zero, zero)
-
-
-def _stored_anew(width: int, base: int) -> Instruction:
-    """Writes memory anew."""
-    if width not in _CONSTANT_STORES:
-        raise CannotChainError(f"no instruction stores a constant of {width} bits")
-    address = MemoryOperand(register_of(GPR64, base))
-    return Instruction.create_mem_i32(_CONSTANT_STORES[width], address, 1)
 
 
 def encoded(instructions: Iterable[Instruction]) -> bytes:

@@ -14,6 +14,7 @@ class InferenceConfig(AppConfig):
         """Say which features there are; keep foreign programs from the site's data."""
         from inference import features  # noqa: PLC0415  models are there only now
         from inference.formats import other_formats  # noqa: PLC0415  models are there only now
+        from inference.runs import parts  # noqa: F401, PLC0415  hears what is asked of runs
         from inference.sandbox.strangers import shield  # noqa: PLC0415
 
         features.register_all()

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from django.db import transaction
+from django.dispatch import receiver
 
 from inference.core.errors import InterruptedRunError
 from inference.models import Run
@@ -24,6 +25,16 @@ from inference.runs.supervisor import RunSupervisor
 
 _LOOK_EVERY = 0.3
 _WISHES = {"pause": lifecycle.pause, "cancel": lifecycle.cancel}
+
+
+@receiver(lifecycle.asked_of_run)
+def pass_on(run: Run, wish: str, **_: object) -> None:
+    """Ask the parts of a run what was asked of it, whoever works on them."""
+    if wish not in _WISHES:
+        return
+    for part in run.parts.exclude(state__in=Run.FINAL):
+        with contextlib.suppress(RunStateError):  # it has ended in the meantime
+            _WISHES[wish](part)
 
 
 def do_part(task: Task, part: Run | None, submitted: Callable[[], Run]) -> Run:
@@ -42,7 +53,7 @@ def do_part(task: Task, part: Run | None, submitted: Callable[[], Run]) -> Run:
         lease = leases.claim(worker, only=part.pk)
     while True:
         if lease is not None:
-            _supervise(task, part, lease)
+            _supervise(task, lease)
         part.refresh_from_db()
         if part.state in Run.FINAL:
             return part
@@ -51,24 +62,21 @@ def do_part(task: Task, part: Run | None, submitted: Callable[[], Run]) -> Run:
         lease = leases.claim(worker, only=part.pk)  # somebody else had it, or it was paused and resumed
 
 
-def _supervise(task: Task, part: Run, lease: Lease) -> None:
+def _supervise(task: Task, lease: Lease) -> None:
     """Work the part through a process of its own, beside which this one looks for wishes."""
     supervised = _Supervised(lease)
     supervised.start()
-    wish = None
+    is_told = False
     try:
         while supervised.is_alive():
             task.reporter.pulse()
             supervised.join(_LOOK_EVERY)
     except InterruptedRunError as error:
-        wish = _WISHES.get(error.wanted)
+        is_told = error.wanted in _WISHES  # see `pass_on`
         raise
     finally:
-        if wish is None:
+        if not is_told:
             supervised.stop()
-        else:
-            with contextlib.suppress(RunStateError):  # it has ended in the meantime
-                wish(part)
         supervised.join()
 
 

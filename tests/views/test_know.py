@@ -104,3 +104,16 @@ def test_a_lost_lease_ends_the_whole_and_a_refused_part_does_not(
     with pytest.raises(LeaseLostError):
         KnowJob().work(task)
     assert len(asked) == 5  # nothing else is begun by one that may not write any more
+
+
+def test_what_is_asked_of_the_whole_is_asked_of_its_parts_whoever_works_on_them(machine: Machine) -> None:
+    whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
+    part = lifecycle.submit("front-end", {"machine": machine.pk}, "core: front end", part_of=whole)
+    other = lifecycle.submit("front-end", {"machine": machine.pk}, "another")
+    lifecycle.pause(whole)
+    part.refresh_from_db()
+    assert part.state == Run.State.PAUSED
+    lifecycle.cancel(whole)
+    part.refresh_from_db()
+    other.refresh_from_db()
+    assert (part.state, other.state) == (Run.State.CANCELLED, Run.State.QUEUED)

@@ -52,6 +52,7 @@ def add(page: Page, name: str) -> tuple[str, str]:
     page.goto("/machines/add/")
     page.get_by_label("Name").fill(name)
     page.get_by_role("button", name="Show the line to paste").click()
+    page.wait_for_load_state()  # a press of *Copy* before the page's modules run would do nothing
     found = LINE.search(page.locator("#line-to-paste").inner_text())
     assert found is not None
     return found.group(2), found.group(1)

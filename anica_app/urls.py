@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anica_app.features.block_sets.accuracy_pages import urlpatterns as block_sets_accuracy_pages
+from anica_app.features.block_sets.gate_pages import urlpatterns as block_sets_gate_pages
 from anica_app.features.block_sets.import_pages import urlpatterns as block_sets_import_pages
 from anica_app.features.block_sets.loop_pages import urlpatterns as block_sets_loop_pages
 from anica_app.features.block_sets.pages import urlpatterns as block_sets
@@ -22,6 +23,7 @@ from anica_app.features.questions.pages import urlpatterns as questions
 
 urlpatterns = [
     *block_sets_accuracy_pages,
+    *block_sets_gate_pages,
     *block_sets_import_pages,
     *block_sets_loop_pages,
     *block_sets,

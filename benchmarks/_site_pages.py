@@ -106,7 +106,7 @@ _ONE_OF = {
     "resources": ("resource-mapping", "resource-mapping-edit", "resource-mapping-delete"),
     "inference": ("run", "run-edit", "run-delete", "run-heat-map"),
     "large": ("set-edit", "set-delete"),
-    "block_set": ("block-set-edit", "block-set-delete", "block-set-ask"),
+    "block_set": ("block-set-edit", "block-set-delete", "block-set-ask", "block-set-gate"),
     "question": ("asked-blocks",),
     "campaign": ("campaign", "campaign-edit", "campaign-delete"),
     "comparison": ("comparison",),

@@ -30,6 +30,7 @@ OPERATIONS = (
     ("/discoveries", "discoveries.trees_api", "Discoveries"),
     ("/block-sets", "block_sets.api", "Basic-block sets"),
     ("/block-sets", "block_sets.accuracy_api", "Basic-block sets"),
+    ("/block-sets", "block_sets.gate_api", "Basic-block sets"),
     ("/coverages", "coverage.api", "What campaigns explain"),
     ("/matrices", "matrices.api", "Tool × tool matrices"),
     ("/predictor-comparisons", "comparisons.api", "Predictor comparisons"),

@@ -43,6 +43,10 @@ PAGES = {
         "The form that asks predictors for all blocks of a set.",
         operators=("Choose predictors; the answers of each become a column.",),
     ),
+    "block-set-gate": Help(
+        "What has become of the accuracy that a file keeps: columns that are worse by now, and why.",
+        operators=("Choose a baseline that the accuracy page or the shell has made.",),
+    ),
     "block-set-cover": Help(
         "What has to be put right before [[coverage]] is computed.",
         operators=("Change what is marked.",),

@@ -110,6 +110,8 @@ BLOCK_SETS = {
     "block-set-ask": form(),
     "block-set-compare": button(),
     "block-set-accuracy-csv": export(BLOCK_SET),
+    "block-set-baseline": export(BLOCK_SET),
+    "block-set-gate": form(),
     "block-set-cover": button(),
     "block-set-explain": button(),
     "block-set-uncovered-csv": export(BLOCK_SET),

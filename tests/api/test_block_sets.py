@@ -116,3 +116,23 @@ def test_a_matrix_is_started_read_and_opened(program: Program, matrix: Run) -> N
 
 def _ids(answer: Any) -> list[int]:
     return [row["id"] for row in answer["items"]]
+
+
+def test_a_baseline_is_read_and_columns_are_held_against_it(
+    program: Program, reader: Program, block_set: BasicBlockSet
+) -> None:
+    path = f"/block-sets/{block_set.pk}/accuracy/baseline"
+    kept = program.get(f"{path}?reference=one")
+    assert (kept["set"], kept["blocks"], [column["name"] for column in kept["columns"]]) == (
+        "three blocks",
+        3,
+        ["two"],
+    )
+    assert program("GET", f"{path}?reference=one&column=three")[0] == 422
+    status, answer = reader("POST", f"{path}/judged", {"baseline": kept, "tolerance": 0})
+    assert (status, answer["worse"]) == (200, [])
+    better = {**kept, "columns": [{**kept["columns"][0], "mape": 10.0, "answered": 3}]}
+    answer = reader("POST", f"{path}/judged", {"baseline": better})[1]
+    assert (answer["worse"], len(answer["columns"][0]["reasons"])) == (["two"], 2)
+    for wrong in ({**kept, "digest": "1" * 64}, {**kept, "reference": "three"}, {**kept, "version": 2}):
+        assert reader("POST", f"{path}/judged", {"baseline": wrong})[0] == 422

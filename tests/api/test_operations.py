@@ -35,6 +35,7 @@ QUERY = {
     "predict_experiment": f"?experiment=2*{ADD}",
     "get_snippet": f"?experiment={ADD}",
     "get_accuracy": "?reference=one",
+    "get_baseline": "?reference=one",
     "search": "?q=three",
     "compare_campaigns": "?campaigns={campaign_id}&campaigns={other_campaign_id}",
     "list_found_alone": "?campaigns={campaign_id}&campaigns={other_campaign_id}",
@@ -244,6 +245,16 @@ def _body(name: str, world: dict[str, int]) -> Any:
         "load_ports": {"code": "add rax, rbx"},
         "add_block_columns": {"predictors": ["a tool"]},
         "find_accuracy": {"reference": "one"},
+        "judge_columns": {
+            "baseline": {
+                "set": "three blocks",
+                "blocks": 3,
+                "digest": "0" * 64,
+                "reference": "one",
+                "numbers": 3,
+                "columns": [],
+            }
+        },
         "start_campaign": {"like": world["campaign_id"]},
         "check_campaign": {"like": world["campaign_id"]},
         "ask_about_step": {"predictors": ["a tool"]},

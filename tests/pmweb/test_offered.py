@@ -30,6 +30,7 @@ CONDITIONS = {
 }
 OPERATORS_PAGES = {
     "anica/block_sets/ask.html",
+    "anica/block_sets/gate.html",
     "anica/coverage/new.html",
     "anica/block_sets/upload.html",
     "anica/campaigns/new.html",

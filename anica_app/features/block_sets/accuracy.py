@@ -6,6 +6,7 @@ no relative error, so such blocks are left out and counted.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,6 +15,7 @@ import numpy as np
 
 from anica_app.formats.block_rows import cycles_of, weights_of
 from anica_app.models import BasicBlockSet, BlockColumn, Prediction
+from anica_app.predictors import machine, nanobench
 from inference.core.arrays import Floats
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
@@ -22,6 +24,9 @@ from inference.models import Run
 from inference.storage.errors import ExchangeError
 
 KIND = "accuracy"
+_MEASURING = (machine.KIND, nanobench.KIND)
+_MEASURED = re.compile(r"\bmeasure|\bbhive", re.IGNORECASE)
+"""Names of columns that came with a file."""
 AT_ONCE = 20_000
 """Answers up to which they are compared when somebody asks; more take a run."""
 WORST = 100
@@ -148,6 +153,13 @@ def accuracy_known(
     kept = [column for column in found.columns if column.column in there]
     shown = Accuracy(found.reference, found.blocks, found.numbers, found.zeros, tuple(kept))
     return KnownAccuracy(shown, done, working, failed, lacks=len(kept) + 1 < len(columns))
+
+
+def usual_reference(columns: Sequence[BlockColumn]) -> BlockColumn:
+    """The first column that was measured, by its predictor or else by its name; the first of all without."""
+    by_machine = (one for one in columns if one.predictor is not None and one.predictor.kind in _MEASURING)
+    by_name = (one for one in columns if one.predictor is None and _MEASURED.search(one.name))
+    return next(by_machine, None) or next(by_name, None) or columns[0]
 
 
 def column_named(block_set: BasicBlockSet, name: str) -> BlockColumn:

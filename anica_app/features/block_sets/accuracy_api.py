@@ -22,7 +22,7 @@ from anica_app.formats.block_scales import Bounds
 from anica_app.formats.block_sets import BlockSetOptions, look
 from anica_app.formats.blocks_csv import Broken
 from anica_app.formats.incoming import Sort, sort_of_content
-from anica_app.models import BasicBlockSet
+from anica_app.models import BasicBlockSet, BlockColumn
 from inference.features.evaluations.api import HeatMapOut
 from inference.features.runs.api import RunOut
 from inference.features.runs.runs_of_kind import started
@@ -109,15 +109,7 @@ class BlockFileOut(Schema):
 def get_accuracy(request: HttpRequest, block_set_id: Id, reference: str = Name) -> Any:
     """Compare all columns of a set with one. A large set needs a run for that: until then, 409 says so."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
-    column = column_named(row, reference)
-    known = accuracy_known(row, columns_of(row), column).accuracy
-    if known is None:
-        raise ProblemError(
-            409,
-            f"The columns of {row.name!r} have not been compared with {reference!r} yet",
-            where="path block_set_id",
-            right="POST the reference to the same address, and wait for the run",
-        )
+    known, column = accuracy_or_refuse(row, reference)
     return _accuracy(known, row, column)
 
 
@@ -153,6 +145,23 @@ def preview_block_file(
         )
     reading = BlockSetOptions(Broken(broken), bounds=Bounds(issue_width))
     return look(io.BytesIO(content), upload.file_name, reading).as_json()
+
+
+def accuracy_or_refuse(row: BasicBlockSet, reference: str) -> tuple[Accuracy, BlockColumn]:
+    """All columns beside the one of this name, and that one.
+
+    Raises `ExchangeError` for another name, `ProblemError` (409) where a run has to compare them first.
+    """
+    column = column_named(row, reference)
+    known = accuracy_known(row, columns_of(row), column).accuracy
+    if known is None:
+        raise ProblemError(
+            409,
+            f"The columns of {row.name!r} have not been compared with {reference!r} yet",
+            where="path block_set_id",
+            right=f"POST the reference to /block-sets/{row.pk}/accuracy, and wait for the run",
+        )
+    return known, column
 
 
 def _accuracy(known: Accuracy, row: BasicBlockSet, reference: Any) -> dict[str, Any]:

@@ -13,7 +13,14 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from anica_app.features.block_sets.accuracy import KIND, Accuracy, ColumnAccuracy, accuracy_known, bin_ends
+from anica_app.features.block_sets.accuracy import (
+    KIND,
+    Accuracy,
+    ColumnAccuracy,
+    accuracy_known,
+    bin_ends,
+    usual_reference,
+)
 from anica_app.features.block_sets.query import (
     COMPARED_ORDERS,
     answers_of,
@@ -73,7 +80,7 @@ def accuracy_tab(request: HttpRequest, found: BasicBlockSet, columns: list[Block
     """The table of all columns, and of one of them the heat map with the blocks in a bin of it."""
     if len(columns) < 2:
         return {}
-    reference = _column(columns, whole_number(request, "reference")) or columns[0]
+    reference = _column(columns, whole_number(request, "reference")) or usual_reference(columns)
     known = accuracy_known(found, columns, reference)
     context: dict[str, Any] = {"reference": reference, "known": known}
     if known.accuracy is None or not known.accuracy.columns:
@@ -100,6 +107,14 @@ def _column(columns: Sequence[BlockColumn], pk: int | None) -> BlockColumn | Non
     if row is None:
         raise Http404("the set has no such column")
     return row
+
+
+def column_in_address(request: HttpRequest, columns: Sequence[BlockColumn]) -> BlockColumn:
+    """The column whose number the address has as `reference`; without one it is a bad request."""
+    found = _column(columns, whole_number(request, "reference"))
+    if found is None:
+        raise BadRequest("reference must be the number of a column")
+    return found
 
 
 def _shown(one: ColumnAccuracy, blocks: int, reference: BlockColumn) -> ColumnMap:
@@ -169,9 +184,7 @@ def block_set_accuracy_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The scores of all columns as a table."""
     found = get_object_or_404(BasicBlockSet, pk=pk)
     columns = columns_of(found)
-    reference = _column(columns, whole_number(request, "reference"))
-    if reference is None:
-        raise BadRequest("reference must be the number of a column")
+    reference = column_in_address(request, columns)
     known = accuracy_known(found, columns, reference).accuracy
     if known is None:
         raise Http404("these columns have not been compared yet")

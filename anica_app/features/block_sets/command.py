@@ -5,21 +5,34 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from anica_app.core.protocols import PredictorError
 from anica_app.features.block_sets.accuracy import accuracy_of, column_named
 from anica_app.features.block_sets.columns import KIND
+from anica_app.features.block_sets.gate_options import (
+    WORSE,
+    add_gate_options,
+    baseline_now,
+    check_gate_options,
+    exit_as_error,
+    gate_lines,
+    held_against,
+)
 from anica_app.features.block_sets.query import block_sets, columns_of, numbers_of
 from anica_app.features.predictors.query import chosen
+from anica_app.formats.accuracy_baseline import write_baseline
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs import lifecycle
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
+from inference.web.data_command import write_file
 from inference.web.run_command import RunCommand
 
 
@@ -39,6 +52,7 @@ class Command(RunCommand):
             help="ask it about all blocks, which adds a column; names as `manage.py predictors` lists them",
         )
         what.add_argument("--accuracy", metavar="COLUMN", help="compare all columns with this one")
+        add_gate_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -46,9 +60,15 @@ class Command(RunCommand):
         if options["name"] is None:
             if options["ask"] or options["accuracy"]:
                 raise CommandError("name the set")
+            check_gate_options(options)
             return self._list(as_json=options["json"])
+        check_gate_options(options)
         try:
             row = by_name(BasicBlockSet, options["name"])
+            if options["write_baseline"]:
+                return self._write_baseline(row, options)
+            if options["baseline"]:
+                return self._hold_against(row, options)
             if options["accuracy"]:
                 return self._accuracy(row, options["accuracy"], as_json=options["json"])
         except ExchangeError as error:
@@ -56,6 +76,35 @@ class Command(RunCommand):
         if options["ask"]:
             self.do_run(lambda: _asking(row, options["ask"]))
         return self._facts(row, as_json=options["json"])
+
+    def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
+        """As usual, but for the exit status of a wrong option: 2 is for columns that are worse."""
+        parser = super().create_parser(prog_name, subcommand, **options)
+        parser.exit = partial(exit_as_error, parser.exit)  # type: ignore[method-assign]  # argparse has no other way
+        return parser
+
+    def _write_baseline(self, row: BasicBlockSet, options: dict[str, Any]) -> None:
+        made = baseline_now(row, options)
+        write_file(Path(options["write_baseline"]), write_baseline(made).encode())
+        if options["json"]:
+            self.stdout.write(json.dumps(made.model_dump(), ensure_ascii=False))
+        else:
+            self.stdout.write(
+                f"{options['write_baseline']}: {len(made.columns)} columns beside {made.reference}"
+            )
+
+    def _hold_against(self, row: BasicBlockSet, options: dict[str, Any]) -> None:
+        found = held_against(row, options)
+        if options["junit"]:
+            write_file(Path(options["junit"]), found.as_junit().encode())
+        if options["json"]:
+            self.stdout.write(json.dumps(found.as_json(), ensure_ascii=False))
+        else:
+            for line in gate_lines(found):
+                self.stdout.write(line)
+        if found.worse:
+            names = ", ".join(one.name for one in found.worse)
+            raise CommandError(f"worse than {options['baseline']}: {names}", returncode=WORSE)
 
     def _list(self, *, as_json: bool) -> None:
         listed: Iterable[Any] = block_sets().order_by("-id")  # with their `column_count`

@@ -6,6 +6,7 @@ import io
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
@@ -14,7 +15,7 @@ from anica_app.features.predictors.query import OfferedPredictor, Offers
 from anica_app.features.questions import form
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.blocks_csv import Broken
-from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Predictor
+from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Prediction, Predictor
 from inference.models import Run, Upload
 from tests.heads import behind_head
 from tests.work import read_uploads
@@ -291,3 +292,39 @@ def test_pages_take_few_queries_however_many_columns(
             visitor.get(reverse("block-set", args=[block_set.pk]), query)
     with django_assert_max_num_queries(7):  # type: ignore[operator]
         visitor.get(reverse("block-sets"))
+
+
+def test_a_baseline_is_taken_away_and_compared_with_later(
+    visitor: Client, block_set: BasicBlockSet, columns: list[BlockColumn]
+) -> None:
+    file = visitor.get(reverse("block-set-baseline", args=[block_set.pk]), {"reference": columns[0].pk})
+    assert file["Content-Disposition"].endswith('baseline.json"')
+    address = reverse("block-set-gate", args=[block_set.pk])
+    assert visitor.get(address).status_code == 200
+
+    def compared(content: bytes, tolerance: str = "0.5"):
+        return visitor.post(address, {"file": SimpleUploadedFile("b.json", content), "tolerance": tolerance})
+
+    assert compared(file.content).context["result"].worse == ()
+    Prediction.objects.filter(column=columns[1], block__position=0).update(cycles=2.0)
+    assert [one.name for one in compared(file.content).context["result"].worse] == ["two"]
+    assert compared(file.content, "99").context["result"].worse == ()
+    for wrong in (b"{}", file.content.replace(b'"one"', b'"lost"')):
+        assert compared(wrong).status_code == 400
+    assert compared(file.content, "many").status_code == 400
+    assert visitor.get(reverse("block-set-baseline", args=[block_set.pk])).status_code == 400
+
+
+def test_the_measurement_is_the_usual_reference(
+    visitor: Client, block_set: BasicBlockSet, columns: list[BlockColumn]
+) -> None:
+    def reference() -> str:
+        page = visitor.get(reverse("block-set", args=[block_set.pk]), {"tab": "accuracy"})
+        return str(page.context["reference"].name)
+
+    assert reference() == "one"
+    BlockColumn.objects.filter(pk=columns[1].pk).update(name="Measured cycles")
+    assert reference() == "Measured cycles"
+    machine = Predictor.objects.create(name="machine lab", kind="machine", key="m" * 64)
+    BlockColumn.objects.filter(pk=columns[2].pk).update(predictor=machine)
+    assert reference() == "three"

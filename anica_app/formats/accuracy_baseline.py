@@ -1,0 +1,90 @@
+"""How accurate the columns of a basic-block set were, as a file that later columns are held against.
+
+See docs/formats.md, "Accuracy baseline".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from inference.storage.errors import ExchangeError
+
+FORMAT: Final = "pmweb-accuracy-baseline"
+LIMIT_BYTES = 1 << 20
+"""Of a file; one with a hundred columns has some 20 KB."""
+
+_Text = Annotated[str, Field(min_length=1, max_length=200)]
+_Count = Annotated[int, Field(ge=0, le=10**9)]
+_Share = Annotated[float, Field(ge=-1, le=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class BaselineColumn(_Part):
+    """One column beside the reference."""
+
+    name: _Text = Field(description="Of the column.", examples=["llvm-mca 22 · znver2"])
+    answered: _Count = Field(description="Blocks for which it has a number, compared or not.", examples=[457])
+    mape: Annotated[float, Field(ge=0)] | None = Field(
+        description="In per cent of the reference; null where no block is compared.", examples=[23.6]
+    )
+    kendall: _Share | None = Field(description="Kendall's τ; null where undefined.", examples=[0.76])
+
+
+class AccuracyBaseline(_Part):
+    """The columns of a set beside its reference, and a digest by which another set is told."""
+
+    format: Literal["pmweb-accuracy-baseline"] = Field(default=FORMAT, examples=[FORMAT])
+    version: Literal[1] = Field(default=1, examples=[1])
+    set: _Text = Field(description="The basic-block set.", examples=["sqlite"])
+    blocks: _Count = Field(examples=[500])
+    digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] = Field(
+        description="SHA-256 of the machine code of all blocks, in any order.", examples=["0" * 64]
+    )
+    reference: _Text = Field(description="The column that judges.", examples=["machine lab · unrolled"])
+    numbers: _Count = Field(description="Blocks for which it has a number above 0.", examples=[498])
+    columns: list[BaselineColumn] = Field(
+        examples=[[{"name": "llvm-mca 22 · znver2", "answered": 457, "mape": 23.6, "kendall": 0.76}]]
+    )
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        names = [column.name for column in self.columns]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"columns: {twice!r} is there twice")
+        return self
+
+
+def write_baseline(baseline: AccuracyBaseline) -> str:
+    """The file."""
+    return json.dumps(baseline.model_dump(), ensure_ascii=False, indent=1) + "\n"
+
+
+def read_baseline(content: bytes, name: str) -> AccuracyBaseline:
+    """What a file says; `name` is the file's. Raises `ExchangeError` with the place of what is wrong."""
+    if len(content) > LIMIT_BYTES:
+        raise ExchangeError(f"{name} has more than {LIMIT_BYTES:,} bytes: a baseline is much smaller")
+    try:
+        return AccuracyBaseline.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        message = str(first["msg"]).removeprefix("Value error, ")
+        place = f"{where}: " if where else ""
+        raise ExchangeError(
+            f"{name} is no accuracy baseline: {place}{message}; see docs/formats.md"
+        ) from error
+
+
+def digest_of_blocks(codes: Iterable[bytes]) -> str:
+    """The same of the same blocks in any order."""
+    own = sorted(hashlib.sha256(code).digest() for code in codes)
+    return hashlib.sha256(b"".join(own)).hexdigest()

@@ -26,6 +26,8 @@ from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.resources.conversion import from_port_mapping
+from inference.features.core_model.storing import store_parts
+from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.formats.run_archive.writing import write_archive
 from inference.isa.x86.blocks.surrounding import object_file
 from inference.isa.x86.chains import links_of, pair_chains
@@ -44,6 +46,7 @@ from inference.models import (
     ResourceMapping,
     Run,
     RunEvent,
+    StoredCoreModel,
     Upload,
 )
 from inference.storage.evaluating import evaluate
@@ -91,6 +94,8 @@ class World:
     latencies: LatencySet
     other_latencies: LatencySet
     front_end: MeasuredFrontEnd
+    core_model: StoredCoreModel
+    core_file: Upload
     machine: Machine
     inference: Run
     importing: Run
@@ -121,6 +126,9 @@ def generated_site(scale: Scale) -> World:
         "converted", isa, from_port_mapping(_few(truth)), origin=ResourceMapping.Origin.IMPORT
     )
     machine = _machine(isa)
+    latencies = _latencies(machine, texts, "generated", seed=0)
+    front_end = _front_end(machine)
+    core_model = store_parts("generated", rows[0], latencies, front_end)
     importing = _runs(scale, rows[0], sets[0])
     campaigns = [
         generated_campaign(Size(discoveries=scale.discoveries), "generated"),
@@ -142,9 +150,11 @@ def generated_site(scale: Scale) -> World:
         other=rows[1],
         explained=explained,
         resources=resources,
-        latencies=_latencies(machine, texts, "generated", seed=0),
+        latencies=latencies,
         other_latencies=_latencies(machine, texts, "generated again", seed=1),
-        front_end=_front_end(machine),
+        front_end=front_end,
+        core_model=core_model,
+        core_file=_upload("core.json", CORE_MODEL_EXPORTS["json"].write(core_model).encode()),
         machine=machine,
         inference=done(
             "infer",

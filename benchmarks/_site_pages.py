@@ -82,6 +82,8 @@ _PLAIN = (
     "tour",
     *("storage", "api", "check-model", "experiments", "infer", "isa-load", "isas", "machines", "machine-add"),
     *(
+        "core-models",
+        "core-model-new",
         "front-ends",
         "latencies",
         "machines-arm",
@@ -99,6 +101,8 @@ _PLAIN = (
 _ONE_OF = {
     "isa": ("isa",),
     "machine": ("machine", "machine-edit", "machine-delete", "machine-measure", "latencies-measure", "know"),
+    "core_model": ("core-model", "core-model-edit", "core-model-delete"),
+    "core_file": ("upload-core-model",),
     "front_end": ("front-end", "front-end-edit", "front-end-delete"),
     "latencies": ("latency-set", "latency-memory", "latency-set-edit", "latency-set-delete"),
     "machine ": ("machine-state", "machine-noise", "machine-trust", "machine-arrival"),

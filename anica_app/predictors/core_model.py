@@ -1,4 +1,4 @@
-"""A core model of a machine as a predictor of blocks: the largest of its bounds.
+"""A core model as a predictor of blocks: the largest of its bounds.
 
 Its assumptions are explicit: all memory is in the first cache, accesses whose addresses are not surely the
 same are apart, branches are predicted, and a straight block is code that runs once, as the harness has it.
@@ -12,8 +12,14 @@ from functools import cached_property
 
 from anica_app.core.protocols import Answer, Failure
 from anica_app.predictors.forms import check_choices, choice
-from inference.core.core_model import BoundKind, CoreModel, CorePrediction, predict_core
-from inference.core.core_model.bounds import CodeShape
+from inference.core.core_model import (
+    Assumptions,
+    BoundKind,
+    CodeShape,
+    CoreModel,
+    CorePrediction,
+    predict_core,
+)
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import setting
@@ -27,11 +33,14 @@ _KINDS = tuple(kind.value for kind in BoundKind)
 
 @dataclass(frozen=True)
 class CoreModelSettings:
-    """Whose core, and which bounds are left out."""
+    """Which core model, what it assumes, and which bounds are left out."""
 
-    machine: str = setting("", "name of a machine whose core was found out", None)
+    model: str = setting("", "name of a core model", None)
     registers: str = choice(
-        "apart", ("apart", "alike"), "what they start with: alike, different bases lead to one place", None
+        "alike",
+        ("alike", "apart"),
+        "what they start with: alike, as machines start blocks, different bases lead to one place",
+        None,
     )
     without: str = setting("", f"bounds to leave out, separated by +: {', '.join(_KINDS)}", None)
 
@@ -40,6 +49,11 @@ class CoreModelSettings:
         for one in self.left_out:
             if one not in _KINDS:
                 raise InvalidInputError(f"without: there is no bound {one!r}; there are {', '.join(_KINDS)}")
+
+    @property
+    def assumed(self) -> Assumptions:
+        """The same as the core model's own value."""
+        return Assumptions(tuple(map(BoundKind, self.left_out)), self.registers == "alike")
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -80,10 +94,9 @@ class ModelledBlocks:
 
     def explain(self, block: Block) -> CorePrediction:
         """All bounds of a block, with what the model lacks."""
+        assumed = self._settings.assumed
         shape = CodeShape(len(block.code), block.kind == LOOP)
-        left_out = [BoundKind(one) for one in self._settings.left_out]
-        alike = self._settings.registers == "alike"
-        return predict_core(accesses_of(block, alike=alike), shape, self._model, left_out)
+        return predict_core(accesses_of(block, alike=assumed.alike), shape, self._model, assumed.without)
 
     def close(self) -> None:
         """Nothing is kept running."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from inference.formats.core_model_json import core_model_json, core_model_of, core_model_text
 from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.exported import exported
 from inference.formats.llvm_td import Opcodes, write_llvm_td
@@ -19,7 +20,7 @@ from inference.formats.uops_info_xml_writing import write_uops_info_xml
 from inference.isa.bodies import ASSEMBLED
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_opcodes import llvm_opcodes
-from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.storage.rows import load_mapping, measured_in_parts, tools_of
 
@@ -67,6 +68,11 @@ def _resource_json(row: ResourceMapping) -> str:
         load_resource_mapping(row), name=row.name, isa=row.isa.name, note=row.note, source=row.source
     )
     return _text({**document, "provenance": provenance_of(row).as_json()}, long="loads")
+
+
+def _core_model_json(row: StoredCoreModel) -> str:
+    model = core_model_of(row)
+    return core_model_text(core_model_json(model, name=row.name, isa=row.isa.name, note=row.note))
 
 
 def _text(document: Mapping[str, Any], long: str) -> str:
@@ -140,6 +146,11 @@ MAPPING_EXPORTS: Mapping[str, Export[PortMapping]] = {
 }
 RESOURCE_EXPORTS: Mapping[str, Export[ResourceMapping]] = {
     "json": Export("resource mapping (JSON)", "json", "application/json", _resource_json),
+}
+CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
+    "json": Export(
+        "core model (JSON)", "json", "application/json", _core_model_json, "all there is to it; imports again"
+    ),
 }
 SET_EXPORTS: Mapping[str, Export[ExperimentSet]] = {
     "csv": Export("experiments (CSV)", "csv", "text/csv", _experiment_csv, "settled ones; imports again"),

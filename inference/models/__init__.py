@@ -1,6 +1,7 @@
 """The database, one aggregate per file; constraints live here and in the schema, not in views."""
 
 from inference.models.characterisation import Characterisation, Witness
+from inference.models.core_model import StoredCoreModel
 from inference.models.experiment import (
     Experiment,
     ExperimentSet,
@@ -42,6 +43,7 @@ __all__ = [
     "RunEvent",
     "SchemeLatencies",
     "SetComparison",
+    "StoredCoreModel",
     "Upload",
     "Webhook",
     "Witness",

@@ -1,74 +1,81 @@
-"""A machine's core as one value, put together from what was found out about it."""
+"""Core models between rows and values: a core as one value, put together from what was found out about it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from statistics import median
 
-from django.db.models import Count
+from django.db import transaction
 
-from inference.core.core_model import CoreModel, FrontEndLimits, MemoryTimes, OperandLatencies
+from inference.core.core_model import CoreModel, FrontEndLimits, LatencyBases, MemoryTimes, OperandLatencies
 from inference.core.front_end import read_front_end
 from inference.core.latency import Forwarding, IdiomKind
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
-from inference.models import LatencySet, Machine, MeasuredFrontEnd
+from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.front_ends import settled_readings
+from inference.storage.names import free_name, hold_names
 from inference.storage.rows import ids_of_schemes, load_mapping, load_part
 
 _PORTLESS = (IdiomKind.ZEROING, IdiomKind.ELIMINATED)
 _WAITS_FOR_NOTHING = (IdiomKind.ZEROING, IdiomKind.BREAKING)
+HALF_OF_A_SUM = "half of a way there and back"
+AT_MOST = "a bound"
 
 
-@dataclass(frozen=True)
-class CoreParts:
-    """The rows that a core model is made of; None where there is none."""
-
-    machine: Machine
-    mapping: PortMappingRow | None
-    latencies: LatencySet | None
-    front_end: MeasuredFrontEnd | None
-
-
-def newest_parts(machine: Machine) -> CoreParts:
-    """Of a machine: the mapping that describes most schemes, the newest set of latencies and front end."""
-    mappings = machine.mappings.annotate(described=Count("usages__scheme", distinct=True))
-    return CoreParts(
-        machine,
-        mappings.order_by("-described", "-pk").first(),
-        machine.latency_sets.defer("readings").order_by("-pk").first(),
-        machine.front_ends.order_by("-pk").first(),
-    )
+@transaction.atomic
+def filled_in(
+    run: Run,
+    machine: Machine,
+    mapping: PortMappingRow | None,
+    latencies: LatencySet | None,
+    front_end: MeasuredFrontEnd | None,
+) -> StoredCoreModel:
+    """The core model that a run makes, with the parts that there are by now; nothing twice when repeated."""
+    row = StoredCoreModel.objects.filter(run=run).first()
+    if row is None:
+        hold_names(StoredCoreModel)
+        name = free_name(StoredCoreModel, run.name)
+        row = StoredCoreModel(name=name, isa=machine.isa, machine=machine, run=run)
+    row.mapping, row.latencies, row.front_end = mapping, latencies, front_end
+    row.save()
+    return row
 
 
-def load_core_model(parts: CoreParts, texts: Collection[str] | None = None) -> CoreModel:
-    """The value, of all schemes or of those with these texts; what it lacks is said by its predictions."""
+def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = None) -> CoreModel:
+    """The value of a row without a document, of all schemes or of those with these texts.
+
+    What it lacks is said by its predictions.
+    """
     latencies: dict[str, OperandLatencies] = {}
+    bases: dict[str, LatencyBases] = {}
     kinds: dict[IdiomKind, set[str]] = {kind: set() for kind in IdiomKind}
     memory = MemoryTimes()
     sources = {}
-    if parts.mapping is not None:
-        sources["ports and slots"] = parts.mapping.name
-    if parts.latencies is not None:
-        sources["latencies"] = parts.latencies.name
-        memory = _memory(parts.latencies.memory)
-        rows = parts.latencies.schemes.all()
+    if row.mapping is not None:
+        sources["ports and slots"] = row.mapping.name
+    if row.latencies is not None:
+        sources["latencies"] = row.latencies.name
+        memory = _memory(row.latencies.memory)
+        rows = row.latencies.schemes.all()
         if texts is not None:
             rows = rows.filter(scheme__text__in=texts)
         listed = rows.values_list("scheme__text", "pairs", "idioms")
         for text, pairs, idioms in listed.iterator(chunk_size=500):
-            latencies[text] = _operand_latencies(pairs)
+            latencies[text], based = _operand_latencies(pairs)
+            if based:
+                bases[text] = based
             for idiom in idioms:
                 kinds[IdiomKind(idiom["kind"])].add(text)
     front_end = None
-    if parts.front_end is not None:
-        sources["front end"] = parts.front_end.name
-        front_end = _limits(parts.front_end)
+    if row.front_end is not None:
+        sources["front end"] = row.front_end.name
+        front_end = _limits(row.front_end)
     return CoreModel(
-        None if parts.mapping is None else _mapping(parts.mapping, texts),
+        None if row.mapping is None else _mapping(row.mapping, texts),
         latencies,
+        bases,
         free=_of(kinds, _WAITS_FOR_NOTHING),
         portless=_of(kinds, _PORTLESS),
         moves=frozenset(kinds[IdiomKind.ELIMINATED]),
@@ -88,9 +95,10 @@ def _of(kinds: dict[IdiomKind, set[str]], wanted: Iterable[IdiomKind]) -> frozen
     return frozenset().union(*(kinds[kind] for kind in wanted))
 
 
-def _operand_latencies(pairs: list[Json]) -> OperandLatencies:
+def _operand_latencies(pairs: list[Json]) -> tuple[OperandLatencies, LatencyBases]:
     """What is isolated as it is; a sum over two classes of registers halved, since the way back is alike."""
     found: dict[tuple[str, str], float | None] = {}
+    bases: dict[tuple[str, str], str] = {}
     for pair in pairs:
         key = pair["source"], pair["destination"]
         if pair["breaks"]:
@@ -98,15 +106,15 @@ def _operand_latencies(pairs: list[Json]) -> OperandLatencies:
         elif pair["least"] is not None:
             found[key] = max(pair["least"], 0.0)
         elif pair["at_most"] is not None:
-            found[key] = _share(pair)
-    return found
+            found[key], bases[key] = _share(pair)
+    return found, bases
 
 
-def _share(pair: Json) -> float:
+def _share(pair: Json) -> tuple[float, str]:
     bound = float(pair["at_most"])
     if all(word in pair["why"] for word in ("general-purpose", "vector")):
-        return max((bound + 1) / 2, 1.0)
-    return max(bound, 0.0)
+        return max((bound + 1) / 2, 1.0), HALF_OF_A_SUM
+    return max(bound, 0.0), AT_MOST
 
 
 def _memory(listed: list[Json]) -> MemoryTimes:

@@ -24,6 +24,7 @@ from inference.models import (
     PortMapping,
     ResourceMapping,
     Run,
+    StoredCoreModel,
 )
 from inference.models.isa import Named
 from inference.models.run import runs_on
@@ -108,6 +109,7 @@ ENDED = "are kept, but cannot be run again as they were"
 NEEDED = "need it: let them end or cancel them first"
 GONE = "are deleted with it"
 KEPT = "are kept"
+WITHOUT_IT = "are without this part then"
 CONVERTED = "resource mappings converted from it"
 FIRST = "would lose their machine: delete them first"
 
@@ -154,6 +156,7 @@ def _of_mapping(row: PortMapping) -> list[Dependent]:
         *counted(row.evaluations.count(), "evaluation", GONE),
         *counted(row.front.exclude(picked=row).count(), "point of its front", GONE, "points of its front"),
         *counted(row.conversions.count(), "resource mapping converted from it", KEPT, CONVERTED),
+        *counted(row.core_models.count(), "core model", WITHOUT_IT),
         *_users(_runs_with(row, "simulate", "mapping", "reference")),
     ]
 
@@ -175,6 +178,7 @@ def _of_run(row: Run) -> list[Dependent]:
         *counted(row.experiment_sets.count(), "experiment set", KEPT),
         *counted(row.latency_sets.count(), "latency set", KEPT),
         *counted(row.front_ends.count(), "front end", KEPT),
+        *counted(StoredCoreModel.objects.filter(run=row).count(), "core model", KEPT),
         *counted(row.parts.count(), "run that is a part of it", KEPT, "runs that are parts of it"),
         *counted(row.forks.count(), "run that began as its copy", KEPT, "runs that began as its copies"),
     ]
@@ -191,6 +195,7 @@ def _of_machine(row: Machine) -> list[Dependent]:
         *counted(row.resource_mappings.count(), "resource mapping", FIRST, blocks=True),
         *counted(row.latency_sets.count(), "latency set", FIRST, blocks=True),
         *counted(row.front_ends.count(), "front end", FIRST, blocks=True),
+        *counted(row.core_models.count(), "core model", FIRST, blocks=True),
         *_users(runs_on(row)),
         *counted(tokens, "token", GONE),
         *counted(row.readings.count(), "reading of its noise", GONE, "readings of its noise"),
@@ -198,10 +203,17 @@ def _of_machine(row: Machine) -> list[Dependent]:
 
 
 def _of_latency_set(row: LatencySet) -> list[Dependent]:
-    return counted(row.schemes.count(), "scheme with its latencies", GONE, "schemes with their latencies")
+    return [
+        *counted(row.schemes.count(), "scheme with its latencies", GONE, "schemes with their latencies"),
+        *counted(row.core_models.count(), "core model", WITHOUT_IT),
+    ]
 
 
 def _of_front_end(row: MeasuredFrontEnd) -> list[Dependent]:
+    return counted(row.core_models.count(), "core model", WITHOUT_IT)
+
+
+def _of_core_model(row: StoredCoreModel) -> list[Dependent]:
     del row  # nothing refers to one
     return []
 
@@ -214,6 +226,7 @@ _FINDERS: dict[type[Named], Callable[[Any], list[Dependent]]] = {
     PortMapping: _of_mapping,
     ResourceMapping: _of_resource_mapping,
     Run: _of_run,
+    StoredCoreModel: _of_core_model,
 }
 
 

@@ -79,6 +79,22 @@ PAGES = {
     "latency-scheme": Help(
         "The latencies of one scheme with every chain that was measured for them: code, cycles and spread.",
     ),
+    "core-models": Help(
+        "What is known of each core, as one model: ports, slots, latencies and front end.",
+        can=("Open one for its parts, and what it lacks.",),
+        operators=("Make one of parts that were measured one by one, or upload one.",),
+    ),
+    "core-model": Help(
+        "A core model: what each of its parts was taken from, and the bounds of a block that follow from it.",
+        can=("Ask it why a block takes as long as it does.", "Take it away as a file."),
+        operators=("Rename it, or delete it.",),
+    ),
+    "core-model-new": Help(
+        "Make a core model of a port mapping, latencies and a front end.",
+        operators=("Choose the parts; leave out what is not known.",),
+    ),
+    "core-model-edit": Help("Name and note of a core model.", operators=("Save both.",)),
+    "core-model-delete": Help("What depends on this core model.", operators=("Delete it; its parts stay.",)),
     "front-ends": Help(
         "Front ends that were measured: what a core fetches, decodes and hands over per cycle.",
         can=("Open one for the code behind each number.",),

@@ -97,6 +97,10 @@ PAGES = {
         "A file with a [[run]] and all that belongs to it.",
         operators=("See what would be made and what is here already, then import it.",),
     ),
+    "upload-core-model": Help(
+        "A file with a core model: what it has.",
+        operators=("Give it a name and import it, or discard the file.",),
+    ),
     "machines": Help(
         "[[machine|Machine]]s: computers with an [[agent]], simulated processors, published "
         "measurements, with state and [[noise]].",

@@ -21,6 +21,7 @@ from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.metrics import Unit, score
 from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
 from inference.core.resources import ResourceMapping as Resources
+from inference.features.core_model.storing import store_parts
 from inference.figures.heatmap import heat_map
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.front_end import front_end_codes
@@ -328,7 +329,8 @@ def world(
         "resource_mapping_id": resource_mapping.pk,
         "latency_set_id": latencies(machine).pk,
         "other_latency_set_id": latencies(machine, "another").pk,
-        "front_end_id": front_end(machine).pk,
+        "front_end_id": (measured := front_end(machine)).pk,
+        "core_model_id": store_parts("lab", mapping, None, measured).pk,
         "place": 0,
         "evaluation_id": evaluation.pk,
         "run_id": run.pk,

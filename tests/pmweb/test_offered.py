@@ -29,6 +29,8 @@ CONDITIONS = {
     "user.is_authenticated": AccessLevel.MEMBER,
 }
 OPERATORS_PAGES = {
+    "inference/core_model/new.html",
+    "inference/core_model/upload.html",
     "anica/block_sets/ask.html",
     "anica/block_sets/gate.html",
     "anica/coverage/new.html",

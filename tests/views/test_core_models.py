@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
@@ -15,11 +16,16 @@ from django.urls import reverse
 from anica_app.features.predictors.stored_kinds import STORED_KINDS
 from anica_app.predictors.core_model import KIND
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.core_model.query import contents_of
+from inference.features.core_model.storing import store_parts
+from inference.features.uploads.reading import receive
+from inference.formats.core_model_json import core_model_of
 from inference.isa.x86.scheme_set import described
-from inference.models import Machine, PortMapping, Run
+from inference.models import PortMapping, Run, StoredCoreModel, Upload
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
+from inference.web.naming import dependents_of
 from tests.simulated import simulated_machine
 from tests.views.conftest import visitor
 from tests.work import work_off
@@ -31,22 +37,22 @@ CODE = "add rax, rbx\nimul rax, rbx"
 
 
 @pytest.fixture
-def machine(db: None) -> Machine:
-    """A simulated machine of which all is known."""
+def model(db: None) -> StoredCoreModel:
+    """The core model of a simulated machine."""
     found = [described(text) for text in (ADD, IMUL)]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
     truth = Mapping(("0", "1"), {ADD: ((0b11, 1),), IMUL: ((0b01, 1),)})
     row = simulated_machine(isa, truth, seed=1)
-    store_mapping("its ports", isa, truth, origin=PortMapping.Origin.RUN, machine=row)
+    ports = store_mapping("its ports", isa, truth, origin=PortMapping.Origin.RUN, machine=row)
     for kind, config in (("latencies", {"schemes": "all"}), ("front-end", {})):
         run = lifecycle.submit(kind, {"machine": row.pk, **config}, f"its {kind}")
         assert work_off(run).state == Run.State.DONE, run.error
-    return row
+    return store_parts("lab", ports, row.latency_sets.get(), row.front_ends.get())
 
 
-def chain_of(machine: Machine) -> float:
+def chain_of(model: StoredCoreModel) -> float:
     """Cycles of the chain through both instructions."""
-    rows = machine.latency_sets.get().schemes.in_bulk(field_name="pk").values()
+    rows = model.latencies.schemes.in_bulk(field_name="pk").values()
     by_name = {
         (row.scheme.text, pair["source"], pair["destination"]): pair["least"]
         for row in rows
@@ -55,12 +61,12 @@ def chain_of(machine: Machine) -> float:
     return by_name[ADD, "1", "1"] + by_name[IMUL, "1", "1"]
 
 
-def test_the_page_of_blocks_says_why(visitor: Client, machine: Machine) -> None:
+def test_the_page_of_blocks_says_why(visitor: Client, model: StoredCoreModel) -> None:
     page = visitor.get(reverse("blocks"), {"code": CODE})
     (each,) = page.context["shown"]
-    assert each.reason.machine == machine
-    assert each.reason.prediction.cycles == pytest.approx(chain_of(machine), abs=0.01)
-    assert each.reason.sentence.startswith(f"{chain_of(machine):.1f} cycles: the chain rax → ")
+    assert each.reason.row == model
+    assert each.reason.prediction.cycles == pytest.approx(chain_of(model), abs=0.01)
+    assert each.reason.sentence.startswith(f"{chain_of(model):.1f} cycles: the chain rax → ")
     assert set(each.reason.chain) == {0, 1}
     assert each.reason.sentence.capitalize()[:8] in page.text
 
@@ -71,68 +77,131 @@ def test_without_latencies_the_page_is_as_it_was(visitor: Client, db: None) -> N
     assert each.reason is None
 
 
-def test_programs_are_told_the_bounds(visitor: Client, machine: Machine) -> None:
+def test_programs_are_told_the_bounds(visitor: Client, model: StoredCoreModel) -> None:
     def asked(**data: object) -> dict:
         answer = visitor.post(
-            f"/api/v1/machines/{machine.pk}/why", json.dumps(data), content_type="application/json"
+            f"/api/v1/core-models/{model.pk}/why", json.dumps(data), content_type="application/json"
         )
         assert answer.status_code == 200, answer.json()
         (found,) = answer.json()
         return found
 
     whole = asked(code=CODE)
-    assert whole["bounds"][0]["kind"] == "dependencies"
+    assert whole["bound"] == "dependencies"
+    assert whole["chain"] == [1, 2]
     assert whole["sources"] == {
         "ports and slots": "its ports",
         "latencies": "its latencies",
         "front end": "its front-end",
     }
-    assert whole["cycles"] == pytest.approx(chain_of(machine), abs=0.01)
-    assert sum(step["cycles"] for step in whole["chain"]) == pytest.approx(whole["cycles"], abs=0.01)
+    assert whole["cycles"] == pytest.approx(chain_of(model), abs=0.01)
+    assert sum(step["cycles"] for step in whole["steps"]) == pytest.approx(whole["cycles"], abs=0.01)
     without = asked(code=CODE, without=["dependencies"])
-    assert {bound["kind"] for bound in without["bounds"]} == {"ports", "front end"}
+    assert set(without["bounds"]) == {"ports", "front end"}
     assert asked(code="bsf rax, rbx")["cycles"] is None
 
 
-def test_a_machine_of_which_nothing_is_known_is_refused(
-    visitor: Client, machine: Machine, tmp_path: Path
-) -> None:
-    machine.latency_sets.all().delete()
-    answer = visitor.post(
-        f"/api/v1/machines/{machine.pk}/why", json.dumps({"code": CODE}), content_type="application/json"
-    )
-    assert answer.status_code == 409
+def test_without_a_core_model_the_shell_says_so(db: None, tmp_path: Path) -> None:
     file = tmp_path / "code.s"
     file.write_text(CODE)
-    with pytest.raises(CommandError, match="not known yet"):
-        call_command("predict", str(file), "--why", machine.name, stdout=StringIO())
+    with pytest.raises(CommandError, match="no core model yet"):
+        call_command("predict", "--why", str(file), stdout=StringIO())
 
 
-def test_the_shell_prints_the_reason(machine: Machine, tmp_path: Path) -> None:
+def test_the_shell_prints_the_reason(model: StoredCoreModel, tmp_path: Path) -> None:
     file = tmp_path / "code.s"
     file.write_text(CODE)
     out = StringIO()
-    call_command("predict", str(file), "--why", machine.name, stdout=out)
+    call_command("predict", "--predictor", "core model lab", "--why", str(file), stdout=out)
     first, *lines = out.getvalue().splitlines()
-    assert first.startswith(f"block 1: {chain_of(machine):.1f} cycles: the chain rax → ")
+    assert first.startswith(f"block 1: {chain_of(model):.1f} cycles: the chain rax → ")
     assert any(line.split()[0] == "ports" for line in lines)
     told = StringIO()
-    call_command("predict", str(file), "--why", machine.name, "--json", stdout=told)
+    call_command("predict", "--why", str(file), "--json", stdout=told)
     (block,) = json.loads(told.getvalue())["blocks"]
-    assert block["cycles"] == pytest.approx(chain_of(machine), abs=0.01)
+    assert block["cycles"] == pytest.approx(chain_of(model), abs=0.01)
 
 
-def test_it_is_a_predictor_that_says_what_it_does_not_know(machine: Machine) -> None:
+def test_it_is_a_predictor_that_says_what_it_does_not_know(model: StoredCoreModel) -> None:
     kind = STORED_KINDS[KIND]
-    assert [found.options for found in kind.found()] == [{"machine": machine.name}]
-    predictor = kind.predictor({"machine": machine.name})
+    assert [found.options for found in kind.found()] == [{"model": "lab"}]
+    predictor = kind.predictor({"model": "lab"})
     known, unknown, none = predictor.predict(
         [bytes.fromhex("4801d8480fafc3"), bytes.fromhex("480fbcc3"), b"\x06"]
     )
-    assert known.cycles == pytest.approx(chain_of(machine), abs=0.01)
+    assert known.cycles == pytest.approx(chain_of(model), abs=0.01)
     assert "dependencies" in known.detail
     assert "bsf" in unknown.detail
     assert none.failure is not None
-    ports = kind.predictor({"machine": machine.name, "without": "dependencies+front end"})
+    ports = kind.predictor({"model": "lab", "without": "dependencies+front end"})
     assert ports.predict([bytes.fromhex("4801d8480fafc3")])[0].cycles == 1.0
     assert ports.identity != predictor.identity
+
+
+def test_its_file_imports_again_and_predicts_the_same(
+    visitor: Client, model: StoredCoreModel, tmp_path: Path
+) -> None:
+    file = tmp_path / "lab.json"
+    call_command("export", "model", "lab", "--output", str(file), stdout=StringIO())
+    call_command("import", str(file), stdout=StringIO())
+    copy = StoredCoreModel.objects.exclude(pk=model.pk).get()
+    assert core_model_of(copy) == core_model_of(model)
+    kind = STORED_KINDS[KIND]
+    blocks = [bytes.fromhex("4801d8480fafc3")]
+    asked = [kind.predictor({"model": row.name}).predict(blocks)[0].cycles for row in (model, copy)]
+    assert asked[0] == asked[1]
+    page = visitor.get(reverse("core-model", args=[copy.pk]))
+    assert "2 schemes with µops" in page.text
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ({"version": 2}, "version"),
+        ({"mapping": {"ports": ["0"], "usage": {ADD: [{"ports": ["7"], "count": 1}]}}}, "7"),
+        ({"latencies": {ADD: [{"source": "1", "destination": "1", "cycles": -1.0}]}}, "cycles"),
+    ],
+)
+def test_a_broken_file_is_refused_with_the_place(
+    model: StoredCoreModel, tmp_path: Path, broken: dict, said: str
+) -> None:
+    out = StringIO()
+    call_command("export", "model", "lab", stdout=out)
+    file = tmp_path / "lab.json"
+    file.write_text(json.dumps({**json.loads(out.getvalue()), **broken}))
+    with pytest.raises(CommandError, match=said):
+        call_command("import", str(file), stdout=StringIO())
+    assert StoredCoreModel.objects.count() == 1
+
+
+def test_an_uploaded_file_waits_to_be_confirmed(visitor: Client, model: StoredCoreModel) -> None:
+    out = StringIO()
+    call_command("export", "model", "lab", stdout=out)
+    (upload,) = receive([SimpleUploadedFile("lab.json", out.getvalue().encode())], None)
+    upload.refresh_from_db()
+    work_off(upload.reading)
+    address = reverse("upload-core-model", args=[upload.pk])
+    assert visitor.get(address).context["name"] == "lab (2)"
+    visitor.post(address, {"name": "elsewhere"})
+    assert core_model_of(StoredCoreModel.objects.get(name="elsewhere")) == core_model_of(model)
+    assert not Upload.objects.exists()
+
+
+def test_one_is_made_of_parts_on_a_page(visitor: Client, model: StoredCoreModel) -> None:
+    address = reverse("core-model-new")
+    form = visitor.get(address).context["form"]
+    assert form.initial["mapping"] == model.mapping_id
+    answer = visitor.post(address, {"name": "half", "latencies": model.latencies_id})
+    half = StoredCoreModel.objects.get(name="half")
+    assert answer.url == reverse("core-model", args=[half.pk])
+    assert contents_of(half).lacking == ("ports and slots", "front end")
+    assert visitor.post(address, {"name": "half", "latencies": model.latencies_id}).status_code == 400
+    assert visitor.post(address, {"name": "none"}).status_code == 400
+
+
+def test_a_part_that_is_deleted_is_lacking(visitor: Client, model: StoredCoreModel) -> None:
+    (told,) = dependents_of(model.front_end)
+    assert told.label == "1 core model"
+    model.front_end.delete()
+    page = visitor.get(reverse("blocks"), {"code": CODE})
+    assert page.context["shown"][0].reason.prediction.lacking == ("no front end",)

@@ -27,9 +27,9 @@ from anica_app.models import identity_key
 from anica_app.predictors import core_model, machine, mapping
 from anica_app.predictors.kinds import KINDS, FoundKind, PredictorKind
 from inference.core.protocols import Json
-from inference.features.core_model.query import machines_with_latencies
+from inference.features.core_model.query import usable_core_models
 from inference.isa.x86.blocks import body_of
-from inference.models import Machine, PortMapping, ResourceMapping
+from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
 from inference.runs.kinds import Task
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.instruction_sets import X86
@@ -301,7 +301,7 @@ def offers() -> Offers:
     special = [row for row in own if row.askable and set(row.options) != {row.kind}]
     return Offers(
         tools=[_tool(one) for one in found if one.usable],
-        core_models=[_core_model(row) for row in machines_with_latencies()[:LISTED]],
+        core_models=[_core_model(row) for row in usable_core_models()[:LISTED]],
         mappings=[*_mappings(), *_stored(special, mapping.KIND)],
         machines=[*_machines(), *_stored(special, machine.KIND)],
     )
@@ -351,9 +351,9 @@ def _mappings() -> list[OfferedPredictor]:
     ]
 
 
-def _core_model(row: Machine) -> OfferedPredictor:
-    text = written(core_model.KIND, {"machine": row.name})
-    return OfferedPredictor(text, f"core model {row.name}", row.cpu)
+def _core_model(row: StoredCoreModel) -> OfferedPredictor:
+    text = written(core_model.KIND, {"model": row.name})
+    return OfferedPredictor(text, f"core model {row.name}", row.machine.cpu if row.machine else "")
 
 
 def _machines() -> list[OfferedPredictor]:

@@ -22,7 +22,8 @@ from inference.core.events import PacedReporter
 from inference.core.predicting import ThroughputModel as ExperimentPredictor
 from inference.core.tables import ExperimentTable
 from inference.features.blocks.job import measuring_blocks
-from inference.features.core_model.query import machines_with_latencies
+from inference.features.core_model.query import usable_core_models
+from inference.formats.core_model_json import core_model_of
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block
 from inference.models import Machine, PortMapping, ResourceMapping
@@ -31,7 +32,6 @@ from inference.runs.execute import open_cluster
 from inference.runs.kinds import Task
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.machines.measurer import identity_of, simulated_machine
-from inference.storage.core_models import load_core_model, newest_parts
 from inference.storage.instruction_sets import X86
 from inference.storage.resource_mappings import load_predictor
 from inference.storage.rows import digest_of
@@ -137,23 +137,23 @@ def _identity(row: Machine) -> dict[str, object]:
 
 
 def modelled(settings: core_model.CoreModelSettings) -> core_model.ModelledBlocks:
-    """A machine's core model as a predictor. Raises `PredictorError` where nothing is known of its core."""
-    row = next((one for one in machines_with_latencies() if one.name == settings.machine), None)
+    """A core model as a predictor. Raises `PredictorError` where there is none of this name."""
+    row = usable_core_models().filter(name=settings.model).first()
     if row is None:
-        raise PredictorError(f"no latencies of a machine {settings.machine!r} are known: *Know this CPU*")
-    parts = newest_parts(row)
+        raise PredictorError(f"there is no core model {settings.model!r}")
     content = [
         row.pk,
-        None if parts.mapping is None else digest_of(parts.mapping),
-        *(None if part is None else part.pk for part in (parts.latencies, parts.front_end)),
+        None if row.mapping is None else digest_of(row.mapping),
+        *(None if part is None else part.pk for part in (row.latencies, row.front_end)),
     ]
-    return core_model.ModelledBlocks(row.name, partial(load_core_model, parts), settings, {"parts": content})
+    return core_model.ModelledBlocks(row.name, partial(core_model_of, row), settings, {"parts": content})
 
 
 def _core_models_found() -> list[FoundKind]:
-    found = [FoundKind({"machine": row.name}, row.cpu) for row in machines_with_latencies()[:LISTED]]
+    rows = usable_core_models()[:LISTED]
+    found = [FoundKind({"model": row.name}, row.machine.cpu if row.machine else "") for row in rows]
     if not found:
-        raise PredictorError("no machine's core is known yet: press *Know this CPU* on its page")
+        raise PredictorError("no core is known yet: press *Know this CPU* on a machine's page")
     return found
 
 

@@ -18,14 +18,16 @@ from anica_app.features.predictors.query import chosen
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.job import with_switch
 from anica_app.models import Predictor
+from anica_app.predictors import core_model
 from anica_app.predictors.loops import asked_as
+from inference.core.core_model import Assumptions
 from inference.features.blocks.query import BlockLoad, load_of
-from inference.features.core_model.query import machines_with_latencies, reasons_of
+from inference.features.core_model.query import reasons_of, usable_core_models
 from inference.features.experiments.command import Command as PredictExperiment
 from inference.formats.csv_cells import written
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_bytes
-from inference.models import Machine, PortMapping
+from inference.models import PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import add_piece_option, blocks_of_file
@@ -74,8 +76,8 @@ class Command(PredictExperiment):
         )
         parser.add_argument(
             "--why",
-            metavar="MACHINE",
-            help="instead of --predictor: the bounds that this machine's core model sets, and the reason",
+            action="store_true",
+            help="with a core model as --predictor, or without any the newest: its bounds, and the reason",
         )
         parser.add_argument(
             "--again", action="store_true", help="with --predictor: do not look up what was answered before"
@@ -92,7 +94,7 @@ class Command(PredictExperiment):
             self._write_ports(row, blocks, as_json=options["json"])
             return
         if options["why"]:
-            self._write_reasons(options["why"], blocks, as_json=options["json"])
+            self._write_reasons(options["predictor"], blocks, as_json=options["json"])
             return
         rows = _chosen(options["predictor"])
         if options["memory"]:
@@ -126,12 +128,10 @@ class Command(PredictExperiment):
                 cells = [f"{cycles:>7.3f}" if cycles else f"{'·':>7}" for cycles in ports or ()]
                 self.stdout.write("".join([f"  {text[:_SHOWN]:<{_SHOWN}}", *(cells or ["  not described"])]))
 
-    def _write_reasons(self, name: str, blocks: Sequence[Block], *, as_json: bool) -> None:
+    def _write_reasons(self, named: Sequence[str], blocks: Sequence[Block], *, as_json: bool) -> None:
         """A sentence per block, its bounds, and what each instruction adds to the critical chain."""
-        machine = by_name(Machine, name)
-        if machine not in machines_with_latencies():
-            raise CommandError(f"the latencies of {name!r} are not known yet: `manage.py know --machine`")
-        reasons = reasons_of(blocks, machine)
+        model, assumed = _core_model(named)
+        reasons = reasons_of(blocks, model, assumed)
         if as_json:
             together = zip(blocks, reasons, strict=True)
             told = [{"hex": block.hex, **reason.as_json()} for block, reason in together]
@@ -184,6 +184,21 @@ class Command(PredictExperiment):
         if loop is not None:
             for row, name in zip(rows, names, strict=True):
                 self.stdout.write(f"  {name}: a loop is {asked_as(row.kind, loop.code)}")
+
+
+def _core_model(named: Sequence[str]) -> tuple[StoredCoreModel, Assumptions]:
+    """The core model that is named as a predictor, else the newest, and what it assumes."""
+    if not named:
+        newest = usable_core_models().first()
+        if newest is None:
+            raise CommandError("there is no core model yet: `manage.py know --machine NAME` makes one")
+        return newest, Assumptions()
+    rows = _chosen(named)
+    if len(rows) != 1 or rows[0].kind != core_model.KIND:
+        raise CommandError('--why takes one core model: --predictor "core model NAME"')
+    settings = core_model.CoreModelSettings(**rows[0].options)
+    found = usable_core_models().get(name=settings.model)
+    return found, settings.assumed
 
 
 def _mapping(name: str) -> PortMapping:

@@ -10,18 +10,34 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 | `bounds` | the bounds, and the prediction |
 """
 
-from inference.core.core_model.bounds import BoundKind, CoreBound, CorePrediction, predict_core
+from inference.core.core_model.bounds import (
+    Assumptions,
+    BoundKind,
+    CodeShape,
+    CoreBound,
+    CorePrediction,
+    predict_core,
+)
 from inference.core.core_model.cycles import CriticalCycle, Edge, critical_cycle
-from inference.core.core_model.model import CoreModel, FrontEndLimits, MemoryTimes, OperandLatencies
+from inference.core.core_model.model import (
+    CoreModel,
+    FrontEndLimits,
+    LatencyBases,
+    MemoryTimes,
+    OperandLatencies,
+)
 
 __all__ = [
+    "Assumptions",
     "BoundKind",
+    "CodeShape",
     "CoreBound",
     "CoreModel",
     "CorePrediction",
     "CriticalCycle",
     "Edge",
     "FrontEndLimits",
+    "LatencyBases",
     "MemoryTimes",
     "OperandLatencies",
     "critical_cycle",

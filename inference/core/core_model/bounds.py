@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from inference.core.core_model.dependences import ChainStep, dependence_bound
+from inference.core.core_model.dependences import ChainStep, DependenceBound, dependence_bounds
 from inference.core.core_model.model import CoreModel
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.throughput import issue_bound, port_bound, work_of
+from inference.core.throughput import port_bound, work_of
 from inference.isa.dependences import InstructionAccesses
 
 
@@ -20,7 +20,9 @@ class BoundKind(StrEnum):
 
     PORTS = "ports"
     SLOTS = "slots"
+    INSTRUCTIONS = "instructions"
     DEPENDENCES = "dependencies"
+    MEMORY = "memory"
     FRONT_END = "front end"
 
 
@@ -28,7 +30,7 @@ class BoundKind(StrEnum):
 class CoreBound:
     """Cycles per iteration that a block takes at least, and `why` in a few words.
 
-    `chain`: of dependencies, the steps that take as long.
+    `chain`: of dependencies, through memory or not, the steps that take as long.
     """
 
     kind: BoundKind
@@ -52,6 +54,20 @@ class CorePrediction:
     def cycles(self) -> float:
         """The largest bound, 0 without any."""
         return self.bounds[0].cycles if self.bounds else 0.0
+
+    @property
+    def chain(self) -> tuple[ChainStep, ...]:
+        """The critical chain, where it is the largest bound."""
+        return self.bounds[0].chain if self.bounds else ()
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """Bounds that are left out, and whether registers start `alike`: different ones lead to one place then,
+    as where machines measure blocks."""
+
+    without: Collection[BoundKind] = ()
+    alike: bool = True
 
 
 @dataclass(frozen=True)
@@ -80,8 +96,10 @@ def predict_core(
         bounds += _of_mapping(block, model, model.mapping)
     if not model.latencies:
         lacking.append("no latencies: each takes a cycle")
-    found = dependence_bound(block, model)
-    bounds.append(CoreBound(BoundKind.DEPENDENCES, found.cycles, _chain_words(found.chain), found.chain))
+    registers, whole = dependence_bounds(block, model)
+    bounds.append(_of_chain(BoundKind.DEPENDENCES, registers))
+    if whole is not registers:
+        bounds.append(_of_chain(BoundKind.MEMORY, whole))
     if model.front_end is None:
         lacking.append("no front end")
     else:
@@ -101,12 +119,18 @@ def _of_mapping(
     bounds = []
     busy = port_bound(work_of(mapping, Experiment.of(_named_only(working)))) if working else 0.0
     bounds.append(CoreBound(BoundKind.PORTS, busy, "the busiest ports"))
-    if mapping.r_max is not None or mapping.issue_width is not None:
-        everything = Counter(one.scheme for one in (*described, *eliminated))
-        cycles = issue_bound(mapping, Experiment.of(_named_only(everything))) if everything else 0.0
-        instructions = len(described) + len(eliminated)
-        bounds.append(CoreBound(BoundKind.SLOTS, cycles, f"issue slots of {instructions} instructions"))
+    everything = [*described, *eliminated]
+    if mapping.issue_width is not None:
+        slots = sum(mapping.slots_of(one.scheme or "") for one in everything)
+        bounds.append(CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, f"{slots} issue slots"))
+    if mapping.r_max is not None:
+        count = len(everything)
+        bounds.append(CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, f"{count} instructions"))
     return bounds
+
+
+def _of_chain(kind: BoundKind, found: DependenceBound) -> CoreBound:
+    return CoreBound(kind, found.cycles, _chain_words(found.chain), found.chain)
 
 
 def _is_portless(one: InstructionAccesses, model: CoreModel) -> bool:

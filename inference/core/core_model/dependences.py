@@ -16,18 +16,25 @@ from inference.core.core_model.model import CoreModel
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
 
 UNKNOWN_LATENCY = 1.0
+ASSUMED = "assumed"
+"""What the cycles of a pair of operands rest on of which nothing is known."""
+MEMORY = "memory"
 _REGISTERS = ("general", "vector")
 
 
 @dataclass(frozen=True, slots=True)
 class ChainStep:
-    """A step of the critical chain: the instruction (by its place), by which operands, and how long."""
+    """A step of the critical chain: the instruction (by its place), by which operands, and how long.
+
+    `basis`: what the cycles rest on, "" where they were measured by themselves.
+    """
 
     instruction: int
     source: str
     destination: str
     cycles: float
     location: str
+    basis: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +44,21 @@ class DependenceBound:
     cycles: float
     chain: tuple[ChainStep, ...]
 
+    @property
+    def through_memory(self) -> bool:
+        """Whether a value is stored and loaded again on the way."""
+        return any(step.location == MEMORY for step in self.chain)
 
-def dependence_bound(block: Sequence[InstructionAccesses], model: CoreModel) -> DependenceBound:
-    """The bound of a block whose iterations follow each other."""
+
+def dependence_bounds(
+    block: Sequence[InstructionAccesses], model: CoreModel
+) -> tuple[DependenceBound, DependenceBound]:
+    """The bounds of a block whose iterations follow each other: through registers alone, and through all."""
     graph = _Graph(block, model)
-    found: CriticalCycle = critical_cycle(len(graph.nodes), graph.edges)
-    return DependenceBound(found.cycles, tuple(graph.step(edge) for edge in found.edges))
+    whole = graph.bound(graph.edges)
+    if not whole.through_memory:
+        return whole, whole
+    return graph.bound([edge for edge in graph.edges if not graph.is_through_memory(edge)]), whole
 
 
 class _Graph:
@@ -62,11 +78,28 @@ class _Graph:
                     self.nodes.append(key)
         self.edges = list(self._edges())
 
-    def step(self, edge: Edge) -> ChainStep:
-        """An edge as a step of a chain."""
+    def bound(self, edges: Sequence[Edge]) -> DependenceBound:
+        """What these edges allow."""
+        found: CriticalCycle = critical_cycle(len(self.nodes), edges)
+        return DependenceBound(found.cycles, tuple(self._step(edge) for edge in found.edges))
+
+    def is_through_memory(self, edge: Edge) -> bool:
+        """Whether it leads from a store to a load."""
+        return self._by[edge][1] == MEMORY
+
+    def _step(self, edge: Edge) -> ChainStep:
         place, destination = self.nodes[edge.target]
         source, location = self._by[edge]
-        return ChainStep(place, source, destination, edge.cycles, location)
+        basis = "" if location == MEMORY else self._basis(place, source, destination)
+        return ChainStep(place, source, destination, edge.cycles, location, basis)
+
+    def _basis(self, place: int, source: str, destination: str) -> str:
+        scheme = self._block[place].scheme or ""
+        if scheme in self._model.moves:
+            return ""
+        if (source, destination) not in self._model.latencies.get(scheme, {}):
+            return ASSUMED
+        return self._model.bases.get(scheme, {}).get((source, destination), "")
 
     def _edges(self) -> Iterator[Edge]:
         for place, one in enumerate(self._block):
@@ -83,7 +116,7 @@ class _Graph:
                             cycles,
                             iterations,
                         )
-                        self._by[edge] = access.operand, access.location or "memory"
+                        self._by[edge] = access.operand, access.location or MEMORY
                         yield edge
 
     def _writers(self, place: int, access: OperandAccess) -> Iterator[tuple[int, str, int]]:

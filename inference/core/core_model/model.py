@@ -9,6 +9,8 @@ from inference.core.mapping import PortMapping
 
 OperandLatencies = Mapping[tuple[str, str], float | None]
 """{(source, destination): cycles} of a scheme, None where the destination does not wait for the source."""
+LatencyBases = Mapping[tuple[str, str], str]
+"""{(source, destination): what the cycles rest on} of a scheme, where not measured by themselves."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +45,15 @@ class MemoryTimes:
 
 @dataclass(frozen=True)
 class CoreModel:
-    """`mapping`: ports and slots. `latencies`: by scheme. `free`: schemes that wait for nothing with one
-    register; `portless`: those of them, and moves, that need no port. `moves`: schemes whose latency is
-    none. `sources`: {part: what it was taken from, in words}.
+    """`mapping`: ports and slots. `latencies`: by scheme; `bases`: what those of them rest on that were not
+    measured by themselves. `free`: schemes that wait for nothing with one register; `portless`: those of
+    them, and moves, that need no port. `moves`: schemes whose latency is none. `sources`: {part: what it was
+    taken from, in words}.
     """
 
     mapping: PortMapping | None = None
     latencies: Mapping[str, OperandLatencies] = field(default_factory=dict)
+    bases: Mapping[str, LatencyBases] = field(default_factory=dict)
     free: frozenset[str] = frozenset()
     portless: frozenset[str] = frozenset()
     moves: frozenset[str] = frozenset()

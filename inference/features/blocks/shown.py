@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.features.blocks.query import BlockLoad, BlockPrediction, predictions_of, scheme_rows
-from inference.features.core_model.query import BlockReason, machines_with_latencies, reasons_of
+from inference.features.core_model.query import BlockReason, reasons_of, usable_core_models
 from inference.features.experiments.picture import picture
 from inference.features.runs.asked import DescriptionItem, links
 from inference.features.runs.record import RunRecord
@@ -81,7 +81,7 @@ class BlockView:
     closed: str
     """how machines close a loop, "" of a straight block"""
     reason: BlockReason | None
-    """by the core model of the machine whose latencies were measured last, None where there is none"""
+    """by the newest core model, None where there is none"""
 
 
 def shown(
@@ -112,8 +112,8 @@ def shown(
 
 
 def _reasons(blocks: Sequence[Block]) -> Sequence[BlockReason | None]:
-    machines = machines_with_latencies() if blocks else []
-    return reasons_of(blocks, machines[0]) if machines else [None] * len(blocks)
+    newest = usable_core_models().first() if blocks else None
+    return [None] * len(blocks) if newest is None else reasons_of(blocks, newest)
 
 
 def rows_of(block: Block, known: Mapping[str, int]) -> tuple[InstructionRow, ...]:

@@ -2,39 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from django.db.models import Max
+from django.db.models import QuerySet
+from django.urls import reverse
 
-from inference.core.core_model import BoundKind, CoreBound, CoreModel, CorePrediction, predict_core
-from inference.core.core_model.bounds import CodeShape
+from inference.core.core_model import (
+    Assumptions,
+    CodeShape,
+    CoreBound,
+    CoreModel,
+    CorePrediction,
+    predict_core,
+)
 from inference.core.core_model.dependences import ChainStep
 from inference.core.protocols import Json
+from inference.features.runs.outcome import RunOutcome
+from inference.formats.core_model_json import core_model_of
 from inference.isa.x86.blocks import Block
 from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.dependences import accesses_of, name_of_location
-from inference.models import Machine
-from inference.storage.core_models import CoreParts, load_core_model, newest_parts
+from inference.models import Run, StoredCoreModel
 from inference.storage.instruction_sets import X86
+from inference.web.paging import having_words
 
+COLUMNS = {"created": "id", "name": "name"}
 _OTHERS = 2
 """Bounds that a sentence names beside the largest."""
 
 
+def core_models(text: str = "") -> QuerySet[StoredCoreModel]:
+    """All of them, newest first; those with a text in name or note."""
+    rows = StoredCoreModel.objects.select_related(
+        "isa", "machine", "mapping", "latencies", "front_end", "run"
+    )
+    return rows.filter(having_words(text)) if text else rows
+
+
+def usable_core_models() -> QuerySet[StoredCoreModel]:
+    """Those of x86-64, which blocks can be asked about."""
+    return core_models().filter(isa__name=X86)
+
+
+@dataclass(frozen=True)
+class CoreModelContents:
+    """What a core model has: schemes with µops and with latencies, and the parts that it lacks."""
+
+    described: int
+    with_latencies: int
+    has_front_end: bool
+    sources: Mapping[str, str]
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The missing parts, in words."""
+        parts = (
+            ("ports and slots", self.described),
+            ("latencies", self.with_latencies),
+            ("front end", self.has_front_end),
+        )
+        return tuple(name for name, there in parts if not there)
+
+
+def contents_of(row: StoredCoreModel) -> CoreModelContents:
+    """See there; a bounded number of queries."""
+    if row.document is not None:
+        told = row.document
+        mapping = told["mapping"]
+        return CoreModelContents(
+            0 if mapping is None else len(mapping["usage"]),
+            len(told["latencies"]),
+            told["front_end"] is not None,
+            told["sources"],
+        )
+    parts = {"ports and slots": row.mapping, "latencies": row.latencies, "front end": row.front_end}
+    return CoreModelContents(
+        0 if row.mapping is None else row.mapping.usages.values("scheme").distinct().count(),
+        0 if row.latencies is None else row.latencies.schemes.count(),
+        row.front_end is not None,
+        {name: part.name for name, part in parts.items() if part is not None},
+    )
+
+
 @dataclass(frozen=True)
 class BlockReason:
-    """How many cycles a block takes on a machine by its core model, and why.
+    """How many cycles a block takes by a core model, and why.
 
     `chain`: of each instruction (by its place), the cycles that it adds to the critical chain. `sources`:
     {part of the model: what it was taken from}.
     """
 
-    machine: Machine
+    row: StoredCoreModel
     prediction: CorePrediction
     sentence: str
     chain: Mapping[int, float]
     sources: Mapping[str, str]
+    assumed: Assumptions = field(default_factory=Assumptions)
 
     @property
     def shares(self) -> list[tuple[CoreBound, float]]:
@@ -43,54 +107,53 @@ class BlockReason:
         return [(bound, 100 * bound.cycles / most if most else 0.0) for bound in self.prediction.bounds]
 
     def as_json(self) -> Json:
-        """For programs."""
+        """For programs; instructions count from 1."""
         prediction = self.prediction
+        bounds = prediction.bounds
         return {
-            "machine": self.machine.name,
+            "model": self.row.name,
             "cycles": None if prediction.unknown else round(prediction.cycles, 4),
-            "why": self.sentence,
-            "bounds": [
-                {"kind": str(bound.kind), "cycles": round(bound.cycles, 4), "why": bound.why}
-                for bound in prediction.bounds
+            "bound": str(bounds[0].kind) if bounds else None,
+            "bounds": {str(bound.kind): round(bound.cycles, 4) for bound in bounds},
+            "why": {str(bound.kind): bound.why for bound in bounds},
+            "chain": [place + 1 for place in sorted(self.chain)],
+            "steps": [
+                {
+                    "instruction": step.instruction + 1,
+                    "through": name_of_location(step.location),
+                    "source": step.source,
+                    "destination": step.destination,
+                    "cycles": round(step.cycles, 4),
+                    "basis": step.basis or "measured",
+                }
+                for step in prediction.chain
             ],
-            "chain": [
-                {"instruction": place, "cycles": round(cycles, 4)}
-                for place, cycles in sorted(self.chain.items())
-            ],
+            "text": self.sentence,
             "unknown": list(prediction.unknown),
             "lacking": list(prediction.lacking),
             "sources": dict(self.sources),
         }
 
 
-def machines_with_latencies() -> list[Machine]:
-    """Of x86-64, those whose latencies were measured, the last one measured first."""
-    rows = Machine.objects.filter(isa__name=X86).annotate(newest_set=Max("latency_sets"))
-    return list(rows.exclude(newest_set=None).select_related("isa").order_by("-newest_set"))
-
-
 def reasons_of(
-    blocks: Sequence[Block], machine: Machine, without: Collection[BoundKind] = ()
+    blocks: Sequence[Block], row: StoredCoreModel, assumed: Assumptions | None = None
 ) -> list[BlockReason]:
-    """Of each block by what was found out last about a machine; a bounded number of queries."""
+    """Of each block by a core model; a bounded number of queries."""
     texts = {text for block in blocks for text, _ in block.terms}
-    parts: CoreParts = newest_parts(machine)
-    model: CoreModel = load_core_model(parts, texts)
-    return [_reason(block, machine, model, without) for block in blocks]
+    model: CoreModel = core_model_of(row, texts)
+    return [_reason(block, row, model, assumed or Assumptions()) for block in blocks]
 
 
-def _reason(block: Block, machine: Machine, model: CoreModel, without: Collection[BoundKind]) -> BlockReason:
+def _reason(block: Block, row: StoredCoreModel, model: CoreModel, assumed: Assumptions) -> BlockReason:
     shape = CodeShape(len(block.code), block.kind == LOOP)
-    found = predict_core(accesses_of(block), shape, model, without)
+    found = predict_core(accesses_of(block, alike=assumed.alike), shape, model, assumed.without)
     chain: dict[int, float] = {}
-    for bound in found.bounds:
-        if bound.kind is BoundKind.DEPENDENCES and bound is found.bounds[0]:
-            for step in bound.chain:
-                chain[step.instruction] = chain.get(step.instruction, 0.0) + step.cycles
-    return BlockReason(machine, found, _sentence(block, found), chain, model.sources)
+    for step in found.chain:
+        chain[step.instruction] = chain.get(step.instruction, 0.0) + step.cycles
+    return BlockReason(row, found, sentence_of(block, found), chain, model.sources, assumed)
 
 
-def _sentence(block: Block, found: CorePrediction) -> str:
+def sentence_of(block: Block, found: CorePrediction) -> str:
     """`4.0 cycles: the chain rax → imul → rax; ports alone 1.0, front end 0.5`."""
     if not found.bounds:
         return "no bound is asked for"
@@ -106,6 +169,15 @@ def _chain_words(block: Block, chain: Sequence[ChainStep]) -> str:
     words = []
     for step in chain:
         mnemonic = block.instructions[step.instruction].text.split()[0]
-        place = "memory" if step.location == "memory" else name_of_location(step.location)
-        words += [place, mnemonic]
+        words += [name_of_location(step.location), mnemonic]
     return f"the chain {' → '.join([*words, words[0]])}"
+
+
+def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """The core models that runs fill in (one query)."""
+    rows = StoredCoreModel.objects.filter(run__in=runs).only("name", "run")
+    return {
+        row.run_id: RunOutcome(row.name, reverse("core-model", args=[row.pk]))
+        for row in rows
+        if row.run_id is not None
+    }

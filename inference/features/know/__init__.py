@@ -11,5 +11,6 @@ KINDS = (
         example={"machine": 2, "schemes": "starter"},
         lane=Lane.MEASURING,
         page="inference.features.know.pages.parts",
+        outcomes="inference.features.core_model.query.outcomes",
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.models import Machine, Run
+from inference.models import Machine, Run, StoredCoreModel
 from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.offers import schemes_of_blocks
@@ -45,6 +45,7 @@ class Command(RunCommand):
                 "mapping": made["explained"] or made["ports"],
                 "latencies": made["latencies"],
                 "front_end": made["front_end"],
+                "core_model": self._core_model(run),
                 "seconds": round(run.busy_seconds, 3),
                 "stages": stages,
             }
@@ -54,6 +55,10 @@ class Command(RunCommand):
             kept = f"; kept: {', '.join(stage['kept'])}" if stage["kept"] else ""
             told = f"{stage['made']}, {stage['url']}" if stage["made"] else f"{stage['error']}{kept}"
             self.stdout.write(f"{stage['label']}: {told}")
+
+    def _core_model(self, run: Run) -> str | None:
+        """Its name."""
+        return StoredCoreModel.objects.filter(run=run).values_list("name", flat=True).first()
 
     def _submitted(self, options: dict[str, Any]) -> Run:
         machine = by_name(Machine, options["machine"])

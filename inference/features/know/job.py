@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TypeVar
+
+from django.db.models import Model, QuerySet
 
 from inference.core.protocols import Json
 from inference.features.know.query import PartOutcome, part_outcomes, parts_of
 from inference.features.know.request import STAGES, KnowConfig, KnowStage, read_config
-from inference.models import Machine, Run
+from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, Run, StoredCoreModel
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError, JobError, RunNameTakenError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.parts import do_part
+from inference.storage.core_models import filled_in
 from inference.storage.names import NAME_LIMIT
+
+Made = TypeVar("Made", bound=Model)
 
 
 class KnowJob:
@@ -49,6 +55,7 @@ class KnowJob:
                 continue
             if part.state != Run.State.DONE:
                 _warn(task, f"{stage.label}: {part.error or part.get_state_display()}")
+            _fill_in(task.run, machine)
         outcomes = part_outcomes(task.run, refused)
         if not any(outcome.made for outcome in outcomes):
             raise JobError("; ".join(f"{outcome.label}: {outcome.error}" for outcome in outcomes))
@@ -62,12 +69,34 @@ def _submitted(run: Run, machine: Machine, config: KnowConfig, stage: KnowStage)
     return lifecycle.submit(stage.kind, described, name, run.created_by, part_of=run)
 
 
+def _fill_in(run: Run, machine: Machine) -> None:
+    """Let the core model have what the parts have made so far; it begins with the first of them."""
+    parts = parts_of(run)
+
+    def made(rows: QuerySet[Made], *stages: str) -> Made | None:
+        found = (rows.filter(run=parts[stage]).order_by("pk").last() for stage in stages if stage in parts)
+        return next((row for row in found if row is not None), None)
+
+    found = (
+        made(PortMapping.objects.all(), "explained", "ports"),
+        made(LatencySet.objects.all(), "latencies"),
+        made(MeasuredFrontEnd.objects.all(), "front_end"),
+    )
+    if any(row is not None for row in found):
+        filled_in(run, machine, *found)
+
+
 def _warn(task: Task, text: str) -> None:
     task.reporter.tell("log", {"level": "warning", "text": text})
 
 
 def _store(run: Run, outcomes: Sequence[PartOutcome]) -> tuple[Json, Sequence[Entry]]:
-    result: Json = {"name": run.name, "stages": [outcome.as_json() for outcome in outcomes]}
+    model = StoredCoreModel.objects.filter(run=run).first()
+    result: Json = {
+        "name": run.name,
+        "core_model": None if model is None else model.pk,
+        "stages": [outcome.as_json() for outcome in outcomes],
+    }
     made = sum(bool(outcome.made) for outcome in outcomes)
     text = f"{made} of {len(outcomes)} parts are done"
     return result, [("log", {"level": "info", "text": text}), ("result", result)]

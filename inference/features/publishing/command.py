@@ -1,4 +1,4 @@
-"""`manage.py export`: mappings, sets of experiments and experiments as files; `import` reads most of them."""
+"""`manage.py export`: mappings, core models, sets and experiments as files; `import` reads most of them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.features.experiments.query import exegesis_snippet
-from inference.formats.exporting import MAPPING_EXPORTS, RESOURCE_EXPORTS, SET_EXPORTS
+from inference.formats.exporting import (
+    CORE_MODEL_EXPORTS,
+    MAPPING_EXPORTS,
+    RESOURCE_EXPORTS,
+    SET_EXPORTS,
+)
 from inference.formats.other_formats import writer_of, written_kinds
 from inference.formats.typed import read_experiment
-from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping
+from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86
 from inference.storage.names import by_name
@@ -24,6 +29,7 @@ _KINDS: dict[str, tuple[Any, Any]] = {
     "mapping": (PortMapping, MAPPING_EXPORTS),
     "resource-mapping": (ResourceMapping, RESOURCE_EXPORTS),
     "set": (ExperimentSet, SET_EXPORTS),
+    "model": (StoredCoreModel, CORE_MODEL_EXPORTS),
 }
 _EXPERIMENT, _EXPERIMENT_FORMATS = "experiment", ("exegesis",)
 
@@ -32,8 +38,8 @@ class Command(DataCommand):
     """Exports in the shell; see the module."""
 
     help = (
-        "Write a port mapping, a resource mapping, the measurements of a set, or an experiment such as "
-        "'2*SCHEME; SCHEME' as a file."
+        "Write a port mapping, a resource mapping, a core model, the measurements of a set, or an experiment "
+        "such as '2*SCHEME; SCHEME' as a file."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

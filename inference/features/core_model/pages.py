@@ -1,0 +1,197 @@
+"""Core models: the list, one with its parts, making one of parts, and files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.text import slugify
+
+from inference.features.core_model.query import COLUMNS, CoreModelContents, contents_of, core_models
+from inference.features.core_model.storing import store_document, store_parts
+from inference.features.uploads.query import waiting_uploads
+from inference.formats.core_model_json import CoreModelDocument
+from inference.formats.exporting import CORE_MODEL_EXPORTS
+from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86
+from inference.storage.names import NAME_LIMIT, free_name
+from inference.web.naming import delete_page, edit_page
+from inference.web.paging import Order, page_of
+from inference.web.requests import one_of
+
+
+def core_models_page(request: HttpRequest) -> HttpResponse:
+    """All of them, newest first, filtered by name or note."""
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), COLUMNS, "-created")
+    page = page_of(core_models(q), order, COLUMNS, request.GET.get("page", ""))
+    context = {
+        "page": page,
+        "rows": [(row, contents_of(row)) for row in page.rows],
+        "q": q,
+        "sort": str(order),
+        "any": bool(page.rows) or StoredCoreModel.objects.exists(),
+    }
+    return render(request, "inference/core_model/list.html", context)
+
+
+@dataclass(frozen=True)
+class CoreModelPart:
+    """A part of a core model: what it was taken from and what it has, in words; the bounds that follow."""
+
+    label: str
+    name: str
+    url: str
+    there: bool
+    has: str
+    bounds: str
+
+
+def _parts(row: StoredCoreModel, contents: CoreModelContents) -> list[CoreModelPart]:
+    def part(label: str, source: Any, url_name: str, has: str, missing: str, bounds: str) -> CoreModelPart:
+        name = contents.sources.get(label.lower(), "")
+        url = "" if source is None else reverse(url_name, args=[source.pk])
+        return CoreModelPart(label, name, url, bool(has), has or missing, bounds)
+
+    described = f"{contents.described:,} schemes with µops" if contents.described else ""
+    timed = f"{contents.with_latencies:,} schemes, idioms, forwarding" if contents.with_latencies else ""
+    front = "loops and straight code" if contents.has_front_end else ""
+    unknown = "not known"
+    return [
+        part("Ports and slots", row.mapping, "mapping", described, unknown, "ports, slots, instructions"),
+        part(
+            "Latencies",
+            row.latencies,
+            "latency-set",
+            timed,
+            "not known: each takes a cycle",
+            "dependencies, memory",
+        ),
+        part("Front end", row.front_end, "front-end", front, unknown, "front end"),
+    ]
+
+
+def core_model(request: HttpRequest, pk: int) -> HttpResponse:
+    """One core model: its parts, what it lacks, and what can be done with it."""
+    row = get_object_or_404(core_models(), pk=pk)
+    contents = contents_of(row)
+    context = {
+        "row": row,
+        "contents": contents,
+        "parts": _parts(row, contents),
+        "exports": {
+            name: export for name, export in CORE_MODEL_EXPORTS.items() if export.describes(row.isa.name)
+        },
+        "asks_blocks": row.isa.name == X86,
+    }
+    return render(request, "inference/core_model/core_model.html", context)
+
+
+class CoreModelForm(forms.Form):
+    """A name, and the parts; at least one of them."""
+
+    name = forms.CharField(max_length=NAME_LIMIT)
+    mapping = forms.ModelChoiceField(PortMapping.objects.none(), required=False, label="Ports and slots")
+    latencies = forms.ModelChoiceField(LatencySet.objects.none(), required=False)
+    front_end = forms.ModelChoiceField(MeasuredFrontEnd.objects.none(), required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rows = {
+            "mapping": PortMapping.objects.filter(isa__name=X86),
+            "latencies": LatencySet.objects.filter(isa__name=X86).defer("readings"),
+            "front_end": MeasuredFrontEnd.objects.filter(isa__name=X86),
+        }
+        for field, found in rows.items():
+            choice = self.fields[field]
+            assert isinstance(choice, forms.ModelChoiceField)
+            choice.queryset = found.order_by("-pk")
+            choice.empty_label = "none"
+            self.initial.setdefault(field, found.order_by("-pk").values_list("pk", flat=True).first())
+        self.initial.setdefault("name", free_name(StoredCoreModel, "core model"))
+
+
+def core_model_new(request: HttpRequest) -> HttpResponse:
+    """Choose the parts; the newest of each are proposed."""
+    form = CoreModelForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            row = store_parts(**form.cleaned_data)
+        except ExchangeError as error:
+            form.add_error(None, str(error))
+        else:
+            return redirect("core-model", row.pk)
+    status = 400 if request.method == "POST" else 200
+    return render(request, "inference/core_model/new.html", {"form": form}, status=status)
+
+
+def core_model_export(request: HttpRequest, pk: int) -> HttpResponse:
+    """The core model as a file."""
+    row = get_object_or_404(core_models(), pk=pk)
+    known = tuple(CORE_MODEL_EXPORTS)
+    export = CORE_MODEL_EXPORTS[one_of(request, "format", known, known[0])]
+    try:
+        text = export.write(row)
+    except ExchangeError as error:
+        messages.error(request, f"{error}.")
+        return redirect("core-model", pk)
+    name = f"{slugify(row.name) or 'core-model'}.{export.extension}"
+    return HttpResponse(
+        text,
+        content_type=export.content_type,
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def upload_core_model(request: HttpRequest, pk: int) -> HttpResponse:
+    """What an uploaded file has; a POST keeps it."""
+    found = get_object_or_404(waiting_uploads(), pk=pk)
+    if found.preview is None or found.preview.get("page") != "upload-core-model":
+        return redirect("upload-preview", pk)
+    seen = found.preview["seen"]
+    error = ""
+    if request.method == "POST":
+        try:
+            with transaction.atomic():
+                told = CoreModelDocument.model_validate(seen["document"])
+                row = store_document(told, request.POST.get("name", "").strip()[:NAME_LIMIT])
+                found.delete()
+        except ExchangeError as problem:
+            error = str(problem)
+        else:
+            return redirect("core-model", row.pk)
+    context = {
+        "upload": found,
+        "seen": seen,
+        "name": free_name(StoredCoreModel, seen["name"] or "core model"),
+        "error": error,
+    }
+    return render(request, "inference/core_model/upload.html", context, status=400 if error else 200)
+
+
+def core_model_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note."""
+    return edit_page(request, get_object_or_404(StoredCoreModel, pk=pk), "core-model", "core-models")
+
+
+def core_model_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete it; its parts stay."""
+    return delete_page(request, get_object_or_404(StoredCoreModel, pk=pk), "core-model", "core-models")
+
+
+urlpatterns = [
+    path("core-models/", core_models_page, name="core-models"),
+    path("core-models/new/", core_model_new, name="core-model-new"),
+    path("core-models/<int:pk>/", core_model, name="core-model"),
+    path("core-models/<int:pk>/export/", core_model_export, name="core-model-export"),
+    path("core-models/<int:pk>/edit/", core_model_edit, name="core-model-edit"),
+    path("core-models/<int:pk>/delete/", core_model_delete, name="core-model-delete"),
+    path("uploads/<int:pk>/core-model/", upload_core_model, name="upload-core-model"),
+]

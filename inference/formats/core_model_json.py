@@ -1,0 +1,255 @@
+"""The product's own JSON for core models, in and out; see docs/formats.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from inference.core.core_model import CoreModel, FrontEndLimits, LatencyBases, MemoryTimes, OperandLatencies
+from inference.core.errors import CoreError
+from inference.core.mapping import PortMapping, ports_in, uops_of
+from inference.core.protocols import Json
+from inference.formats.run_archive.parts import Amount, first_flaw
+from inference.models import StoredCoreModel
+from inference.storage.core_models import core_model_of_parts
+from inference.storage.errors import ExchangeError
+
+FORMAT_NAME = "pmweb-core-model"
+VERSION = 1
+_Text = Annotated[str, Field(max_length=200)]
+_Rate = Annotated[float, Field(gt=0, le=1e6)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class UopsTold(_Part):
+    """So many µops that run on any of these ports."""
+
+    ports: list[_Text]
+    count: Annotated[int, Field(ge=1, le=10_000)]
+
+
+class LimitsTold(_Part):
+    """Per cycle."""
+
+    instructions: _Rate | None = None
+    slots: _Rate | None = None
+
+
+class PortsTold(_Part):
+    """Ports and slots: a port mapping."""
+
+    ports: list[_Text]
+    limits: LimitsTold = LimitsTold()
+    usage: dict[_Text, list[UopsTold]]
+    slots: dict[_Text, Annotated[int, Field(ge=1, le=10_000)]] = {}
+
+
+class LatencyTold(_Part):
+    """From a source operand to a destination; `cycles` is null where the destination does not wait.
+
+    `basis`: what the number rests on, "" where it was measured by itself.
+    """
+
+    source: _Text
+    destination: _Text
+    cycles: Amount | None
+    basis: _Text = ""
+
+
+class IdiomsTold(_Part):
+    """See `CoreModel`."""
+
+    free: list[_Text] = []
+    portless: list[_Text] = []
+    moves: list[_Text] = []
+
+
+class ForwardingTold(_Part):
+    """From a stored value to the loaded one: bits of both, and how many bytes behind."""
+
+    stored: int
+    loaded: int
+    offset: int
+    vector: bool
+    cycles: Amount
+
+
+class MemoryTold(_Part):
+    """`usual`: cycles where a case was not measured."""
+
+    usual: Amount = MemoryTimes().usual
+    forwarded: list[ForwardingTold] = []
+
+
+class FrontEndTold(_Part):
+    """See `FrontEndLimits`."""
+
+    slots: _Rate | None = None
+    straight_instructions: _Rate | None = None
+    straight_bytes: _Rate | None = None
+    loop_capacity: _Rate | None = None
+    taken: _Rate | None = None
+
+
+class CoreModelDocument(BaseModel):
+    """A core model as a file."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
+    format: Literal["pmweb-core-model"]
+    version: Literal[1]
+    name: _Text = ""
+    isa: _Text
+    note: str = ""
+    sources: dict[_Text, _Text] = {}
+    mapping: PortsTold | None = None
+    latencies: dict[_Text, list[LatencyTold]] = {}
+    idioms: IdiomsTold = IdiomsTold()
+    memory: MemoryTold = MemoryTold()
+    front_end: FrontEndTold | None = None
+
+    def model(self) -> CoreModel:
+        """The value. Raises `CoreError` for what no port mapping can be."""
+        latencies: dict[str, OperandLatencies] = {}
+        bases: dict[str, LatencyBases] = {}
+        for scheme, pairs in self.latencies.items():
+            latencies[scheme] = {(one.source, one.destination): one.cycles for one in pairs}
+            if based := {(one.source, one.destination): one.basis for one in pairs if one.basis}:
+                bases[scheme] = based
+        forwarded = {
+            (one.stored, one.loaded, one.offset, one.vector): one.cycles for one in self.memory.forwarded
+        }
+        return CoreModel(
+            None if self.mapping is None else _port_mapping(self.mapping),
+            latencies,
+            bases,
+            free=frozenset(self.idioms.free),
+            portless=frozenset(self.idioms.portless),
+            moves=frozenset(self.idioms.moves),
+            memory=MemoryTimes(forwarded, self.memory.usual),
+            front_end=None if self.front_end is None else FrontEndLimits(**self.front_end.model_dump()),
+            sources=self.sources,
+        )
+
+
+def is_core_model_json(content: bytes) -> bool:
+    """Whether a file, or its beginning, names this format."""
+    return f'"format": "{FORMAT_NAME}"'.encode() in content[:8192]
+
+
+def read_core_model(content: bytes | str) -> CoreModelDocument:
+    """Read a file. Raises `ExchangeError` with the place of what is wrong."""
+    try:
+        document = CoreModelDocument.model_validate_json(content)
+    except ValidationError as error:
+        raise ExchangeError(f"this core model cannot be read: {first_flaw(error, '')}") from error
+    try:
+        document.model()
+    except (CoreError, KeyError) as error:
+        raise ExchangeError(f"this core model cannot be read: mapping: {error}") from error
+    return document
+
+
+def core_model_of(row: StoredCoreModel, texts: Collection[str] | None = None) -> CoreModel:
+    """The value of a row, of all schemes or of those with these texts (a bounded number of queries)."""
+    if row.document is None:
+        return core_model_of_parts(row, texts)
+    return CoreModelDocument.model_validate(row.document).model()
+
+
+def _port_mapping(told: PortsTold) -> PortMapping:
+    bits = {port: bit for bit, port in enumerate(told.ports)}
+    usage = {
+        scheme: uops_of((sum(1 << bits[port] for port in set(one.ports)), one.count) for one in uops)
+        for scheme, uops in told.usage.items()
+    }
+    limits = told.limits
+    return PortMapping(tuple(told.ports), usage, limits.instructions, limits.slots, told.slots)
+
+
+def core_model_json(model: CoreModel, *, name: str, isa: str, note: str = "") -> Json:
+    """A value as a document that `read_core_model` reads back unchanged."""
+    latencies = {
+        scheme: _latencies(pairs, model, scheme) for scheme, pairs in sorted(model.latencies.items())
+    }
+    return {
+        "format": FORMAT_NAME,
+        "version": VERSION,
+        "name": name,
+        "isa": isa,
+        "note": note,
+        "sources": dict(model.sources),
+        "mapping": None if model.mapping is None else _ports(model.mapping),
+        "latencies": latencies,
+        "idioms": {
+            "free": sorted(model.free),
+            "portless": sorted(model.portless),
+            "moves": sorted(model.moves),
+        },
+        "memory": {
+            "usual": model.memory.usual,
+            "forwarded": [
+                {"stored": stored, "loaded": loaded, "offset": offset, "vector": vector, "cycles": cycles}
+                for (stored, loaded, offset, vector), cycles in sorted(model.memory.forwarded.items())
+            ],
+        },
+        "front_end": None if model.front_end is None else dict(vars(model.front_end)),
+    }
+
+
+def core_model_text(document: Json) -> str:
+    """The document with a line per scheme: good to read and to compare."""
+    long = {"mapping": "usage", "latencies": ""}
+    lines = []
+    for key, value in document.items():
+        if key in long and value:
+            lines.append(f" {_dumped(key)}: {_lines(value, long[key])}")
+        else:
+            lines.append(f" {_dumped(key)}: {_dumped(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _lines(value: Json, inner: str) -> str:
+    if inner:
+        listed = [f"  {_dumped(k)}: {_lines(v, '') if k == inner else _dumped(v)}" for k, v in value.items()]
+    else:
+        listed = [f"   {_dumped(k)}: {_dumped(v)}" for k, v in value.items()]
+    return "{\n" + ",\n".join(listed) + "}"
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _ports(mapping: PortMapping) -> Json:
+    return {
+        "ports": list(mapping.ports),
+        "limits": mapping.limits,
+        "usage": {
+            scheme: [
+                {"ports": [mapping.ports[bit] for bit in ports_in(mask)], "count": count}
+                for mask, count in uops
+            ]
+            for scheme, uops in sorted(mapping.usage.items())
+        },
+        "slots": dict(mapping.slots),
+    }
+
+
+def _latencies(pairs: OperandLatencies, model: CoreModel, scheme: str) -> list[Json]:
+    bases = model.bases.get(scheme, {})
+    told: list[Json] = []
+    for (source, destination), cycles in pairs.items():
+        one: Json = {
+            "source": source,
+            "destination": destination,
+            "cycles": None if cycles is None else round(cycles, 4),
+        }
+        basis = bases.get((source, destination), "")
+        told.append({**one, "basis": basis} if basis else one)
+    return told

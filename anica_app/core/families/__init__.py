@@ -1,0 +1,1 @@
+"""What the discoveries of a campaign have in common: families of one cause, found by asking about changes."""

@@ -1,0 +1,323 @@
+"""The changes of a block that tell why tools disagree about it.
+
+A steady state waits for nothing but what goes from one execution of the block to the next: through a
+register, the flags, a place in memory. Each of these ways that the block writes, a *carrier*, can be cut by
+an instruction that writes it anew and reads nothing that the block writes. The instruction stands once
+before several copies of the block, so that its own cost hardly counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+from iced_x86 import (
+    Code,
+    Decoder,
+    Encoder,
+    EncodingKind,
+    Instruction,
+    InstructionInfoFactory,
+    MemoryOperand,
+    MemorySizeExt,
+    OpAccess,
+    Register,
+    RegisterExt,
+)
+
+from anica_app.core.protocols import AnicaError
+from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
+
+COPIES = 4
+"""Copies of the block behind what cuts."""
+NOPS = 4
+"""Instructions that only take room, for so many copies."""
+
+_MOST_INSTRUCTIONS = 32
+_READS = (OpAccess.READ, OpAccess.READ_WRITE, OpAccess.COND_READ, OpAccess.READ_COND_WRITE)
+_WRITES = (OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE, OpAccess.READ_COND_WRITE)
+_STEADY = (
+    Register.R14, Register.R15, Register.RBP, Register.R13, Register.R12, Register.RBX, Register.R11,
+)  # fmt: skip
+"""Bases in the order of preference: sampled blocks address memory through the first three."""
+_FIRST_EVEX = 16
+_GENERAL = "EAX ECX EDX EBX ESP EBP ESI EDI R8D R9D R10D R11D R12D R13D R14D R15D".split()  # noqa: SIM905
+_STACK = frozenset((Register.RSP,))
+_CUT = (RegisterExt.is_gpr64, RegisterExt.is_zmm, RegisterExt.is_k)
+_NARROW = {1: Code.MOV_RM8_IMM8, 2: Code.MOV_RM16_IMM16, 4: Code.MOV_RM32_IMM32, 8: Code.MOV_RM64_IMM32}
+
+
+class CarrierKind(StrEnum):
+    """Through what an execution of a block waits for the one before."""
+
+    REGISTER = "register"
+    FLAGS = "flags"
+    MEMORY = "memory"
+    STACK = "stack pointer"
+
+
+class CarrierRole(StrEnum):
+    """What the block does with a carrier."""
+
+    ACCUMULATOR = "accumulator"
+    """One instruction both reads and writes it."""
+    RESULT = "result"
+    """Nothing reads it: whoever waits for it takes a write for a read."""
+    BETWEEN = "between"
+    """One instruction writes it, another one reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """A register, the flags or a place in memory that a block writes; `name` for the reader.
+
+    `instructions`: which ones write it, from 0.
+    """
+
+    kind: CarrierKind
+    name: str
+    role: CarrierRole
+    instructions: tuple[int, ...] = ()
+
+
+class ChangeKind(StrEnum):
+    """What is done to the block."""
+
+    REPEATED = "repeated"
+    CUT_ALL = "all dependencies cut"
+    CUT = "one dependency cut"
+    PADDED = "padded"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockChange:
+    """A changed block, to be asked about: `code` has `copies` of it. `cut`: the carriers that are cut."""
+
+    kind: ChangeKind
+    code: bytes
+    copies: int
+    cut: tuple[Carrier, ...] = ()
+
+
+class ChangedBlock:
+    """A block and its changes. Raises `AnicaError` for code that is no basic block.
+
+    `executes`: somebody executes the changed blocks, so that the stack pointer must stay what it is.
+    """
+
+    def __init__(self, code: bytes, *, executes: bool = False) -> None:
+        self._instructions = list(Decoder(64, code, ip=ADDRESS_OF_CODE))
+        if not self._instructions or any(one.is_invalid for one in self._instructions):
+            raise AnicaError("these bytes are no basic block")
+        self._code = code
+        self.copies = max(1, min(COPIES, _MOST_INSTRUCTIONS // len(self._instructions)))
+        self._breakers = dict(self._carriers(executes=executes))
+
+    @property
+    def carriers(self) -> tuple[Carrier, ...]:
+        """What could be cut."""
+        return tuple(self._breakers)
+
+    def first(self) -> list[BlockChange]:
+        """The changes to be tried with every block; without carriers there is nothing to be cut."""
+        found = [
+            BlockChange(ChangeKind.REPEATED, self._code * self.copies, self.copies),
+            BlockChange(ChangeKind.PADDED, self._padded(), self.copies),
+        ]
+        return [*found, self.cut(self.carriers, ChangeKind.CUT_ALL)] if self._breakers else found
+
+    def each(self) -> list[BlockChange]:
+        """One carrier cut at a time; () where there is but one."""
+        return [self.cut((one,), ChangeKind.CUT) for one in self.carriers] if len(self._breakers) > 1 else []
+
+    def cut(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
+        """The copies of the block behind what writes these carriers anew."""
+        code = b"".join(self._breakers[one] for one in carriers)
+        return BlockChange(kind, code + self._code * self.copies, self.copies, tuple(carriers))
+
+    def _padded(self) -> bytes:
+        nop = _encoded(Instruction.create(Code.NOPD))
+        return (self._code * self.copies) + nop * NOPS
+
+    def _carriers(self, *, executes: bool) -> Iterator[tuple[Carrier, bytes]]:
+        """Each with the machine code that cuts it."""
+        touched = _Touched(self._instructions)
+        base = next((one for one in _STEADY if one not in touched.written), None)
+        if base is None:
+            return
+        for register in sorted(touched.written):
+            if register == Register.RSP and executes:
+                continue
+            made = _register_breaker(register, base, touched)
+            if made is not None:
+                kind = CarrierKind.STACK if register == Register.RSP else CarrierKind.REGISTER
+                name = register_names()[register]
+                yield Carrier(kind, name, touched.role(register), touched.writers(register)), _encoded(made)
+        flags = touched.writers(FLAGS)
+        if flags:
+            test = Instruction.create_reg_reg(Code.TEST_RM64_R64, base, base)
+            yield Carrier(CarrierKind.FLAGS, "flags", touched.role(FLAGS), flags), _encoded(test)
+        for place in touched.stored:
+            carrier = Carrier(CarrierKind.MEMORY, str(place), touched.role(place), touched.writers(place))
+            yield carrier, _encoded(_store(place, base, touched))
+
+
+FLAGS = "flags"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StoredPlace:
+    """A place in memory as it is written, with the bytes that are stored there."""
+
+    base: RegisterValue
+    index: RegisterValue
+    scale: int
+    displacement: int
+    size: int
+
+    def __str__(self) -> str:
+        names = register_names()
+        parts = [names[self.base]] if self.base else []
+        parts += [f"{names[self.index]}*{self.scale}"] if self.index else []
+        return f"[{'+'.join([*parts, hex(self.displacement)] if self.displacement else parts)}]"
+
+
+class _Touched:
+    """Who reads and writes which register, the flags and which places in memory."""
+
+    def __init__(self, instructions: Sequence[Instruction]) -> None:
+        self._reads: list[set[object]] = []
+        self._writes: list[set[object]] = []
+        self.addresses: set[RegisterValue] = set()
+        self.written: set[RegisterValue] = set()
+        self.used: set[RegisterValue] = set()
+        self.legacy = True
+        for one in instructions:
+            self._take_in(one)
+        places = {one for each in self._writes for one in each if isinstance(one, StoredPlace)}
+        self.stored = sorted(one for one in places if not {one.base, one.index} & self.written)
+
+    def _take_in(self, one: Instruction) -> None:
+        info = _information().info(one)
+        reads: set[object] = set()
+        writes: set[object] = set()
+        for used in info.used_registers():
+            full = _full(used.register)
+            if full is not None:
+                self.used.add(full)
+                if used.access in _READS:
+                    reads.add(full)
+                if used.access in _WRITES:
+                    writes.add(full)
+                    self.written.add(full)
+                if used.access == OpAccess.COND_WRITE or _is_partial(used.register):
+                    reads.add(full)  # of what it may leave as it was
+        reads |= {FLAGS} if one.rflags_read else set()
+        writes |= {FLAGS} if one.rflags_modified else set()
+        for memory in info.used_memory():
+            displacement = memory.displacement - 2**64 * (memory.displacement >> 63)
+            size = _bytes_of(one)
+            place = StoredPlace(memory.base, memory.index, memory.scale, displacement, size)
+            self.addresses |= {memory.base, memory.index} - {Register.NONE}
+            if memory.access in _READS:
+                reads.add(place)
+            if memory.access in _WRITES and memory.base not in _STACK:
+                writes.add(place)
+        self.legacy = self.legacy and one.encoding == EncodingKind.LEGACY
+        self._reads.append(reads)
+        self._writes.append(writes)
+
+    def writers(self, what: object) -> tuple[int, ...]:
+        return tuple(n for n, each in enumerate(self._writes) if what in each)
+
+    def role(self, what: object) -> CarrierRole:
+        pairs = zip(self._reads, self._writes, strict=True)
+        if any(what in reads and what in writes for reads, writes in pairs):
+            return CarrierRole.ACCUMULATOR
+        if any(what in each for each in self._reads):
+            return CarrierRole.BETWEEN
+        return CarrierRole.RESULT
+
+
+def _register_breaker(register: RegisterValue, base: RegisterValue, touched: _Touched) -> Instruction | None:
+    """An instruction that writes the register and reads nothing that the block writes; None for x87 or MMX.
+
+    What leads to memory gets an address again; a divisor does not become 0, nor the upper half of a dividend
+    anything else.
+    """
+    there = MemoryOperand(base)
+    if RegisterExt.is_gpr64(register):
+        if register in touched.addresses or register in _STACK:
+            return Instruction.create_reg_mem(Code.LEA_R64_M, register, there)
+        narrow = _numbered("r32", register - Register.RAX)
+        return Instruction.create_reg_u32(Code.MOV_R32_IMM32, narrow, int(register != Register.RDX))
+    if RegisterExt.is_zmm(register):
+        number = register - Register.ZMM0
+        if number >= _FIRST_EVEX:
+            return Instruction.create_reg_mem(Code.EVEX_VMOVUPS_ZMM_K1Z_ZMMM512, register, there)
+        code = Code.MOVUPS_XMM_XMMM128 if touched.legacy else Code.VEX_VMOVUPS_XMM_XMMM128
+        return Instruction.create_reg_mem(code, _numbered("xmm", number), there)
+    if RegisterExt.is_k(register):
+        return Instruction.create_reg_mem(Code.VEX_KMOVW_KR_KM16, register, there)
+    return None
+
+
+def _store(place: StoredPlace, base: RegisterValue, touched: _Touched) -> Instruction:
+    """A store to the place, as wide as there."""
+    narrow = -128 <= place.displacement < 128
+    size = (1 if narrow else 8) if place.displacement else 0
+    where = MemoryOperand(place.base, place.index, place.scale, place.displacement, size)
+    if place.size in _NARROW:
+        return Instruction.create_mem_i32(_NARROW[place.size], where, 0)
+    free = next(n for n in range(15, -1, -1) if _numbered("zmm", n) not in touched.used or not n)
+    if touched.legacy:
+        return Instruction.create_mem_reg(Code.MOVUPS_XMMM128_XMM, where, _numbered("xmm", free))
+    if place.size > 16:
+        return Instruction.create_mem_reg(Code.VEX_VMOVUPS_YMMM256_YMM, where, _numbered("ymm", free))
+    return Instruction.create_mem_reg(Code.VEX_VMOVUPS_XMMM128_XMM, where, _numbered("xmm", free))
+
+
+def _numbered(bank: str, number: int) -> RegisterValue:
+    """The register with a number, of those of one width."""
+    return _banks()[bank][number]
+
+
+@cache
+def _banks() -> dict[str, list[RegisterValue]]:
+    return {
+        bank: [_named(f"{bank.upper()}{number}") for number in range(16)] for bank in ("xmm", "ymm", "zmm")
+    } | {"r32": [_named(name) for name in _GENERAL]}
+
+
+def _named(name: str) -> RegisterValue:
+    """The register that iced calls so."""
+    found: RegisterValue = getattr(Register, name)
+    return found
+
+
+def _full(register: RegisterValue) -> RegisterValue | None:
+    """The whole register that one is a part of, where it can be cut."""
+    full = RegisterExt.full_register(register)
+    return full if any(known(full) for known in _CUT) else None
+
+
+def _is_partial(register: RegisterValue) -> bool:
+    return RegisterExt.is_gpr8(register) or RegisterExt.is_gpr16(register)
+
+
+def _bytes_of(instruction: Instruction) -> int:
+    return MemorySizeExt.size(instruction.memory_size) or 8
+
+
+def _encoded(instruction: Instruction) -> bytes:
+    encoder = Encoder(64)
+    encoder.encode(instruction, ADDRESS_OF_CODE)
+    return encoder.take_buffer()
+
+
+@cache
+def _information() -> InstructionInfoFactory:
+    return InstructionInfoFactory()

@@ -1,0 +1,71 @@
+"""Which instructions of a discovery make the tools disagree, and to which classes these belong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from anica_app.core.domain.abstract import AbstractBlock
+from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.families.classes import accesses_memory, instruction_class, is_scalar
+from anica_app.core.x86_domain import X86Domain
+
+_NARROW = 0.1
+"""Of all schemes: an abstract instruction that represents fewer is about these."""
+
+
+@dataclass(frozen=True, slots=True)
+class CulpritInstructions:
+    """What a discovery is about.
+
+    `classes`: of the instructions that cannot be just any, or what they do with memory where nothing else
+    matters; in order, each once. `mnemonics`: of the witness, each after its class.
+    `memory`: all of them access memory; `scalar`: all of them compute one floating-point number.
+    """
+
+    classes: tuple[str, ...]
+    mnemonics: tuple[tuple[str, str], ...]
+    memory: bool
+    scalar: bool
+
+
+def culprits_of(domain: X86Domain, abstract: AbstractBlock, witness: SampledBlock) -> CulpritInstructions:
+    """Of a discovery and the block that it was generalised from."""
+    space = domain.space
+    schemes = [space.schemes[one.scheme] for one in witness.instructions]
+    chosen = _chosen(domain, abstract) if len(abstract) == len(witness) else list(range(len(schemes)))
+    wide = _NARROW * len(space)
+    classes: list[str] = []
+    for place in chosen:
+        general = len(abstract) == len(witness) and _count(domain, abstract, place) > wide
+        said = _memory_word(domain, abstract, place) if general else ""
+        classes.append(said or instruction_class(schemes[place]))
+    known = [schemes[place] for place in chosen]
+    return CulpritInstructions(
+        tuple(dict.fromkeys(classes)),
+        tuple(dict.fromkeys(zip(classes, (one.mnemonic for one in known), strict=True))),
+        all(map(accesses_memory, known)),
+        all(map(is_scalar, known)),
+    )
+
+
+def _chosen(domain: X86Domain, abstract: AbstractBlock) -> Sequence[int]:
+    """The instructions that represent few schemes; without such, those that represent the fewest."""
+    counts = [_count(domain, abstract, place) for place in range(len(abstract))]
+    narrow = [place for place, count in enumerate(counts) if count <= _NARROW * len(domain.space)]
+    return narrow or [place for place, count in enumerate(counts) if count <= 2 * min(counts)]
+
+
+def _count(domain: X86Domain, abstract: AbstractBlock, place: int) -> int:
+    return domain.table.meaning(abstract.instructions[place]).bit_count()
+
+
+def _memory_word(domain: X86Domain, abstract: AbstractBlock, place: int) -> str:
+    """What an abstract instruction asks of memory, in a word; "" where it asks nothing."""
+    names = domain.vocabulary.names
+    if "memory" not in names:
+        return ""
+    value = abstract.instructions[place].values[names.index("memory")]
+    if value is None or isinstance(value, str):
+        return ""
+    return "store" if "W" in value else "load" if "R" in value else "memory access"

@@ -1,0 +1,205 @@
+"""The families of a campaign: causes, groups, names, and how much of fresh disagreements they explain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anica_app.core.domain.abstract import AbstractBlock
+from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.families.culprits import culprits_of
+from anica_app.core.families.evidence import (
+    CauseWorld,
+    DifferingBound,
+    DisagreementWitness,
+    WitnessCause,
+    causes_of,
+)
+from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, MemberGroup, grouped
+from anica_app.core.families.naming import names_of
+from anica_app.core.protocols import Answer
+from anica_app.core.ranking import Covered, covered_blocks
+from anica_app.core.search.judging import DIFFERENCE
+from anica_app.core.x86_domain import X86Domain
+from inference.core.protocols import Json
+
+_Z = 1.959964  # standard deviations that 95 % of a normal distribution are within
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDiscovery:
+    """A discovery to be grouped; `concrete`: it explains no other block."""
+
+    number: int
+    abstract: AbstractBlock
+    witness: SampledBlock
+    kind: str
+    concrete: bool = False
+
+
+@dataclass(frozen=True)
+class FoundFamily:
+    """Discoveries with one cause.
+
+    `members`: their numbers, the one of the smallest witness first. `predictions`: of each tool the lowest
+    and the highest number of cycles for the members' witnesses, None where it gave no number. `blocks`: the
+    places of the disagreements among the judged blocks that a member subsumes. `own`: how many of them no
+    larger family explains. `interval`: where the share lies with 95 % certainty.
+    """
+
+    name: str
+    group: MemberGroup
+    members: tuple[int, ...]
+    witness: FamilyMember
+    predictions: tuple[tuple[float | None, float | None], ...]
+    blocks: tuple[int, ...]
+    own: int
+    share: float | None
+    interval: tuple[float, float] | None
+
+    @property
+    def bound(self) -> DifferingBound:
+        """What the tools see differently."""
+        return self.group.way.bound
+
+    def as_json(self) -> Json:
+        """What scripts are promised."""
+        return {
+            "name": self.name,
+            "share": self.share,
+            "members": list(self.members),
+            "witness": self.witness.code.hex(),
+            "predictions": [list(one) for one in self.predictions],
+            "bound": self.bound.value,
+        }
+
+
+@dataclass(frozen=True)
+class CampaignFamilies:
+    """All families, the one that explains most first.
+
+    `disagreements`: among the judged blocks; `explained`: of them, those that any family explains, and
+    `by_ten` that the ten largest do. `questions`: how many the causes took.
+    """
+
+    families: tuple[FoundFamily, ...]
+    disagreements: int
+    explained: int
+    by_ten: int
+    questions: int
+
+
+def families_of(
+    domain: X86Domain,
+    discoveries: Sequence[KnownDiscovery],
+    disagreements: Sequence[SampledBlock],
+    world: CauseWorld,
+    tools: Sequence[str],
+    questions: int,
+    *,
+    most: int = MOST_FAMILIES,
+    pulse: Callable[[], None] = lambda: None,
+) -> CampaignFamilies:
+    """Group discoveries by cause, with at most so many questions, and tell what each family explains.
+
+    The discoveries that explain most are asked about first. A function of its arguments and the answers.
+    """
+    covered = covered_blocks(domain, [one.abstract for one in discoveries], disagreements, pulse)
+    for row, one in enumerate(discoveries):
+        covered[row] &= not one.concrete
+    weights = [int(row.sum()) for row in covered]
+    ranked = sorted(range(len(discoveries)), key=lambda at: (-weights[at], discoveries[at].number))
+    witnesses = [
+        DisagreementWitness(one.number, domain.code(one.witness), one.kind)
+        for one in (discoveries[at] for at in ranked)
+    ]
+    causes, spent = causes_of(witnesses, world, questions)
+    members = [
+        FamilyMember(
+            one.number,
+            domain.code(one.witness),
+            one.kind,
+            len(one.witness),
+            guessed(one, causes[one.number]),
+            culprits_of(domain, one.abstract, one.witness),
+            weight,
+        )
+        for one, weight in zip(discoveries, weights, strict=True)
+    ]
+    rows = {one.number: row for row, one in enumerate(discoveries)}
+    return explained_by(grouped(members, most), covered, rows, tools, spent)
+
+
+def guessed(one: KnownDiscovery, cause: WitnessCause) -> WitnessCause:
+    """The cause; where nobody could be asked, what the abstract block insists on tells.
+
+    Operands that must be the same carry the dependency without which the tools agree.
+    """
+    if cause.bound is not DifferingBound.UNKNOWN:
+        return cause
+    kinds = {place.kind for pair in one.abstract.aliasing.must for place in pair}
+    if one.kind != DIFFERENCE or not kinds:
+        return cause
+    bound = DifferingBound.MEMORY if kinds == {"memory"} else DifferingBound.DEPENDENCIES
+    return WitnessCause(bound, cause.answers, cause.slower)
+
+
+def explained_by(
+    groups: Sequence[MemberGroup],
+    covered: Covered,
+    rows: dict[int, int],
+    tools: Sequence[str],
+    questions: int = 0,
+) -> CampaignFamilies:
+    """Families of groups; `covered` has a row for each discovery, `rows` says which by its number."""
+    blocks = covered.shape[1]
+    unions: list[Covered] = [
+        np.logical_or.reduce(covered[[rows[one.number] for one in group.members]]) for group in groups
+    ]
+    order = sorted(range(len(groups)), key=lambda at: (-int(unions[at].sum()), at))
+    names = names_of([groups[at] for at in order], tools)
+    seen = np.zeros(blocks, dtype=np.bool_)
+    found, by_ten = [], 0
+    for place, at in enumerate(order):
+        own = int((unions[at] & ~seen).sum())
+        seen |= unions[at]
+        by_ten = int(seen.sum()) if place < 10 else by_ten
+        found.append(_family(names[place], groups[at], unions[at], own))
+    return CampaignFamilies(tuple(found), blocks, int(seen.sum()), by_ten, questions)
+
+
+def _family(name: str, group: MemberGroup, union: Covered, own: int) -> FoundFamily:
+    ranked = sorted(group.members, key=lambda one: (one.length, len(one.code), one.number))
+    count, blocks = int(union.sum()), len(union)
+    tools = max((len(one.cause.answers) for one in ranked), default=0)
+    return FoundFamily(
+        name,
+        group,
+        tuple(one.number for one in ranked),
+        ranked[0],
+        tuple(_range(ranked, tool) for tool in range(tools)),
+        tuple(int(place) for place in np.flatnonzero(union)),
+        own,
+        count / blocks if blocks else None,
+        wilson(count, blocks),
+    )
+
+
+def _range(members: Sequence[FamilyMember], tool: int) -> tuple[float | None, float | None]:
+    answers: list[Answer] = [one.cause.answers[tool] for one in members if tool < len(one.cause.answers)]
+    cycles = [one.cycles for one in answers if one.cycles is not None]
+    return (min(cycles), max(cycles)) if cycles else (None, None)
+
+
+def wilson(count: int, of: int) -> tuple[float, float] | None:
+    """Where a share lies with 95 % certainty (Wilson's interval); None where nothing was counted."""
+    if not of:
+        return None
+    share = count / of
+    middle = share + _Z**2 / (2 * of)
+    spread = _Z * math.sqrt(share * (1 - share) / of + _Z**2 / (4 * of**2))
+    whole = 1 + _Z**2 / of
+    return max(0.0, (middle - spread) / whole), min(1.0, (middle + spread) / whole)

@@ -1,0 +1,154 @@
+"""Discoveries of one cause: the fewest classes of instructions that account for all, cause by cause."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from anica_app.core.families.culprits import CulpritInstructions
+from anica_app.core.families.evidence import DifferingBound, WitnessCause
+
+MOST_FAMILIES = 30
+
+MEMORY_CLASS = "through memory"
+"""What waits through memory does so whatever the instructions are."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyMember:
+    """A discovery with its cause. `weight`: how many fresh disagreements it explains."""
+
+    number: int
+    code: bytes
+    kind: str
+    length: int
+    cause: WitnessCause
+    culprits: CulpritInstructions
+    weight: int = 0
+
+    @property
+    def way(self) -> FamilyWay:
+        """How the tools disagree."""
+        return FamilyWay(self.kind, self.cause.slower, self.cause.bound)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What it could be a family with."""
+        if self.cause.bound is DifferingBound.MEMORY:
+            return (MEMORY_CLASS,)
+        return self.culprits.classes
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FamilyWay:
+    """How tools disagree: in which way a block is interesting, which one is slower, which bound differs."""
+
+    kind: str
+    slower: int
+    bound: DifferingBound
+
+
+@dataclass(frozen=True, slots=True)
+class MemberGroup:
+    """Discoveries of one cause; `classes` is what they are about, several where small groups were merged."""
+
+    way: FamilyWay
+    classes: tuple[str, ...]
+    members: tuple[FamilyMember, ...]
+
+    @property
+    def weight(self) -> int:
+        """Disagreements that its members explain, counted once for each of them."""
+        return sum(one.weight for one in self.members)
+
+    @property
+    def merged(self) -> bool:
+        """Whether it is what was left of several groups."""
+        return len(self.classes) > 1
+
+
+def grouped(members: Sequence[FamilyMember], most: int = MOST_FAMILIES) -> list[MemberGroup]:
+    """At most so many groups, as far as there are fewer ways of disagreeing; the largest first.
+
+    Each discovery is in one group. A discovery about several classes goes to the class that most discoveries
+    of its way are about; ties go by those about this class alone, then by name. The order of the discoveries
+    does not matter.
+    """
+    by_way: dict[FamilyWay, list[FamilyMember]] = defaultdict(list)
+    for one in _with_known_bounds(members):
+        by_way[one.way].append(one)
+    groups = [group for way, some in sorted(by_way.items()) for group in _covered(way, some)]
+    return _merged(sorted(groups, key=_rank), most)
+
+
+def _with_known_bounds(members: Sequence[FamilyMember]) -> list[FamilyMember]:
+    """Discoveries that nobody could ask about follow those of their kind, direction and class, if any."""
+    known: dict[tuple[str, int, str], Counter[DifferingBound]] = defaultdict(Counter)
+    for one in members:
+        if one.cause.bound is not DifferingBound.UNKNOWN:
+            for name in one.culprits.classes:
+                known[one.kind, one.cause.slower, name][one.cause.bound] += 1
+    found = []
+    for one in members:
+        votes: Counter[DifferingBound] = Counter()
+        for name in one.culprits.classes:
+            votes.update(known[one.kind, one.cause.slower, name])
+        bound = one.cause.bound
+        if bound is DifferingBound.UNKNOWN and votes:
+            bound = min(votes, key=lambda each: (-votes[each], each.value))
+        found.append(replace(one, cause=replace(one.cause, bound=bound)))
+    return found
+
+
+def _covered(way: FamilyWay, members: Sequence[FamilyMember]) -> list[MemberGroup]:
+    """The class that most are about, then the one that most of the others are about, and so on."""
+    left = sorted(members, key=lambda one: one.number)
+    groups = []
+    while left:
+        about: Mapping[str, list[FamilyMember]] = _by_class(left)
+        best = min(about, key=lambda name: (-len(about[name]), -_alone(about[name]), name))
+        chosen = about[best]
+        groups.append(MemberGroup(way, (best,), tuple(chosen)))
+        taken = {one.number for one in chosen}
+        left = [one for one in left if one.number not in taken]
+    return groups
+
+
+def _by_class(members: Sequence[FamilyMember]) -> dict[str, list[FamilyMember]]:
+    found: dict[str, list[FamilyMember]] = defaultdict(list)
+    for one in members:
+        for name in one.classes:
+            found[name].append(one)
+    return found
+
+
+def _alone(members: Sequence[FamilyMember]) -> int:
+    """How many are about nothing else."""
+    return sum(len(one.classes) == 1 for one in members)
+
+
+def _rank(group: MemberGroup) -> tuple[int, int, FamilyWay, tuple[str, ...]]:
+    return -group.weight, -len(group.members), group.way, group.classes
+
+
+def _merged(groups: Sequence[MemberGroup], most: int) -> list[MemberGroup]:
+    """The largest as they are, all others of one way in one."""
+    if len(groups) <= most:
+        return list(groups)
+    kept = list(groups)
+    rest: list[MemberGroup] = []
+    while len(kept) + len({one.way for one in rest}) > most and kept:
+        rest.insert(0, kept.pop())
+    by_way: dict[FamilyWay, list[MemberGroup]] = defaultdict(list)
+    for group in rest:
+        by_way[group.way].append(group)
+    joined = [
+        MemberGroup(
+            way,
+            tuple(sorted({name for one in some for name in one.classes})),
+            tuple(sorted((each for one in some for each in one.members), key=lambda each: each.number)),
+        )
+        for way, some in by_way.items()
+    ]
+    return [*kept, *sorted(joined, key=_rank)]

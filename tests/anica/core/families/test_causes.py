@@ -1,0 +1,139 @@
+"""Planted differences between two cores are found again: which bound, and through what."""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from iced_x86 import Decoder
+
+from anica_app.core.families.changes import ChangedBlock, ChangeKind
+from anica_app.core.families.evidence import (
+    CauseWorld,
+    DifferingBound,
+    DisagreementWitness,
+    causes_of,
+)
+from anica_app.core.protocols import AnicaError, Answer, Failure
+from anica_app.core.x86_domain import X86Domain
+from tests.anica.core.families.cores import PlantedCore, name_of
+from tests.anica.core.search.planted import few_schemes
+
+PLAIN = PlantedCore("plain")
+
+
+def asking(*cores):
+    return lambda codes: list(zip(*(core.predict(codes) for core in cores), strict=True))
+
+
+def cause(code, one, other=PLAIN, questions=100):
+    found, spent = causes_of(
+        [DisagreementWitness(0, bytes.fromhex(code), "difference")], CauseWorld(asking(one, other)), questions
+    )
+    assert spent <= questions
+    return found[0]
+
+
+ACCUMULATING = "c4e2f1b8c2"  # vfmadd231pd xmm0, xmm1, xmm2
+SCAN = "480fbcc3"  # bsf rax, rbx
+COPY = "4889d8"  # mov rax, rbx
+ADD_TO_MEMORY = "49014340"  # add [r11+0x40], rax
+CARRY = "4811d8"  # adc rax, rbx
+STORE_LOAD = "49894640" + "498b4640"  # mov [r14+0x40], rax; mov rax, [r14+0x40]
+
+
+@pytest.mark.parametrize(
+    ("code", "planted", "bound", "through"),
+    [
+        (ACCUMULATING, {"latency": {"vfmadd231pd": 5.0}}, "dependencies", ["xmm0"]),
+        (SCAN, {"busy": {"bsf": 3.0}}, "ports", []),
+        (SCAN, {"latency": {"bsf": 6.0}}, "dependencies", ["rax"]),
+        (ADD_TO_MEMORY, {"forwarding": 5.0}, "memory", ["[r11+0x40]"]),
+        (STORE_LOAD, {"forwarding": 9.0}, "dependencies", ["rax"]),
+        (CARRY, {"latency": {"adc": 4.0}}, "dependencies", ["flags", "rax"]),
+        (COPY * 4, {"width": 1.0}, "front end", []),
+    ],
+)
+def test_the_planted_bound_is_found(code, planted, bound, through):
+    found = cause(code, PlantedCore(**planted))
+    assert (found.bound, found.slower) == (bound, 1)
+    assert sorted(one.name.replace("zmm", "xmm") for one in found.carriers) == through
+    turned = cause(code, PLAIN, PlantedCore(**planted))
+    assert (turned.bound, turned.slower, turned.carriers) == (found.bound, 2, found.carriers)
+
+
+def test_a_write_that_is_waited_for_is_no_accumulator():
+    found = cause("c5fc28c1", PlantedCore(false={"vmovaps"}, latency={"vmovaps": 4.0}))
+    assert [(one.role, one.instructions) for one in found.carriers] == [("result", (0,))]
+
+
+def test_a_core_model_names_the_bound_where_no_dependency_is_to_blame():
+    world = CauseWorld(asking(PlantedCore(busy={"bsf": 3.0}), PLAIN), said=lambda answers: "slots")
+    found, _ = causes_of([DisagreementWitness(0, bytes.fromhex(SCAN), "difference")], world, 50)
+    assert found[0].bound is DifferingBound.SLOTS
+
+
+def test_questions_are_limited_and_the_first_witnesses_have_them():
+    core = PlantedCore(latency={"bsf": 6.0})
+    plain = PlantedCore()
+    witnesses = [DisagreementWitness(n, bytes.fromhex(SCAN), "difference") for n in range(5)]
+    found, spent = causes_of(witnesses, CauseWorld(asking(core, plain)), 11)
+    assert spent <= 11
+    assert [found[n].bound for n in range(5)] == ["dependencies"] * 3 + ["unknown"] * 2
+
+
+def test_nothing_is_asked_about_failures():
+    def ask(codes):
+        assert codes == [b"\x90"]
+        return [(Answer(failure=Failure.CRASH), Answer(cycles=1.0))]
+
+    found, spent = causes_of([DisagreementWitness(7, b"\x90", "crash of 1")], CauseWorld(ask), 100)
+    assert (found[7].bound, spent) == ("failure", 0)
+
+
+def test_what_is_no_block_is_refused():
+    with pytest.raises(AnicaError, match="basic block"):
+        ChangedBlock(b"\x06")
+
+
+@pytest.mark.parametrize("executes", [False, True])
+def test_the_stack_pointer_stays_where_blocks_are_executed(executes):
+    block = ChangedBlock(bytes.fromhex("58"), executes=executes)  # pop rax
+    assert ("rsp" in [one.name for one in block.carriers]) is not executes
+
+
+@cache
+def domain():
+    return X86Domain.of(among=few_schemes())
+
+
+def mnemonics(block):
+    return {name_of(one) for one in Decoder(64, domain().code(block))}
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), size=st.integers(1, 3), cycles=st.sampled_from([6.0, 11.0, 20.0]))
+def test_whatever_the_block_a_latency_is_a_dependency_and_a_busy_port_is_none(seed, size, cycles):
+    random = Random(seed)
+    block = domain().sample(domain().unconstrained(size), random)
+    name = random.choice(sorted(mnemonics(block)))
+    code = domain().code(block)
+    slow, busy = PlantedCore(latency={name: cycles}), PlantedCore(busy={name: cycles})
+    if slow.cycles(code) > 2 * PLAIN.cycles(code):
+        assert cause(code.hex(), slow).bound in ("dependencies", "memory")
+    assert cause(code.hex(), busy).bound == "ports"
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), size=st.integers(1, 4))
+def test_a_cut_leaves_no_way_through_what_it_cuts(seed, size):
+    block = domain().sample(domain().unconstrained(size), Random(seed))
+    changed = ChangedBlock(domain().code(block))
+    slow = PlantedCore(latency=dict.fromkeys(mnemonics(block), 50.0), width=1000.0, forwarding=10.0)
+    for change in changed.first():
+        if change.kind is ChangeKind.CUT_ALL:
+            chained = slow.waiting(change.code)
+            assert chained <= 1.0, "what is left waits for the cutting instructions alone"

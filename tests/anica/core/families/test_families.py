@@ -1,0 +1,185 @@
+"""Families over planted cores: who belongs together, what they are called, how much they explain."""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
+from anica_app.core.families.culprits import CulpritInstructions
+from anica_app.core.families.evidence import CauseWorld, DifferingBound, WitnessCause
+from anica_app.core.families.finding import KnownDiscovery, families_of, wilson
+from anica_app.core.families.grouping import FamilyMember, grouped
+from anica_app.core.families.matching import FamilyIdentity, matched
+from anica_app.core.protocols import Answer
+from anica_app.core.ranking import fresh_blocks
+from anica_app.core.search.judging import Disagreement, InterestSettings
+from anica_app.core.x86_domain import X86Domain
+from tests.anica.core.families.cores import PlantedCore
+from tests.anica.core.search.planted import few_schemes
+
+FAULTY = PlantedCore("faulty", latency={"imul": 9.0, "popcnt": 9.0}, busy={"bsf": 7.0, "bsr": 7.0})
+PLAIN = PlantedCore("plain")
+WITNESSES = {
+    "48 0f bc c3": "bsf",
+    "48 0f bd d1": "bsr",
+    "0f bc c3": "bsf",
+    "48 0f af c3": "imul",
+    "0f af c8": "imul",
+    "f3 48 0f b8 c0": "popcnt",
+}
+
+
+def both(codes):
+    return list(zip(FAULTY.predict(codes), PLAIN.predict(codes), strict=True))
+
+
+@cache
+def domain():
+    return X86Domain.of(among=few_schemes())
+
+
+def discoveries(witnesses=tuple(WITNESSES)):
+    """Each is any block of instructions with the witness's mnemonic."""
+    found = []
+    for number, digits in enumerate(witnesses):
+        block = domain().block_of_code(bytes.fromhex(digits))
+        exact = domain().represent(block)
+        names = domain().vocabulary.names
+        values = zip(names, exact.instructions[0].values, strict=True)
+        kept = [value if name == "mnemonic" else None for name, value in values]
+        abstract = AbstractBlock((AbstractInstruction(tuple(kept)),), exact.aliasing)
+        found.append(KnownDiscovery(number, abstract, block, "difference"))
+    return found
+
+
+@cache
+def disagreements():
+    judge = Disagreement(InterestSettings())
+    blocks = fresh_blocks(domain(), 150)
+    answers = both([domain().code(one) for one in blocks])
+    return [one for one, given in zip(blocks, answers, strict=True) if judge.verdict(given).interesting]
+
+
+def found(order=None, questions=200):
+    known = discoveries()
+    known = [known[place] for place in order] if order else known
+    tools = ["faulty", "plain"]
+    return families_of(domain(), known, disagreements(), CauseWorld(both), tools, questions)
+
+
+def test_planted_causes_are_families_with_names():
+    families = found()
+    said = {
+        one.name: {list(WITNESSES.values())[number] for number in one.members} for one in families.families
+    }
+    assert said == {
+        "bsf, bsr: throughput": {"bsf", "bsr"},
+        "imul: dependency through the destination": {"imul"},
+        "popcnt: dependency through the destination": {"popcnt"},
+    }
+    assert 0 < families.questions <= 200
+
+
+def test_a_family_has_its_smallest_witness_the_range_of_predictions_and_what_it_explains():
+    families = found()
+    scans = next(one for one in families.families if one.name.startswith("bsf"))
+    assert scans.witness.code == bytes.fromhex("0fbcc3")
+    assert scans.predictions == ((7.0, 7.0), (1.0, 1.0))
+    assert scans.bound is DifferingBound.PORTS
+    assert 0 < scans.interval[0] < scans.share < scans.interval[1] < 1
+    assert families.disagreements == len(disagreements())
+    assert max(len(one.blocks) for one in families.families) <= families.explained <= families.disagreements
+    assert sum(one.own for one in families.families) == families.explained
+    promised = scans.as_json()
+    assert list(promised) == ["name", "share", "members", "witness", "predictions", "bound"]
+
+
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 1000))
+def test_the_order_of_discoveries_does_not_matter(seed):
+    order = list(range(len(WITNESSES)))
+    Random(seed).shuffle(order)
+    one, other = found(order), found()
+    assert [(x.name, x.members, x.share) for x in one.families] == [
+        (x.name, x.members, x.share) for x in other.families
+    ]
+
+
+def test_without_questions_there_are_families_without_a_cause():
+    families = found(questions=0)
+    bounds = {one.bound: len(one.members) for one in families.families}
+    assert bounds[DifferingBound.DEPENDENCIES] == 1, "popcnt insists on reading what it writes"
+    assert set(bounds) == {DifferingBound.UNKNOWN, DifferingBound.DEPENDENCIES}
+    assert sorted(number for one in families.families for number in one.members) == list(range(6))
+
+
+def member(number, classes, bound="ports", weight=0):
+    cause = WitnessCause(DifferingBound(bound), (Answer(cycles=1.0), Answer(cycles=2.0)), 2)
+    culprits = CulpritInstructions(tuple(classes), tuple((each, each) for each in classes), False, False)
+    return FamilyMember(number, b"\x90", "difference", 1, cause, culprits, weight)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=3, unique=True),
+            st.sampled_from(["ports", "dependencies", "memory", "unknown"]),
+        ),
+        max_size=60,
+    ),
+    st.integers(4, 30),
+)
+def test_every_discovery_is_in_one_of_few_groups(described, most):
+    members = [member(number, classes, bound) for number, (classes, bound) in enumerate(described)]
+    groups = grouped(members, most)
+    assert len(groups) <= most
+    assert sorted(one.number for group in groups for one in group.members) == list(range(len(members)))
+    for group in groups:
+        assert all(one.way == group.way for one in group.members)
+        assert all(set(one.classes) & set(group.classes) for one in group.members)
+
+
+def test_the_class_that_most_are_about_gets_those_about_several():
+    groups = grouped([member(0, "ab"), member(1, "b"), member(2, "b"), member(3, "ac"), member(4, "c")])
+    assert [(group.classes, [one.number for one in group.members]) for group in groups] == [
+        (("b",), [0, 1, 2]),
+        (("c",), [3, 4]),
+    ]
+
+
+def test_what_could_not_be_asked_about_goes_where_its_class_is():
+    groups = grouped([member(0, "a", "ports"), member(1, "a", "unknown"), member(2, "b", "unknown")])
+    assert [(group.way.bound.value, len(group.members)) for group in groups] == [("ports", 2), ("unknown", 1)]
+
+
+def identity(classes, bound="ports", slower=1, others=""):
+    return FamilyIdentity("difference", slower, bound, frozenset(classes), frozenset(others))
+
+
+def test_a_family_is_the_same_by_class_and_bound():
+    old = [identity("a"), identity("bc"), identity("d", "dependencies")]
+    new = [identity("c"), identity("a", "dependencies"), identity("d", "dependencies", 2), identity("a")]
+    assert matched(new, old) == {0: 1, 3: 0}
+    assert matched([identity("e", others="b")], old) == {0: 1}
+    assert [FamilyIdentity.read(one.as_json()) for one in old] == old
+
+
+@given(st.integers(1, 500), st.data())
+def test_an_interval_holds_its_share(of, data):
+    count = data.draw(st.integers(0, of))
+    low, high = wilson(count, of)
+    assert 0 <= low <= count / of + 1e-12
+    assert count / of - 1e-12 <= high <= 1
+
+
+def test_nothing_is_known_of_a_share_of_nothing():
+    assert wilson(0, 0) is None
+
+
+def test_wilson_is_as_in_the_books():
+    assert wilson(10, 100) == pytest.approx((0.0552, 0.1744), abs=1e-3)

@@ -42,6 +42,13 @@ class AnicaConfig(AppConfig):
                 "Compare predictors", "chart", "comparison-new", "comparisons", "Predictor comparisons"
             )
         )
+        for kind, title, where in (
+            ("comparison", "Predictor comparisons", "anica_app.features.comparisons.publishing"),
+            ("campaign", "Campaigns", "anica_app.features.campaigns.publishing"),
+        ):
+            offers.offer_to_publish(
+                offers.Publishable(kind, title, f"{where}.publishable", f"{where}.published_page")
+            )
         offers.say_schemes_of_blocks("anica_app.features.block_sets.query.scheme_texts")
         offers.say_dependents("anica_app.BasicBlockSet", "anica_app.features.block_sets.query.of_block_set")
         offers.say_dependents("anica_app.Campaign", "anica_app.features.campaigns.query.of_campaign")

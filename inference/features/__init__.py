@@ -39,6 +39,7 @@ FEATURES = {
     "runs": "Runs",
     "uploads": "Uploads",
     "blocks": "Basic blocks",
+    "publishing": "Publishing",
     "example": "",
     "search": "Search",
 }

@@ -46,12 +46,12 @@ def _mapping_json(row: PortMapping) -> str:
     document = write_mapping_json(
         load_mapping(row), name=row.name, isa=row.isa.name, note=row.note, source=row.source
     )
-    return _text({**document, "provenance": provenance_of(row).as_json()}, long="usage")
+    return one_line_each({**document, "provenance": provenance_of(row).as_json()}, long="usage")
 
 
 def _mapping3(row: PortMapping) -> str:
     document = write_mapping3(row.name, load_mapping(row))
-    return _text({**document, "provenance": provenance_of(row).as_json()}, long="assignment")
+    return one_line_each({**document, "provenance": provenance_of(row).as_json()}, long="assignment")
 
 
 def _llvm_td(row: PortMapping) -> str:
@@ -67,7 +67,7 @@ def _resource_json(row: ResourceMapping) -> str:
     document = write_resource_json(
         load_resource_mapping(row), name=row.name, isa=row.isa.name, note=row.note, source=row.source
     )
-    return _text({**document, "provenance": provenance_of(row).as_json()}, long="loads")
+    return one_line_each({**document, "provenance": provenance_of(row).as_json()}, long="loads")
 
 
 def _core_model_json(row: StoredCoreModel) -> str:
@@ -75,7 +75,7 @@ def _core_model_json(row: StoredCoreModel) -> str:
     return core_model_text(core_model_json(model, name=row.name, isa=row.isa.name, note=row.note))
 
 
-def _text(document: Mapping[str, Any], long: str) -> str:
+def one_line_each(document: Mapping[str, Any], long: str) -> str:
     """A JSON object with one line per key, and one per key inside the long one: good to read and compare."""
 
     def dumps(value: Any) -> str:

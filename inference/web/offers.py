@@ -135,6 +135,35 @@ def schemes_of_blocks(name: str) -> list[str]:
     return find(name)
 
 
+# What of other apps can be published as a static site (`inference.features.publishing`).
+
+
+@dataclass(frozen=True)
+class Publishable:
+    """A kind: its title in the plural, and the dotted paths of its rows, which have names, and of a page.
+
+    The latter takes a row's number and returns an `inference.features.publishing.content.PublishedPage`.
+    """
+
+    kind: str
+    title: str
+    rows: str
+    page: str
+
+
+_PUBLISHED: dict[str, Publishable] = {}
+
+
+def offer_to_publish(offer: Publishable) -> None:
+    """Add a kind; an app does so when it is ready."""
+    _PUBLISHED[offer.kind] = offer
+
+
+def published_by_others() -> list[Publishable]:
+    """The kinds of other apps."""
+    return list(_PUBLISHED.values())
+
+
 _DEPENDENTS: dict[str, str] = {}
 
 

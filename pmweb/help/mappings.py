@@ -35,6 +35,10 @@ PAGES = {
         "What would be deleted with this mapping, and what stands in the way.",
         operators=("Read the list before you press the button.",),
     ),
+    "publish": Help(
+        "A static site of [[port mapping]]s, core models, comparisons and campaigns: it needs no server.",
+        can=("Choose one or several, and download the zip.", "Give it a title and a text of its own."),
+    ),
     "scheme-proof": Help(
         "Why a mapping gives a scheme these [[µop]]s: each step with the [[witness]]es that were "
         "measured for it.",

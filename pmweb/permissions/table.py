@@ -242,6 +242,8 @@ INFERENCE = {
     "resource-mapping-edit": edit(RESOURCES),
     "resource-mapping-evaluate": button(),
     "resource-mapping-export": export(RESOURCES),
+    "publish": page(),
+    "publish-zip": export(),
     # runs
     "infer": form(),
     "runs": page(),

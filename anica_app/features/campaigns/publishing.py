@@ -1,0 +1,97 @@
+"""A campaign as a published page: its counters, its tools, and what it has discovered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db.models import QuerySet
+
+from anica_app.features.campaigns.query import ranked
+from anica_app.features.campaigns.standing import CampaignStanding, failures_in_words, standing_of
+from anica_app.features.discoveries.query import in_one_line
+from anica_app.models import Campaign, Discovery
+from inference.features.publishing.content import (
+    ColumnKind,
+    PublishedColumn,
+    PublishedFact,
+    PublishedKind,
+    PublishedPage,
+    PublishedTable,
+    Value,
+)
+from inference.isa.x86.blocks import BlockError, block_of_bytes
+from inference.models import Run
+
+_MOST_DISCOVERIES = 2000
+
+
+def publishable() -> QuerySet[Campaign]:
+    """Every campaign, the newest first."""
+    return Campaign.objects.only("name").order_by("-pk")
+
+
+def published_page(pk: int) -> PublishedPage:
+    """Of a campaign, as far as it is. Raises `Campaign.DoesNotExist`."""
+    row = Campaign.objects.select_related("isa", "run").get(pk=pk)
+    run: Run | None = row.run if row.origin == Campaign.Origin.RUN else None
+    standing = standing_of(row, run)
+    tools = [seat.predictor.name for seat in row.seats.select_related("predictor").order_by("position")]
+    isa = "" if row.isa is None else row.isa.name
+    kind = row.get_kind_display()
+    return PublishedPage(
+        PublishedKind.CAMPAIGN,
+        row.name,
+        " · ".join(filter(None, (kind, *tools, isa, f"{row.created:%Y-%m-%d}"))),
+        tuple(_facts(standing)),
+        tuple(_tables(row, standing, tools)),
+    )
+
+
+def _facts(standing: CampaignStanding) -> Iterator[PublishedFact]:
+    included = f"{standing.included:,} more are included by others" if standing.included else ""
+    yield PublishedFact("discoveries", f"{standing.discoveries:,}", included)
+    yield PublishedFact("blocks sampled", f"{standing.sampled:,}")
+    if standing.ratio is not None:
+        yield PublishedFact("of them interesting", f"{100 * standing.ratio:.1f} %")
+    if standing.judged is not None:
+        yield PublishedFact("blocks judged", f"{standing.judged:,}")
+    if standing.seconds:
+        yield PublishedFact("minutes", f"{standing.seconds / 60:,.1f}")
+
+
+def _tables(row: Campaign, standing: CampaignStanding, tools: list[str]) -> Iterator[PublishedTable]:
+    found = ranked(row.discoveries.filter(subsumed_by=None).defer("foreign", "facts", "remarks", "note"))
+    heads = (
+        PublishedColumn("Number", ColumnKind.NUMBER),
+        PublishedColumn("Blocks that are like this", ColumnKind.TEXT),
+        PublishedColumn("For example", ColumnKind.CODE),
+        PublishedColumn("Kind", ColumnKind.CHOICE),
+        PublishedColumn("Interestingness", ColumnKind.NUMBER),
+        PublishedColumn("Generality", ColumnKind.NUMBER),
+        PublishedColumn("Instructions", ColumnKind.NUMBER),
+    )
+    rows = tuple(_discovery(each) for each in found.order_by("-interest", "number")[:_MOST_DISCOVERIES])
+    note = (
+        "Interestingness: how far the tools disagree, on average. Generality: the least number of schemes "
+        "of one of its instructions."
+    )
+    yield PublishedTable("discoveries", "Discoveries", heads, rows, note)
+    failures = failures_in_words(standing.failures, tools)
+    if failures:
+        columns = (
+            PublishedColumn("Predictor"),
+            PublishedColumn("Failure"),
+            PublishedColumn("Blocks", ColumnKind.NUMBER),
+        )
+        told = tuple((whose, what, count) for what, whose, count in failures)
+        yield PublishedTable("failures", "Failures", columns, told)
+
+
+def _discovery(row: Discovery) -> tuple[Value, ...]:
+    code = bytes(row.code)
+    try:
+        shown = block_of_bytes(code).text if code else ""
+    except BlockError:  # of an imported campaign
+        shown = code.hex()
+    numbers = (row.interestingness, row.generality, row.length)
+    return (row.number, in_one_line(row) or row.label, shown, row.kind, *numbers)

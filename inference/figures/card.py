@@ -1,0 +1,134 @@
+"""The picture card of a link: 1200 × 630 pixels with a title, a few numbers, and bars in the ports' colours.
+
+Chat programs and forums take no SVG, so this draws a PNG, with letters of its own: 5 × 7 dots each.
+"""
+
+from __future__ import annotations
+
+import struct
+import unicodedata
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.figures.card_letters import ADVANCE, letter
+from inference.figures.plotly_json import LIGHT
+
+WIDTH, HEIGHT = 1200, 630
+_MARGIN = 60
+_PAGE, _INK, _MUTED, _RULE = "#f8f9fa", "#171b21", "#58616e", "#dde1e6"
+
+Pixels = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class PictureCard:
+    """What a card says: a title, the kind of thing, (number, label) pairs, and (label, share of 1) bars."""
+
+    title: str
+    kind: str
+    facts: tuple[tuple[str, str], ...] = ()
+    bars: tuple[tuple[str, float], ...] = ()
+
+    def png(self) -> bytes:
+        """The picture. The same card gives the same bytes."""
+        canvas = np.empty((HEIGHT, WIDTH, 3), np.uint8)
+        canvas[:] = _rgb(_PAGE)
+        canvas[:12] = _rgb(LIGHT[0])
+        y = 56
+        for line in _wrapped(self.title, (WIDTH - 2 * _MARGIN) // (ADVANCE * 7), 2):
+            _write(canvas, line, _MARGIN, y, 7, _INK)
+            y += 76
+        _write(canvas, _cut(self.kind, (WIDTH - 2 * _MARGIN) // (ADVANCE * 4)), _MARGIN, y, 4, _MUTED)
+        self._draw_facts(canvas)
+        self._draw_bars(canvas)
+        _write(canvas, "pmweb", WIDTH - _MARGIN - 5 * ADVANCE * 4, HEIGHT - 58, 4, _MUTED)
+        return _png(canvas)
+
+    def _draw_facts(self, canvas: Pixels) -> None:
+        shown = self.facts[:4]
+        room = (WIDTH - 2 * _MARGIN) // max(len(shown), 1)
+        for place, (number, label) in enumerate(shown):
+            x = _MARGIN + place * room
+            _write(canvas, _cut(number, room // (ADVANCE * 6)), x, 280, 6, _INK)
+            _write(canvas, _cut(label, room // (ADVANCE * 3)), x, 332, 3, _MUTED)
+
+    def _draw_bars(self, canvas: Pixels) -> None:
+        shown = self.bars[:16]
+        if not shown:
+            return
+        bottom, most = HEIGHT - 92, 130
+        room = (WIDTH - 2 * _MARGIN) // max(len(shown), 8)
+        canvas[bottom : bottom + 2, _MARGIN : WIDTH - _MARGIN] = _rgb(_RULE)
+        for place, (label, share) in enumerate(shown):
+            x, height = _MARGIN + place * room, round(most * max(0.0, min(1.0, share)))
+            canvas[bottom - height : bottom, x : x + room - 12] = _rgb(LIGHT[place % len(LIGHT)])
+            _write(canvas, _cut(label, room // (ADVANCE * 3)), x, bottom + 10, 3, _MUTED)
+
+
+def _write(canvas: Pixels, text: str, x: int, y: int, scale: int, colour: str) -> None:
+    ink = _rgb(colour)
+    for place, sign in enumerate(text):
+        left = x + place * ADVANCE * scale
+        for row, line in enumerate(letter(sign)):
+            for column, dot in enumerate(line):
+                if dot == "#":
+                    top, across = y + row * scale, left + column * scale
+                    canvas[top : top + scale, across : across + scale] = ink
+
+
+def _wrapped(text: str, most: int, lines: int) -> list[str]:
+    """The text in so many lines at most, at spaces where there are some."""
+    found, rest = [], " ".join(_plain(text).split())
+    while rest and len(found) < lines:
+        if len(rest) <= most or len(found) == lines - 1:
+            found.append(_cut(rest, most))
+            break
+        at = rest.rfind(" ", 0, most + 1)
+        at = at if at > 0 else most
+        found.append(rest[:at])
+        rest = rest[at:].strip()
+    return found
+
+
+def _cut(text: str, most: int) -> str:
+    plain = _plain(text)
+    return plain if len(plain) <= most else plain[: max(most - 2, 1)].rstrip() + ".."
+
+
+def _plain(text: str) -> str:
+    """Letters that there are dots for: without accents, µ and τ spelt."""
+    spelt = (
+        text.replace("µ", "u")
+        .replace("μ", "u")
+        .replace("τ", "tau")
+        .replace("–", "-")
+        .replace("−", "-")
+        .replace(" · ", ", ")
+    )
+    return unicodedata.normalize("NFKD", spelt).encode("ascii", "ignore").decode()
+
+
+def _rgb(colour: str) -> Sequence[int]:
+    return [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+
+
+def _png(canvas: Pixels) -> bytes:
+    height, width, _ = canvas.shape
+    lines = b"".join(b"\0" + row.tobytes() for row in canvas)
+
+    def part(kind: bytes, content: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        )
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + part(b"IHDR", head)
+        + part(b"IDAT", zlib.compress(lines, 9))
+        + part(b"IEND", b"")
+    )

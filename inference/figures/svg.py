@@ -1,0 +1,238 @@
+"""Pictures as SVG, for pages without a server: a heat map, the ports of a mapping, its graph.
+
+Shapes have classes and no inline style, so that a strict Content-Security-Policy draws them and a page
+colours them in light and dark. A file of its own brings these few rules with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from inference.core.mapping import PortMapping, ports_in
+from inference.figures.heatmap import HeatMap
+from inference.figures.plotly_json import DARK, LIGHT, Json
+from inference.figures.tripartite import tripartite
+
+_VIRIDIS = (
+    *("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c"),
+    *("#28ae80", "#5ec962", "#addc30", "#fde725"),
+)
+_PALEST, _SHADES = 1, 24
+"""The first colour of the scale that is used: the very darkest cannot be told from a dark page."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """An SVG of `width` × `height` units: its shapes, and in words what it shows."""
+
+    width: float
+    height: float
+    body: str
+    label: str
+
+    def inline(self) -> str:
+        """For a page that has the rules."""
+        return self._svg("", f' role="img" aria-label="{escape(self.label)}"')
+
+    def file(self) -> str:
+        """For a file of its own."""
+        return self._svg(f"<title>{escape(self.label)}</title><style>{_RULES}</style>", "")
+
+    def _svg(self, head: str, more: str) -> str:
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
+            f'width="{self.width:g}" height="{self.height:g}"{more}>{head}{self.body}</svg>'
+        )
+
+
+def shade_of(share: float) -> str:
+    """The colour of a share from 0 to 1, in `_SHADES` steps."""
+    stepped = round(max(0.0, min(1.0, share)) * (_SHADES - 1)) / (_SHADES - 1)
+    place = _PALEST + stepped * (len(_VIRIDIS) - 1 - _PALEST)
+    low = min(int(place), len(_VIRIDIS) - 2)
+    pairs = zip(_channels(_VIRIDIS[low]), _channels(_VIRIDIS[low + 1]), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * (place - low)):02x}" for a, b in pairs)
+
+
+def _channels(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5))
+
+
+# Predicted against measured.
+
+
+_MAP, _LEFT, _TOP, _BELOW = 350, 46, 8, 40
+
+
+def heat_map_drawing(drawn: HeatMap, unit: str) -> Drawing:
+    """The bins coloured by the logarithm of their counts, with axes and the diagonal."""
+    size = _MAP / drawn.bins
+    cells: dict[str, list[str]] = defaultdict(list)
+    for row, counts in enumerate(drawn.counts):
+        for column, count in enumerate(counts):
+            if count:
+                share = math.log1p(count) / math.log1p(drawn.peak)
+                x, y = _LEFT + column * size, _TOP + _MAP - (row + 1) * size
+                cells[shade_of(share)].append(f"M{x:g} {y:g}h{size:g}v{size:g}h-{size:g}z")
+    paths = "".join(f'<path fill="{colour}" d="{"".join(parts)}"/>' for colour, parts in cells.items())
+    frame = f'<rect class="plot" x="{_LEFT}" y="{_TOP}" width="{_MAP}" height="{_MAP}"/>'
+    diagonal = f'<path class="line" d="M{_LEFT} {_TOP + _MAP}L{_LEFT + _MAP} {_TOP}"/>'
+    ticks = "".join(_ticks(drawn.limit))
+    middle = _LEFT + _MAP / 2
+    axes = (
+        f'<text x="{middle:g}" y="{_TOP + _MAP + 32}" text-anchor="middle">measured {escape(unit)}</text>'
+        f'<text x="12" y="{_TOP + _MAP / 2:g}" text-anchor="middle" '
+        f'transform="rotate(-90 12 {_TOP + _MAP / 2:g})">predicted {escape(unit)}</text>'
+    )
+    what = f"Heat map: {drawn.n:,} experiments, predicted against measured"
+    beyond = f", {drawn.outside:,} beyond the axes" if drawn.outside else ""
+    body = frame + paths + diagonal + ticks + axes
+    return Drawing(_LEFT + _MAP + 10, _TOP + _MAP + _BELOW, body, what + beyond)
+
+
+def _ticks(limit: float) -> Iterable[str]:
+    for part in range(5):
+        value, at = limit * part / 4, _MAP * part / 4
+        yield f'<text x="{_LEFT + at:g}" y="{_TOP + _MAP + 16}" text-anchor="middle">{value:.3g}</text>'
+        yield f'<text x="{_LEFT - 6}" y="{_TOP + _MAP - at + 4:g}" text-anchor="end">{value:.3g}</text>'
+
+
+# How many schemes use each port.
+
+
+_ROW, _BAR = 26, 420
+
+
+def port_usage_drawing(mapping: PortMapping) -> Drawing:
+    """A bar per port: the schemes that can use it, and filled those that can use no other port."""
+    can, only = [0] * len(mapping.ports), [0] * len(mapping.ports)
+    for uops in mapping.usage.values():
+        masks = {mask for mask, _ in uops}
+        for port in {port for mask in masks for port in ports_in(mask)}:
+            can[port] += 1
+        for port in {next(ports_in(mask)) for mask in masks if mask.bit_count() == 1}:
+            only[port] += 1
+    most = max(can, default=0) or 1
+    rows = []
+    for port, name in enumerate(mapping.ports):
+        y = port * _ROW
+        rows.append(
+            f'<text class="name" x="64" y="{y + 18}" text-anchor="end">{escape(name)}</text>'
+            f'<rect class="port-can port-{port % len(LIGHT)}" x="72" y="{y + 4}" '
+            f'width="{_BAR * can[port] / most:.4g}" height="18"/>'
+            f'<rect class="port-fill port-{port % len(LIGHT)}" x="72" y="{y + 4}" '
+            f'width="{_BAR * only[port] / most:.4g}" height="18"/>'
+            f'<text x="{80 + _BAR * can[port] / most:.4g}" y="{y + 18}">'
+            f"{can[port]:,}; {only[port]:,} only here</text>"
+        )
+    label = "Schemes by port: " + ", ".join(f"{name} {can[k]}" for k, name in enumerate(mapping.ports))
+    return Drawing(72 + _BAR + 130, _ROW * len(mapping.ports), "".join(rows), label)
+
+
+# Schemes, µops and ports.
+
+
+_LINE, _GAP = 18, 14
+_AT_UOP, _AT_PORT = 540, 760
+_MOST_TEXT = 52
+_MOST_GROUPS = 300
+"""Beyond, a picture of them all is longer than anybody reads."""
+
+
+def graph_drawing(mapping: PortMapping) -> Drawing:
+    """Groups of schemes with equal µops, their µops, and ports, with a line for each that uses another."""
+    model = tripartite(mapping)
+    groups = model["groups"][:_MOST_GROUPS]
+    drawn = sorted({used["uop"] for group in groups for used in group["uops"]})
+    uops = [model["uops"][place] for place in drawn]
+    height = max(len(groups) * _LINE, len(uops) * 24, len(model["ports"]) * 30) + 2 * _GAP
+    at_group, at_port = _spread(len(groups), height), _spread(len(model["ports"]), height)
+    at_uop = dict(zip(drawn, _spread(len(uops), height), strict=True))
+    used = "".join(
+        f"M430 {y:g}C490 {y:g} 490 {at_uop[each['uop']]:g} {_AT_UOP} {at_uop[each['uop']]:g}"
+        for group, y in zip(groups, at_group, strict=True)
+        for each in group["uops"]
+    )
+    shapes = [
+        f'<path class="edge" d="{used}"/>',
+        *_port_lines(uops, list(at_uop.values()), at_port),
+        *(_group_text(group, y) for group, y in zip(groups, at_group, strict=True)),
+        *(_uop_text(uop, y) for uop, y in zip(uops, at_uop.values(), strict=True)),
+        *(_port_box(port, name, at_port[port]) for port, name in enumerate(model["ports"])),
+    ]
+    left_out = len(model["groups"]) - len(groups)
+    label = (
+        f"Graph: {len(mapping.usage):,} schemes in {len(model['groups']):,} groups with equal µops, "
+        f"{len(model['uops'])} kinds of µops, {len(model['ports'])} ports"
+        + (f"; {left_out:,} groups are not drawn" if left_out else "")
+    )
+    return Drawing(820, height, "".join(shapes), label)
+
+
+def _spread(number: int, height: float) -> list[int]:
+    inside = height - 2 * _GAP
+    return [round(_GAP + inside * (place + 0.5) / number) for place in range(number)]
+
+
+def _port_lines(uops: Sequence[Json], places: Sequence[int], ports: Sequence[int]) -> Iterable[str]:
+    """Of each port, one path to all µops that it executes."""
+    lines: dict[int, list[str]] = defaultdict(list)
+    for uop, y in zip(uops, places, strict=True):
+        for port in uop["ports"]:
+            lines[port].append(f"M640 {y}C700 {y} 700 {ports[port]} {_AT_PORT} {ports[port]}")
+    for port, parts in sorted(lines.items()):
+        yield f'<path class="edge edge-{port % len(LIGHT)}" d="{"".join(parts)}"/>'
+
+
+def _group_text(group: Json, y: float) -> str:
+    first, more = group["schemes"][0], len(group["schemes"]) - 1
+    text = first if len(first) <= _MOST_TEXT else first[: _MOST_TEXT - 1] + "…"
+    shown = f"{text} + {more:,}" if more else text
+    return f'<text class="code" x="8" y="{y + 4:g}">{escape(shown)}</text>'
+
+
+def _uop_text(uop: Json, y: float) -> str:
+    return f'<text class="code" x="{_AT_UOP + 6}" y="{y + 4:g}">{escape(uop["label"])}</text>'
+
+
+def _port_box(port: int, name: str, y: float) -> str:
+    place = port % len(LIGHT)
+    return (
+        f'<rect class="port-fill port-{place}" x="{_AT_PORT}" y="{y - 11:g}" '
+        f'width="46" height="22" rx="3"/>'
+        f'<text class="on-port on-port-{place}" x="{_AT_PORT + 23}" y="{y + 4:g}" '
+        f'text-anchor="middle">{escape(name)}</text>'
+    )
+
+
+_DARK_TEXT = {1, 2, 3, 4, 5, 6, 8, 10}
+"""Ports on whose light colour dark text is read best."""
+
+
+def _rules() -> str:
+    """What a page says of these classes, with the colours of light and dark in full."""
+
+    def ports(colours: Sequence[str], dark: bool) -> str:
+        return "".join(
+            f".port-{k}{{fill:{colour}}}.edge-{k}{{stroke:{colour}}}"
+            f".on-port-{k}{{fill:{'#000' if dark or k in _DARK_TEXT else '#fff'}}}"
+            for k, colour in enumerate(colours)
+        )
+
+    plain = (
+        "text{font:12px system-ui,sans-serif;fill:#171b21}.code,.on-port{font-family:ui-monospace,monospace}"
+        ".plot{fill:#fff;stroke:#b3bbc6}.line{stroke:#58616e;fill:none;stroke-dasharray:4 3}"
+        ".edge{fill:none;stroke:#b3bbc6;stroke-opacity:.7}.port-can{fill-opacity:.35}"
+    )
+    dark = (
+        "svg{background:#101418}text{fill:#e6e9ee}.plot{fill:#161b21;stroke:#4a5563}.line{stroke:#9ba6b4}"
+        ".edge{stroke:#4a5563}"
+    )
+    return f"{plain}{ports(LIGHT, False)}@media(prefers-color-scheme:dark){{{dark}{ports(DARK, True)}}}"
+
+
+_RULES = _rules()

@@ -1,0 +1,5 @@
+"""`manage.py publish`."""
+
+from inference.features.publishing.publish_command import Command
+
+__all__ = ["Command"]

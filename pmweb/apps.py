@@ -20,6 +20,7 @@ class PmwebConfig(AppConfig):
             ("about", "Installation"),
             ("people", "Accounts"),
             ("sessions", "Sessions"),
+            ("sharing", "Shared links"),
             ("audit_log", "Audit log"),
             ("storage", "Storage"),
         ):

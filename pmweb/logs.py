@@ -12,7 +12,7 @@ import re
 from datetime import UTC, datetime
 
 _LAUNCHER = "pmweb.launcher"
-_LOGIN_PATH = re.compile(r"(/login/)[^/\s?\"']+")
+_LOGIN_PATH = re.compile(r"(/(?:login|shared)/)[^/\s?\"']+")
 
 
 def without_tokens(text: str) -> str:

@@ -17,6 +17,7 @@ urlpatterns = [
     path("storage/prune/", storage_prune, name="storage-prune"),
     path("health/", health, name="health"),
     path("metrics/", metrics, name="metrics"),
+    path("", include("pmweb.sharing.urls")),
     path("", include("inference.urls")),
     path("", include("anica_app.urls")),
 ]

@@ -66,6 +66,10 @@ PAGES = {
         "Where you confirm who you are, because you logged in a while ago.",
         can=("Type your password, or open a fresh log-in link in this browser.",),
     ),
+    "shares": Help(
+        "Links that show one thing to whoever has them, without an account.",
+        operators=("Make one for some days, see how often it was opened, and revoke it.",),
+    ),
     "sessions": Help(
         "The browsers in which you are logged in: since when, from where, and when each was last seen.",
         can=("End one that you do not know, or all but this one.",),

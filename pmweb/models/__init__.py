@@ -11,6 +11,7 @@ from pmweb.models.account import (
     Scope,
 )
 from pmweb.models.audit import AuditEntry, Pruning
+from pmweb.models.sharing import SharedLink
 
 __all__ = [
     "Account",
@@ -23,4 +24,5 @@ __all__ = [
     "Pruning",
     "Role",
     "Scope",
+    "SharedLink",
 ]

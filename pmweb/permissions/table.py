@@ -47,6 +47,11 @@ HOUSE = {
     "account-log-out": button(AccessLevel.ADMIN),
     "account-deactivate": button(AccessLevel.ADMIN),
     "account-reactivate": button(AccessLevel.ADMIN, recent=True),
+    "shares": page(AccessLevel.OPERATOR),
+    "share-make": form(recent=True),
+    "share-revoke": button(),
+    "shared": ANYBODY,  # whoever has the link: it shows one thing
+    "shared-file": ANYBODY,
     "storage": page(AccessLevel.ADMIN),
     "storage-prune": button(AccessLevel.ADMIN, records=Action.DELETED),
     "audit": page(AccessLevel.ADMIN),

@@ -49,6 +49,7 @@ from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import load_measurements, store_measurements
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import BrowserSession, Scope
+from pmweb.sharing.links import ShareRequest, share
 from tests.anica.compared import compare
 from tests.anica.exchange.published import write_directory
 from tests.views.conftest import ADD, IMUL, LOAD, experiment_set, isa, mapping
@@ -355,6 +356,7 @@ def world(
         "check_id": model_check.pk,
         "inference_id": run.pk,
         "account_id": User.objects.create(username="somebody").pk,
+        "shared_link_id": share(administrator, ShareRequest(items=[f"mapping:{mapping.pk}"]))[0].pk,
         "own_session_id": _own_session(administrator),
         "own_token_id": issue(administrator, "another", Scope.READ, None)[0].pk,
         "position": 0,

@@ -151,7 +151,13 @@ def test_no_token_does_what_only_a_session_may(program: Program, world: dict[str
         for name, (method, path, operation) in OPERATIONS.items()
         if BY_SESSION in operation
     ]
-    assert {name for _, _, name in found} == {"invite", "make_link", "add_a_machine", "issue_token"}
+    assert {name for _, _, name in found} == {
+        "invite",
+        "make_link",
+        "add_a_machine",
+        "issue_token",
+        "share_item",
+    }
     for method, path, name in found:
         status, answer = program(method, filled(path, world), _body(name, world))
         assert (status, answer["problems"][0]["where"]) == (403, "header Authorization"), name
@@ -262,6 +268,8 @@ def _body(name: str, world: dict[str, int]) -> Any:
         "add_predictor": {"kind": "no such kind"},
         "start_llvm_difference": {"mapping": world["mapping_id"], "cpu": "haswell"},
         "start_coverage": {"campaigns": [1]},
+        "publish_site": {"items": [f"mapping:{world['mapping_id']}"]},
+        "share_item": {"items": [f"mapping:{world['mapping_id']}"]},
         "convert_mapping": {"name": "as resources"},
         "invite": {"name": "ada"},
         "add_a_machine": {"name": "another machine"},

@@ -60,6 +60,7 @@ OPERATORS_PAGES = {
     "inference/uploads/preview.html",
     "inference/uploads/reading.html",
     "inference/uploads/run.html",
+    "pmweb/shares.html",
 }
 OWN_PAGES = {
     "pmweb/about.html",

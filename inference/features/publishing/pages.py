@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.contrib import messages
@@ -38,17 +38,21 @@ class ChoiceGroup:
     choices: Sequence[Choice]
 
 
-def publish(request: HttpRequest) -> HttpResponse:
-    """What there is to publish; `item` of the address is chosen already."""
-    chosen = request.GET.getlist("item")
+def choice_groups(chosen: Collection[str]) -> list[ChoiceGroup]:
+    """What there is of each kind, what is chosen first."""
     groups = []
     for kind, each in publishable_kinds().items():
         named = [(str(PublishedItem(kind, row.pk)), row.name) for row in rows_of(kind)[:_LISTED]]
         found = [Choice(value, name, value in chosen) for value, name in named]
         if found:
             groups.append(ChoiceGroup(each.title, sorted(found, key=lambda one: not one.chosen)))
+    return groups
+
+
+def publish(request: HttpRequest) -> HttpResponse:
+    """What there is to publish; `item` of the address is chosen already."""
     context = {
-        "groups": groups,
+        "groups": choice_groups(request.GET.getlist("item")),
         "title": request.GET.get("title", "")[:120],
         "text": request.GET.get("text", "")[:4000],
         "most": MOST_ITEMS,

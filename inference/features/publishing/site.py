@@ -90,8 +90,10 @@ def site_of(pages: Sequence[PublishedPage], title: str = "", text: str = "") -> 
     return files
 
 
-def page_files(page: PublishedPage, home: str = "") -> dict[str, bytes]:
-    """The page with its data, pictures and card."""
+def page_files(
+    page: PublishedPage, home: str = "", *, linked: bool = False, address: str = ""
+) -> dict[str, bytes]:
+    """The page with its data, pictures and card; `linked` and `address` as `PageFrame` has them."""
     files: dict[str, bytes] = {f"data/{name}": text.encode() for name, text in page.documents.items()}
     labels = [(name, f"data/{name}") for name in page.documents]
     for section in page.sections:
@@ -102,7 +104,8 @@ def page_files(page: PublishedPage, home: str = "") -> dict[str, bytes]:
         files[path] = content.encode()
         labels.append((f"{section.title} ({path.rpartition('.')[2].upper()})", path))
     files[CARD] = card_of(page).png()
-    files[INDEX] = page_html(page, PageFrame(home=home, files=tuple(labels))).encode()
+    frame = PageFrame(linked, home, address, f"{address}{CARD}", tuple(labels))
+    files[INDEX] = page_html(page, frame).encode()
     return files
 
 

@@ -160,6 +160,8 @@ in_person = needs(CallerScope.ADMINISTER, by_token=False)
 """For what lets somebody in or runs programs here: a person has to do it, by a session."""
 confirmed_in_person = needs(CallerScope.ADMINISTER, by_token=False, recent=True)
 """The same for accounts, and what they may do."""
+confirmed_operator = needs(CallerScope.OPERATE, by_token=False, recent=True)
+"""For what shows something to people without an account: a person has to do it."""
 READS, OPERATES, ADMINISTERS = (
     {"x-scope": scope.value} for scope in (CallerScope.READ, CallerScope.OPERATE, CallerScope.ADMINISTER)
 )

@@ -1,0 +1,86 @@
+"""`manage.py share`: links by which people without an account see one thing."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError
+from django.urls import reverse
+from pydantic import ValidationError
+
+from inference.features.publishing.content import PublishedKind
+from inference.features.publishing.kinds import item_named
+from inference.storage.errors import ExchangeError
+from inference.web.data_command import DataCommand
+from inference.web.validation import what_is_right, what_is_wrong
+from pmweb.accounts.people import ADMINISTRATOR
+from pmweb.launcher.instance import running_site
+from pmweb.models import SharedLink
+from pmweb.sharing import links
+from pmweb.sharing.links import MOST_DAYS, USUAL_DAYS, ShareRequest
+
+
+class Command(DataCommand):
+    """Makes, lists and revokes; see the module."""
+
+    help = "Make, list and revoke links that show one thing to whoever has them."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the three things it can do."""
+        ways = parser.add_subparsers(dest="way", required=True)
+        make = ways.add_parser("make", help="a new link; it is printed, once")
+        make.add_argument("kind", choices=[kind.value for kind in PublishedKind])
+        make.add_argument("name", metavar="NAME", help="of a mapping, machine, comparison's run or campaign")
+        make.add_argument("--days", type=int, default=USUAL_DAYS, help=f"1 to {MOST_DAYS} ({USUAL_DAYS})")
+        make.add_argument("--title", default="", help="shown in place of its name")
+        make.add_argument("--text", default="", help="shown below the title")
+        make.add_argument("--user", default=ADMINISTRATOR, help=f"whose link it is ({ADMINISTRATOR})")
+        ways.add_parser("list", help="all links").add_argument("--json", action="store_true")
+        ways.add_parser("revoke", help="make it show nothing").add_argument(
+            "id", type=int, metavar="ID", help="its number in the list"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Do the one that was asked for."""
+        {"make": self._make, "list": self._list, "revoke": self._revoke}[options["way"]](options)
+
+    def _make(self, options: dict[str, Any]) -> None:
+        user = User.objects.filter(username=options["user"], is_active=True).first()
+        if user is None:
+            raise CommandError(f"there is no active account {options['user']!r}: `manage.py account list`")
+        try:
+            item = item_named(PublishedKind(options["kind"]), options["name"])
+            asked = {name: options[name] for name in ("days", "title", "text")}
+            _, token = links.share(user, ShareRequest.model_validate({"items": [str(item)], **asked}))
+        except ValidationError as error:
+            first = error.errors()[0]
+            said = f"--{first['loc'][0]}: {what_is_wrong(first)}; right would be {what_is_right(first)}"
+            raise CommandError(said) from error
+        except (ExchangeError, ValueError) as error:
+            raise CommandError(str(error)) from error
+        site = settings.URL or running_site(settings.HOME) or "http://localhost:8000/"
+        self.stdout.write(site.rstrip("/") + reverse("shared", "pmweb.sharing.urls", [token]))
+
+    def _list(self, options: dict[str, Any]) -> None:
+        for link in links.shown(SharedLink.objects.all()):
+            facts = {
+                "id": link.row.pk,
+                "item": link.row.item,
+                "name": link.name,
+                "user": link.row.user.get_username(),
+                "state": link.matter or "valid",
+                "expires": link.row.expires.isoformat(timespec="seconds"),
+                "uses": link.row.uses,
+            }
+            words = "{id}: {item}, {name}, by {user}, {state}, until {expires}, opened {uses} times"
+            self.stdout.write(json.dumps(facts) if options["json"] else words.format(**facts))
+
+    def _revoke(self, options: dict[str, Any]) -> None:
+        row = SharedLink.objects.filter(pk=options["id"]).first()
+        if row is None:
+            raise CommandError(f"there is no shared link {options['id']}: `manage.py share list`")
+        links.revoke(row)

@@ -199,7 +199,7 @@ _FILE = "a file with all of it: as long as its content takes"
 EXEMPT = {
     **dict.fromkeys(("health", "metrics"), "for programs that watch the site"),
     **dict.fromkeys(("login-link",), "works once"),
-    **dict.fromkeys(("shared", "shared-file", "share-make"), "asks for a token that only its maker knows"),
+    **dict.fromkeys(("shared", "shared-file"), "asks for a token that only its maker knows"),
     **dict.fromkeys(("agent-download",), "the agent's program, packed when it is fetched"),
     **dict.fromkeys(("experiment-snippet", "discovery-session", "discovery-report"), _FILE),
     **dict.fromkeys(("block-set-baseline",), _FILE),

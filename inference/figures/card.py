@@ -82,7 +82,8 @@ def _write(canvas: Pixels, text: str, x: int, y: int, scale: int, colour: str) -
 
 def _wrapped(text: str, most: int, lines: int) -> list[str]:
     """The text in so many lines at most, at spaces where there are some."""
-    found, rest = [], " ".join(_plain(text).split())
+    found: list[str] = []
+    rest = " ".join(_plain(text).split())
     while rest and len(found) < lines:
         if len(rest) <= most or len(found) == lines - 1:
             found.append(_cut(rest, most))

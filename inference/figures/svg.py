@@ -26,7 +26,7 @@ _PALEST, _SHADES = 1, 24
 
 
 @dataclass(frozen=True)
-class Drawing:
+class SvgDrawing:
     """An SVG of `width` × `height` units: its shapes, and in words what it shows."""
 
     width: float
@@ -68,7 +68,7 @@ def _channels(colour: str) -> tuple[int, ...]:
 _MAP, _LEFT, _TOP, _BELOW = 350, 46, 8, 40
 
 
-def heat_map_drawing(drawn: HeatMap, unit: str) -> Drawing:
+def heat_map_drawing(drawn: HeatMap, unit: str) -> SvgDrawing:
     """The bins coloured by the logarithm of their counts, with axes and the diagonal."""
     size = _MAP / drawn.bins
     cells: dict[str, list[str]] = defaultdict(list)
@@ -91,7 +91,7 @@ def heat_map_drawing(drawn: HeatMap, unit: str) -> Drawing:
     what = f"Heat map: {drawn.n:,} experiments, predicted against measured"
     beyond = f", {drawn.outside:,} beyond the axes" if drawn.outside else ""
     body = frame + paths + diagonal + ticks + axes
-    return Drawing(_LEFT + _MAP + 10, _TOP + _MAP + _BELOW, body, what + beyond)
+    return SvgDrawing(_LEFT + _MAP + 10, _TOP + _MAP + _BELOW, body, what + beyond)
 
 
 def _ticks(limit: float) -> Iterable[str]:
@@ -107,7 +107,7 @@ def _ticks(limit: float) -> Iterable[str]:
 _ROW, _BAR = 26, 420
 
 
-def port_usage_drawing(mapping: PortMapping) -> Drawing:
+def port_usage_drawing(mapping: PortMapping) -> SvgDrawing:
     """A bar per port: the schemes that can use it, and filled those that can use no other port."""
     can, only = [0] * len(mapping.ports), [0] * len(mapping.ports)
     for uops in mapping.usage.values():
@@ -130,7 +130,7 @@ def port_usage_drawing(mapping: PortMapping) -> Drawing:
             f"{can[port]:,}; {only[port]:,} only here</text>"
         )
     label = "Schemes by port: " + ", ".join(f"{name} {can[k]}" for k, name in enumerate(mapping.ports))
-    return Drawing(72 + _BAR + 130, _ROW * len(mapping.ports), "".join(rows), label)
+    return SvgDrawing(72 + _BAR + 130, _ROW * len(mapping.ports), "".join(rows), label)
 
 
 # Schemes, µops and ports.
@@ -143,7 +143,7 @@ _MOST_GROUPS = 300
 """Beyond, a picture of them all is longer than anybody reads."""
 
 
-def graph_drawing(mapping: PortMapping) -> Drawing:
+def graph_drawing(mapping: PortMapping) -> SvgDrawing:
     """Groups of schemes with equal µops, their µops, and ports, with a line for each that uses another."""
     model = tripartite(mapping)
     groups = model["groups"][:_MOST_GROUPS]
@@ -170,7 +170,7 @@ def graph_drawing(mapping: PortMapping) -> Drawing:
         f"{len(model['uops'])} kinds of µops, {len(model['ports'])} ports"
         + (f"; {left_out:,} groups are not drawn" if left_out else "")
     )
-    return Drawing(820, height, "".join(shapes), label)
+    return SvgDrawing(820, height, "".join(shapes), label)
 
 
 def _spread(number: int, height: float) -> list[int]:

@@ -11,13 +11,12 @@ _ENDED = ("django_session", "pmweb_loginlink")
 _REVOKED = ("pmweb_apitoken", "inference_agenttoken", "pmweb_sharedlink")
 
 ALL_ENDED = (
-    "All sessions and log-in links have ended, and all tokens of programs and agents and all shared links "
-    "are revoked: "
-    "`manage.py login-link` prints a way in"
+    "All sessions and log-in links have ended, and all shared links and all tokens of programs and agents "
+    "are revoked: `manage.py login-link` prints a way in"
 )
 TOKENS_KEPT = (
     "All sessions and log-in links have ended: `manage.py login-link` prints a way in. Tokens of programs "
-    "and agents and shared links are kept: those that were valid when the back-up was made are valid now, "
+    "and agents are kept, and shared links: those that were valid when the back-up was made are valid now, "
     "also if they were revoked since"
 )
 

@@ -48,7 +48,7 @@ HOUSE = {
     "account-deactivate": button(AccessLevel.ADMIN),
     "account-reactivate": button(AccessLevel.ADMIN, recent=True),
     "shares": page(AccessLevel.OPERATOR),
-    "share-make": form(recent=True),
+    "share-make": button(recent=True),
     "share-revoke": button(),
     "shared": ANYBODY,  # whoever has the link: it shows one thing
     "shared-file": ANYBODY,

@@ -40,8 +40,6 @@ def shares(request: HttpRequest) -> HttpResponse:
 @never_cache
 def share_make(request: HttpRequest) -> HttpResponse:
     """Make a link and show it: the answer to a POST, so that no address has it."""
-    if request.method != "POST":
-        return redirect("shares")
     user = user_of(request)
     given = {name: request.POST.get(name, "") for name in ("days", "title", "text")}
     try:

@@ -126,7 +126,8 @@ def test_only_the_ways_in_are_open_to_whoever_comes():
     """Everything else takes at least an account, or public reading."""
     reads = {name for name, _ in OWN if TABLE[name].read == AccessLevel.ANYONE}
     changes = {name for name, _ in OWN if TABLE[name].change == AccessLevel.ANYONE}
-    assert reads == {"health", "login", "login-link", "agent-download"}
+    shown_by_a_token = {"shared", "shared-file"}
+    assert reads == {"health", "login", "login-link", "agent-download", *shown_by_a_token}
     assert changes == {"login", "login-link", "logout"}
 
 

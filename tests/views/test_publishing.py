@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import zipfile
 from pathlib import Path
@@ -16,12 +17,13 @@ from django.test import Client
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.metrics import Unit
+from inference.features.core_model.storing import store_parts
 from inference.features.publishing.content import PublishedKind
 from inference.features.publishing.kinds import PublishedItem
 from inference.features.publishing.site import pages_of, site_of
 from inference.formats.parsing import parse
 from inference.isa.names import SchemeNames
-from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, PortMapping
+from inference.models import ISA, ExperimentSet, Machine, PortMapping, StoredCoreModel
 from inference.storage.evaluating import evaluate
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
@@ -46,13 +48,11 @@ def site(*items: tuple[str, int], title: str = "") -> dict[str, bytes]:
 
 
 @pytest.fixture
-def core(machine: Machine, mapping: PortMapping) -> Machine:
-    """A machine of which everything is known."""
+def core(machine: Machine, mapping: PortMapping) -> StoredCoreModel:
+    """A core model with all its parts."""
     mapping.machine = machine
     mapping.save()
-    latencies(machine)
-    front_end(machine)
-    return machine
+    return store_parts("lab: core", mapping, latencies(machine), front_end(machine))
 
 
 def test_a_mapping_is_a_page_with_its_data_and_pictures(mapping: PortMapping) -> None:
@@ -82,7 +82,9 @@ def test_the_published_mapping_imports_again(mapping: PortMapping) -> None:
     assert parsed.mapping.usage[IMUL] == ((0b010, 1),)
 
 
-def test_every_link_of_a_page_leads_to_a_file_of_the_site(core: Machine, mapping: PortMapping) -> None:
+def test_every_link_of_a_page_leads_to_a_file_of_the_site(
+    core: StoredCoreModel, mapping: PortMapping
+) -> None:
     files = site(("core", core.pk), ("mapping", mapping.pk), title="Two cores")
     folders = {path.partition("/")[0] for path in files if "/" in path}
     assert len(folders) == 2
@@ -95,7 +97,7 @@ def test_every_link_of_a_page_leads_to_a_file_of_the_site(core: Machine, mapping
             assert target in files, (path, address)
 
 
-def test_a_core_has_ports_latencies_and_front_end(core: Machine) -> None:
+def test_a_core_has_ports_latencies_and_front_end(core: StoredCoreModel) -> None:
     files = site(("core", core.pk))
     header = files["data/schemes.csv"].decode().splitlines()[0]
     assert "Latency (cycles)" in header
@@ -103,7 +105,17 @@ def test_a_core_has_ports_latencies_and_front_end(core: Machine) -> None:
     assert b"Slots per cycle" in files["data/front-end.csv"]
 
 
-def test_a_gallery_puts_cores_side_by_side(core: Machine, mapping: PortMapping, isa: ISA) -> None:
+def test_an_imported_core_model_has_the_same_page(core: StoredCoreModel, isa: ISA) -> None:
+    document = json.loads(site(("core", core.pk))["data/core-model.json"])
+    assert document["sources"] == {}
+    other = StoredCoreModel.objects.create(name="imported", isa=isa, document=document)
+    again = site(("core", other.pk))
+    assert json.loads(again["data/core-model.json"]) == document
+    assert again["data/schemes.csv"].count(b"\n") == site(("core", core.pk))["data/schemes.csv"].count(b"\n")
+    assert b"Slots per cycle" in again["data/front-end.csv"]
+
+
+def test_a_gallery_puts_cores_side_by_side(core: StoredCoreModel, mapping: PortMapping, isa: ISA) -> None:
     value = Mapping(ports=("a", "b"), usage={ADD: ((0b01, 1),)})
     other = store_mapping("two ports", isa, value, origin=PortMapping.Origin.IMPORT)
     page = site(("core", core.pk), ("mapping", other.pk))["index.html"].decode()
@@ -114,14 +126,23 @@ def test_a_gallery_puts_cores_side_by_side(core: Machine, mapping: PortMapping, 
 
 
 def test_what_is_published_says_nothing_private(
-    core: Machine, mapping: PortMapping, experiment_set: ExperimentSet, administrator: User
+    core: StoredCoreModel,
+    machine: Machine,
+    mapping: PortMapping,
+    experiment_set: ExperimentSet,
+    administrator: User,
 ) -> None:
     ada = User.objects.create(username="adalovelace")
     token = issue(administrator, "a program", Scope.READ, None)[1]
-    core.name, core.facts = "buildhost17", {**core.facts, "host": "node17.example.net"}
-    core.state_note, core.note = "secret note", "rack 4"
+    machine.name, machine.facts = "buildhost17", {**machine.facts, "host": "node17.example.net"}
+    machine.state_note, machine.note = "secret note", "rack 4"
+    machine.save()
+    machine.tokens.create(digest="f" * 64)
+    core.name, core.note = "buildhost17: core", "rack 5"
     core.save()
-    core.tokens.create(digest="f" * 64)
+    for part in (core.latencies, core.front_end):
+        part.name = f"buildhost17: part {part.pk}"
+        part.save()
     mapping.name = f"buildhost17: ports by {ada.username}, see node17.example.net {token}"
     mapping.note = "the password is swordfish"
     mapping.source = "/home/ada/mapping.json"
@@ -140,7 +161,7 @@ def test_what_is_published_says_nothing_private(
         "f" * 64,
         "secret note",
     )
-    private += ("rack 4", "testserver")
+    private += ("rack 4", "rack 5", "testserver")
     for path, content in files.items():
         for secret in private:
             assert secret.encode() not in content, (path, secret)
@@ -176,7 +197,7 @@ def test_two_thousand_schemes_take_less_than_two_megabytes(db: None) -> None:
 
 
 def test_the_page_offers_what_there_is_and_gives_a_zip(
-    visitor: Client, core: Machine, mapping: PortMapping
+    visitor: Client, core: StoredCoreModel, mapping: PortMapping
 ) -> None:
     page = visitor.get(f"/publish/?item=mapping:{mapping.pk}")
     assert page.status_code == 200
@@ -218,7 +239,7 @@ def test_the_command_writes_a_folder_once_and_nothing_over_other_files(
     assert members(zipped.read_bytes())["index.html"] == (target / "index.html").read_bytes()
 
 
-def test_an_unknown_core_is_told(machine: Machine) -> None:
+def test_an_unknown_core_is_told(machine: Machine, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="there is no core 'lab'"):
-        call_command("publish", "--core", "lab", "somewhere")
-    assert InstructionScheme.objects.exists()
+        call_command("publish", "--core", "lab", str(tmp_path / "somewhere"))
+    assert not (tmp_path / "somewhere").exists()

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from django.db.models import QuerySet
 
-from anica_app.features.campaigns.query import ranked
+from anica_app.features.campaigns.query import discoveries
 from anica_app.features.campaigns.standing import CampaignStanding, failures_in_words, standing_of
 from anica_app.features.discoveries.query import in_one_line
 from anica_app.models import Campaign, Discovery
 from inference.features.publishing.content import (
-    ColumnKind,
+    CellKind,
     PublishedColumn,
     PublishedFact,
     PublishedKind,
@@ -21,6 +21,7 @@ from inference.features.publishing.content import (
 )
 from inference.isa.x86.blocks import BlockError, block_of_bytes
 from inference.models import Run
+from inference.web.paging import Order
 
 _MOST_DISCOVERIES = 2000
 
@@ -60,17 +61,17 @@ def _facts(standing: CampaignStanding) -> Iterator[PublishedFact]:
 
 
 def _tables(row: Campaign, standing: CampaignStanding, tools: list[str]) -> Iterator[PublishedTable]:
-    found = ranked(row.discoveries.filter(subsumed_by=None).defer("foreign", "facts", "remarks", "note"))
+    found = discoveries(row, Order("interestingness", descending=True), size=_MOST_DISCOVERIES)
     heads = (
-        PublishedColumn("Number", ColumnKind.NUMBER),
-        PublishedColumn("Blocks that are like this", ColumnKind.TEXT),
-        PublishedColumn("For example", ColumnKind.CODE),
-        PublishedColumn("Kind", ColumnKind.CHOICE),
-        PublishedColumn("Interestingness", ColumnKind.NUMBER),
-        PublishedColumn("Generality", ColumnKind.NUMBER),
-        PublishedColumn("Instructions", ColumnKind.NUMBER),
+        PublishedColumn("Number", CellKind.NUMBER),
+        PublishedColumn("Blocks that are like this", CellKind.TEXT),
+        PublishedColumn("For example", CellKind.CODE),
+        PublishedColumn("Kind", CellKind.CHOICE),
+        PublishedColumn("Interestingness", CellKind.NUMBER),
+        PublishedColumn("Generality", CellKind.NUMBER),
+        PublishedColumn("Instructions", CellKind.NUMBER),
     )
-    rows = tuple(_discovery(each) for each in found.order_by("-interest", "number")[:_MOST_DISCOVERIES])
+    rows = tuple(map(_discovery, found.rows))
     note = (
         "Interestingness: how far the tools disagree, on average. Generality: the least number of schemes "
         "of one of its instructions."
@@ -81,7 +82,7 @@ def _tables(row: Campaign, standing: CampaignStanding, tools: list[str]) -> Iter
         columns = (
             PublishedColumn("Predictor"),
             PublishedColumn("Failure"),
-            PublishedColumn("Blocks", ColumnKind.NUMBER),
+            PublishedColumn("Blocks", CellKind.NUMBER),
         )
         told = tuple((whose, what, count) for what, whose, count in failures)
         yield PublishedTable("failures", "Failures", columns, told)

@@ -18,7 +18,7 @@ from anica_app.features.comparisons.request import KIND
 from anica_app.models import ComparedColumn, Comparison
 from inference.core.metrics import Unit
 from inference.features.publishing.content import (
-    ColumnKind,
+    CellKind,
     PublishedColumn,
     PublishedFact,
     PublishedKind,
@@ -75,12 +75,12 @@ def _scores(row: Comparison, columns: Sequence[ComparedColumn]) -> PublishedTabl
         rows.append((column.name, column.get_kind_display(), found.n, covered, *agreement))
     heads = (
         PublishedColumn("Predictor"),
-        PublishedColumn("Kind", ColumnKind.CHOICE),
-        PublishedColumn("Answered", ColumnKind.NUMBER),
-        PublishedColumn("Coverage (%)", ColumnKind.NUMBER, 1),
-        PublishedColumn("MAPE (%)", ColumnKind.NUMBER, 1),
-        PublishedColumn("Pearson r", ColumnKind.NUMBER, 3),
-        PublishedColumn("Kendall τ", ColumnKind.NUMBER, 3),
+        PublishedColumn("Kind", CellKind.CHOICE),
+        PublishedColumn("Answered", CellKind.NUMBER),
+        PublishedColumn("Coverage (%)", CellKind.NUMBER, 1),
+        PublishedColumn("MAPE (%)", CellKind.NUMBER, 1),
+        PublishedColumn("Pearson r", CellKind.NUMBER, 3),
+        PublishedColumn("Kendall τ", CellKind.NUMBER, 3),
     )
     return PublishedTable("scores", "Scores", heads, tuple(rows), "Predicted against measured cycles.")
 
@@ -106,9 +106,9 @@ def _biases(row: Comparison, columns: Sequence[ComparedColumn]) -> PublishedTabl
         factors: list[Value] = [biases[scheme].factor if scheme in biases else None for biases in found]
         rows.append((row.schemes[scheme], seen[scheme], *factors))
     heads = (
-        PublishedColumn("Scheme", ColumnKind.CODE),
-        PublishedColumn("Experiments", ColumnKind.NUMBER),
-        *(PublishedColumn(column.name, ColumnKind.NUMBER) for column in columns),
+        PublishedColumn("Scheme", CellKind.CODE),
+        PublishedColumn("Experiments", CellKind.NUMBER),
+        *(PublishedColumn(column.name, CellKind.NUMBER) for column in columns),
     )
     note = "Predicted over measured cycles of the experiments with a scheme: above 1, predicted too slow."
     if len(seen) > len(shown):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from inference.core.mapping import Uops
-from inference.figures.svg import Drawing
+from inference.figures.svg import SvgDrawing
 
 Value = str | int | float | Uops | None
 """Of a cell: a text, a number, µops, or nothing that is known."""
@@ -23,7 +23,7 @@ class PublishedKind(StrEnum):
     CAMPAIGN = "campaign"
 
 
-class ColumnKind(StrEnum):
+class CellKind(StrEnum):
     """How the cells of a column are shown and sorted."""
 
     TEXT = "text"
@@ -39,7 +39,7 @@ class PublishedColumn:
     """A column: its heading, how its cells are shown, of numbers the decimals, of µops the names of ports."""
 
     title: str
-    kind: ColumnKind = ColumnKind.TEXT
+    kind: CellKind = CellKind.TEXT
     decimals: int = 2
     ports: tuple[str, ...] = ()
 
@@ -61,7 +61,7 @@ class PublishedPicture:
 
     key: str
     title: str
-    drawing: Drawing
+    drawing: SvgDrawing
     note: str = ""
     alone: bool = True
 
@@ -145,7 +145,7 @@ def _cleaned(
     if isinstance(named, PublishedPicture):
         return named
     columns = tuple(replace(column, title=clean(column.title)) for column in named.columns)
-    written = [place for place, column in enumerate(columns) if column.kind is ColumnKind.TEXT]
+    written = [place for place, column in enumerate(columns) if column.kind is CellKind.TEXT]
     rows = tuple(_with_clean_cells(row, written, private) for row in named.rows)
     return replace(named, columns=columns, rows=rows)
 

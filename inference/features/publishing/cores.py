@@ -1,16 +1,22 @@
-"""Published pages of a port mapping, and of a core: its mapping with latencies and front end."""
+"""Published pages of a port mapping, and of a core model: its mapping with latencies and front end."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from django.db.models import QuerySet
+
+from inference.core.core_model import CoreModel
+from inference.core.experiment import Experiment
 from inference.core.front_end import read_front_end
-from inference.core.latency import IdiomKind
+from inference.core.mapping import PortMapping as MappingValue
+from inference.core.throughput import inverse_throughput
 from inference.features.evaluations.query import evaluations_of
 from inference.features.front_end.query import HEADLINES
 from inference.features.publishing.content import (
-    ColumnKind,
+    CellKind,
     PublishedColumn,
     PublishedFact,
     PublishedKind,
@@ -21,154 +27,220 @@ from inference.features.publishing.content import (
 )
 from inference.figures.heatmap import HeatMap
 from inference.figures.svg import graph_drawing, heat_map_drawing, port_usage_drawing
-from inference.formats.exported import ExportedMapping, ExportedScheme, exported
+from inference.formats.core_model_json import core_model_json, core_model_of, core_model_text
+from inference.formats.exported import ExportedScheme, exported
 from inference.formats.exporting import one_line_each
 from inference.formats.mapping_json import write_mapping_json
-from inference.models import Evaluation, LatencySet, Machine, MeasuredFrontEnd, PortMapping
-from inference.storage.core_models import CoreParts, newest_parts
+from inference.formats.provenance import CITATION
+from inference.models import Evaluation, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.front_ends import settled_readings
 
-Section = PublishedTable | PublishedPicture
-_IDIOMS = {
-    IdiomKind.ZEROING: "zeroing idiom",
-    IdiomKind.ELIMINATED: "eliminated",
-    IdiomKind.BREAKING: "breaks dependencies",
-}
+_NAME = "published by pmweb"
+"""Of documents: names of our rows may be private."""
+
+
+@dataclass(frozen=True)
+class _KnownCore:
+    """What a page is made of. `latencies`: {scheme: (cycles as text, idioms)}; `front_end`: rows."""
+
+    isa: str
+    made: datetime
+    mapping: MappingValue | None = None
+    schemes: Sequence[ExportedScheme] = ()
+    best: Evaluation | None = None
+    latencies: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    front_end: tuple[tuple[Value, ...], ...] = ()
+    slots: float | None = None
+    credits: tuple[str, ...] = (CITATION,)
 
 
 def mapping_page(pk: int) -> PublishedPage:
     """Of a port mapping. Raises `PortMapping.DoesNotExist`."""
-    row = PortMapping.objects.select_related("isa", "machine", "run").get(pk=pk)
+    row = _mappings().get(pk=pk)
     cpu = "" if row.machine is None else row.machine.cpu
-    return _page(PublishedKind.MAPPING, row.name, cpu, row.created, exported(row), row, None, None)
+    known = _with_mapping(_KnownCore(row.isa.name, row.created), row)
+    assert known.mapping is not None, "a mapping's row has one"
+    document = write_mapping_json(known.mapping, name=_NAME, isa=known.isa)
+    text = one_line_each({**document, "cite": list(known.credits)}, long="usage")
+    return _page(PublishedKind.MAPPING, row.name, cpu, known, {"mapping.json": text})
 
 
 def core_page(pk: int) -> PublishedPage:
-    """Of all that was found out about a machine's core. Raises `Machine.DoesNotExist`, `LookupError`."""
-    machine = Machine.objects.select_related("isa").get(pk=pk)
-    parts: CoreParts = newest_parts(machine)
-    if parts.mapping is None and parts.latencies is None and parts.front_end is None:
-        raise LookupError("nothing is known of this core yet: it has no port mapping, latencies or front end")
-    mapping = parts.mapping and PortMapping.objects.select_related("isa", "machine", "run").get(
-        pk=parts.mapping.pk
-    )
-    known = [part.created for part in (parts.mapping, parts.latencies, parts.front_end) if part is not None]
-    told = None if mapping is None else exported(mapping)
-    title = machine.cpu or machine.name
-    subtitle = machine.isa.name
-    return _page(
-        PublishedKind.CORE, title, subtitle, max(known), told, mapping, parts.latencies, parts.front_end
-    )
+    """Of a core model, made here or imported. Raises `StoredCoreModel.DoesNotExist`."""
+    row = StoredCoreModel.objects.select_related("isa", "machine", "latencies", "front_end").get(pk=pk)
+    model = core_model_of(row)
+    known = _KnownCore(row.isa.name, row.created, latencies=_latencies(model))
+    if row.mapping_id is not None:
+        known = _with_mapping(known, _mappings().get(pk=row.mapping_id))
+    elif model.mapping is not None:
+        known = replace(known, mapping=model.mapping, schemes=_schemes_of(model.mapping, row))
+    if row.front_end is not None:
+        known = replace(known, front_end=tuple(_measured_numbers(row.front_end)))
+    elif model.front_end is not None:
+        told = ((label, getattr(model.front_end, name), "") for name, label in _LIMITS.items())
+        known = replace(known, front_end=tuple(each for each in told if each[1] is not None))
+    if model.front_end is not None:
+        known = replace(known, slots=model.front_end.slots)
+    about = "" if row.machine is None else row.machine.cpu
+    document = core_model_json(replace(model, sources={}), name=_NAME, isa=known.isa)
+    return _page(PublishedKind.CORE, row.name, about, known, {"core-model.json": core_model_text(document)})
+
+
+_LIMITS = {
+    "slots": "Slots per cycle",
+    "straight_instructions": "Instructions per cycle in straight code",
+    "straight_bytes": "Bytes per cycle in straight code",
+    "loop_capacity": "Instructions in the longest loop at full rate",
+    "taken": "Taken branches per cycle",
+}
+
+
+def _mappings() -> QuerySet[PortMapping]:
+    return PortMapping.objects.select_related("isa", "machine", "run")
+
+
+def _with_mapping(known: _KnownCore, row: PortMapping) -> _KnownCore:
+    told = exported(row)
+    best = evaluations_of(row).defer(None).filter(unit="cycles").first()
+    inferred = (f"inferred: {row.source}",) if row.origin == PortMapping.Origin.RUN and row.source else ()
+    cited = (*inferred, *told.provenance.citations)
+    return replace(known, mapping=told.value, schemes=told.schemes, best=best, credits=cited)
+
+
+def _schemes_of(mapping: MappingValue, row: StoredCoreModel) -> list[ExportedScheme]:
+    """Of a mapping that has no row of its own, in alphabetical order."""
+    facts = row.isa.schemes.filter(text__in=mapping.usage).values_list("text", "extension", "category")
+    of = {text: (extension, category) for text, extension, category in facts}
+    unknown = ("", "")
+    return [
+        ExportedScheme(
+            text,
+            text.partition(" ")[0],
+            (),
+            of.get(text, unknown)[0],
+            of.get(text, unknown)[1],
+            uops,
+            inverse_throughput(mapping, Experiment.of([text])),
+            slots=mapping.slots_of(text),
+        )
+        for text, uops in sorted(mapping.usage.items())
+    ]
+
+
+def _latencies(model: CoreModel) -> dict[str, tuple[str | None, str]]:
+    """{scheme: (cycles from its quickest to its slowest pair of operands, idioms)}."""
+    found = {}
+    for text, pairs in model.latencies.items():
+        cycles = [each for each in pairs.values() if each is not None]
+        idioms = (
+            "eliminated" if text in model.moves else "",
+            "waits for nothing with one register" if text in model.free else "",
+        )
+        found[text] = (_span(min(cycles), max(cycles)) if cycles else None, ", ".join(filter(None, idioms)))
+    return found
+
+
+def _span(least: float, most: float) -> str:
+    low, high = f"{least:.3g}", f"{most:.3g}"
+    return low if low == high else f"{low}–{high}"
+
+
+def _measured_numbers(row: MeasuredFrontEnd) -> Iterator[tuple[Value, ...]]:
+    found = read_front_end(settled_readings(row))
+    for one in (found.number(name) for name in HEADLINES):
+        if one.value is not None:
+            yield one.label, f"{one.value:.4g}", "at least; nothing larger was tried" if one.at_least else ""
+
+
+# The page.
 
 
 def _page(
-    kind: PublishedKind,
-    title: str,
-    about: str,
-    made: datetime,
-    told: ExportedMapping | None,
-    row: PortMapping | None,
-    latencies: LatencySet | None,
-    front_end: MeasuredFrontEnd | None,
+    kind: PublishedKind, title: str, about: str, known: _KnownCore, documents: Mapping[str, str]
 ) -> PublishedPage:
-    best = None if row is None else evaluations_of(row).defer(None).filter(unit="cycles").first()
-    words = ["core model" if kind is PublishedKind.CORE else "port mapping", about]
-    isa = "" if told is None or about == told.isa else told.isa
-    sections = [
-        *_pictures(told, best),
-        *([] if told is None and latencies is None else [_schemes(told, latencies)]),
-        *([] if front_end is None else [_front_end(front_end)]),
-        *([] if told is None else _graph(told)),
-    ]
+    what = "core model" if kind is PublishedKind.CORE else "port mapping"
     return PublishedPage(
         kind,
         title,
-        " · ".join(filter(None, [*words, isa, f"{made:%Y-%m-%d}"])),
-        tuple(_facts(told, latencies, front_end, best)),
-        tuple(sections),
-        () if told is None else _credits(told, row),
-        documents={} if told is None else {"mapping.json": _document(told)},
-        ports=() if told is None else told.value.ports,
-        usage={} if told is None else {one.text: (one.uops, one.predicted) for one in told.schemes},
+        " · ".join(filter(None, (what, about, known.isa, f"{known.made:%Y-%m-%d}"))),
+        tuple(_facts(known)),
+        tuple(_sections(known)),
+        known.credits,
+        documents=documents,
+        ports=() if known.mapping is None else known.mapping.ports,
+        usage={one.text: (one.uops, one.predicted) for one in known.schemes},
     )
 
 
-def _facts(
-    told: ExportedMapping | None,
-    latencies: LatencySet | None,
-    front_end: MeasuredFrontEnd | None,
-    best: Evaluation | None,
-) -> Iterator[PublishedFact]:
-    if told is not None:
-        yield PublishedFact("schemes", f"{len(told.schemes):,}")
-        yield PublishedFact("ports", str(len(told.value.ports)))
-        yield PublishedFact("distinct µops", f"{told.value.uop_kinds:,}")
-        if told.value.issue_width is not None:
-            yield PublishedFact("issue slots per cycle", f"{told.value.issue_width:g}")
-        if told.value.r_max is not None:
-            yield PublishedFact("instructions per cycle", f"{told.value.r_max:g}", "at most (R_max)")
-    if best is not None and best.mape is not None:
-        where = "held-out experiments" if best.experiment_set is None else best.experiment_set.name
-        yield PublishedFact("MAPE", f"{best.mape:.1f} %", f"{best.n:,} measurements: {where}")
-    if latencies is not None:
-        yield PublishedFact("schemes with latencies", f"{latencies.schemes.count():,}")
-    if front_end is not None:
-        slots = read_front_end(settled_readings(front_end)).number("slots")
-        if slots.value is not None:
-            yield PublishedFact("slots per cycle", f"{slots.value:.2f}", "front end")
+def _facts(known: _KnownCore) -> Iterator[PublishedFact]:
+    if known.mapping is not None:
+        yield PublishedFact("schemes", f"{len(known.schemes):,}")
+        yield PublishedFact("ports", str(len(known.mapping.ports)))
+        yield PublishedFact("distinct µops", f"{known.mapping.uop_kinds:,}")
+        if known.mapping.issue_width is not None:
+            yield PublishedFact("issue slots per cycle", f"{known.mapping.issue_width:g}")
+        if known.mapping.r_max is not None:
+            yield PublishedFact("instructions per cycle", f"{known.mapping.r_max:g}", "at most (R_max)")
+    if known.best is not None and known.best.mape is not None:
+        on = known.best.experiment_set
+        where = "held-out experiments" if on is None else on.name
+        yield PublishedFact("MAPE", f"{known.best.mape:.1f} %", f"{known.best.n:,} measurements: {where}")
+    if known.latencies:
+        yield PublishedFact("schemes with latencies", f"{len(known.latencies):,}")
+    if known.slots is not None:
+        yield PublishedFact("slots per cycle", f"{known.slots:.2f}", "front end")
 
 
-def _pictures(told: ExportedMapping | None, best: Evaluation | None) -> Iterator[PublishedPicture]:
-    if told is not None:
+def _sections(known: _KnownCore) -> Iterator[PublishedTable | PublishedPicture]:
+    drawn = known.best is not None and bool(known.best.heat_map)
+    if known.mapping is not None:
         note = "Schemes that can use a port, and filled those with a µop that no other port can execute."
-        yield PublishedPicture(
-            "ports", "Ports", port_usage_drawing(told.value), note, alone=best is None or not best.heat_map
+        yield PublishedPicture("ports", "Ports", port_usage_drawing(known.mapping), note, alone=not drawn)
+    if known.best is not None and drawn:
+        picture = heat_map_drawing(HeatMap.from_json(known.best.heat_map), "cycles")
+        note = "Experiments by measured and predicted cycles; on the diagonal both are equal."
+        yield PublishedPicture("accuracy", "Accuracy", picture, note, alone=False)
+    if known.schemes or known.latencies:
+        yield _scheme_table(known)
+    if known.front_end:
+        columns = (
+            PublishedColumn("Number"),
+            PublishedColumn("Value", CellKind.NUMBER),
+            PublishedColumn("Remark"),
         )
-    if best is not None and best.heat_map:
-        yield PublishedPicture(
-            "accuracy",
-            "Accuracy",
-            heat_map_drawing(HeatMap.from_json(best.heat_map), "cycles"),
-            "Experiments by measured and predicted cycles; on the diagonal both are equal.",
-            alone=False,
-        )
+        yield PublishedTable("front-end", "Front end", columns, known.front_end)
+    if known.mapping is not None:
+        note = "Schemes with equal µops share a line. Coloured edges lead to the ports that execute a µop."
+        yield PublishedPicture("graph", "Graph", graph_drawing(known.mapping), note)
 
 
-def _graph(told: ExportedMapping) -> Iterator[PublishedPicture]:
-    note = "Schemes with equal µops share a line. Coloured edges lead to the ports that execute a µop."
-    yield PublishedPicture("graph", "Graph", graph_drawing(told.value), note)
-
-
-def _schemes(told: ExportedMapping | None, latencies: LatencySet | None) -> PublishedTable:
+def _scheme_table(known: _KnownCore) -> PublishedTable:
     """A row per scheme: µops, cycles of one instance, latency. Cycles are inverse throughput."""
-    known = {} if told is None else {one.text: one for one in told.schemes}
-    waits = {} if latencies is None else _latencies(latencies)
-    columns = [PublishedColumn("Scheme", ColumnKind.CODE)]
-    if told is not None:
+    described = {one.text: one for one in known.schemes}
+    slots = known.mapping is not None and known.mapping.issue_width is not None
+    columns = [PublishedColumn("Scheme", CellKind.CODE)]
+    if known.mapping is not None:
         columns += [
-            PublishedColumn("Ports", ColumnKind.UOPS, ports=told.value.ports),
-            PublishedColumn("µops", ColumnKind.NUMBER),
-            *([PublishedColumn("Slots", ColumnKind.NUMBER)] if told.value.issue_width else []),
-            PublishedColumn("Predicted cycles", ColumnKind.NUMBER),
-            PublishedColumn("Measured cycles", ColumnKind.NUMBER),
+            PublishedColumn("Ports", CellKind.UOPS, ports=known.mapping.ports),
+            PublishedColumn("µops", CellKind.NUMBER),
+            *([PublishedColumn("Slots", CellKind.NUMBER)] if slots else []),
+            PublishedColumn("Predicted cycles", CellKind.NUMBER),
+            PublishedColumn("Measured cycles", CellKind.NUMBER),
         ]
-    if latencies is not None:
-        columns += [
-            PublishedColumn("Latency (cycles)", ColumnKind.NUMBER),
-            PublishedColumn("Idiom", ColumnKind.CHOICE),
-        ]
-    if told is not None:
-        columns += [PublishedColumn("Extension", ColumnKind.CHOICE)]
-    texts = [*known, *sorted(waits.keys() - known.keys())]
+    if known.latencies:
+        columns.append(PublishedColumn("Latency (cycles)", CellKind.NUMBER))
+        columns.append(PublishedColumn("Idiom", CellKind.CHOICE))
+    if known.mapping is not None:
+        columns.append(PublishedColumn("Extension", CellKind.CHOICE))
     rows = []
-    for text in texts:
+    for text in [*described, *sorted(known.latencies.keys() - described.keys())]:
         row: list[Value] = [text]
-        if told is not None:
-            row += _throughput(known.get(text), slots=told.value.issue_width is not None)
-        if latencies is not None:
-            row += waits.get(text, (None, ""))
-        if told is not None:
-            row.append(known[text].extension if text in known else "")
+        if known.mapping is not None:
+            row += _throughput(described.get(text), slots=slots)
+        if known.latencies:
+            row += known.latencies.get(text, (None, ""))
+        if known.mapping is not None:
+            row.append(described[text].extension if text in described else "")
         rows.append(tuple(row))
     note = "Cycles are those of one instance alone in a long loop: inverse throughput."
     return PublishedTable("schemes", "Schemes", tuple(columns), tuple(rows), note)
@@ -179,52 +251,3 @@ def _throughput(one: ExportedScheme | None, *, slots: bool) -> list[Value]:
         return [None] * (5 if slots else 4)
     cycles: list[Value] = [one.predicted, one.evidence.measured]
     return [one.uops, one.count, *([one.slots] if slots else []), *cycles]
-
-
-def _latencies(row: LatencySet) -> Mapping[str, tuple[Value, Value]]:
-    """{scheme: (cycles from its quickest to its slowest pair of operands, idioms)}."""
-    listed = row.schemes.order_by("scheme__text").values_list("scheme__text", "least", "most", "idioms")
-    return {text: (_span(least, most), _idioms(idioms)) for text, least, most, idioms in listed}
-
-
-def _span(least: float | None, most: float | None) -> str | None:
-    if least is None or most is None:
-        return None
-    low, high = f"{least:.3g}", f"{most:.3g}"
-    return low if low == high else f"{low}–{high}"
-
-
-def _idioms(idioms: Sequence[Mapping[str, object]]) -> str:
-    kinds = {str(one["kind"]) for one in idioms}
-    return ", ".join(words for kind, words in _IDIOMS.items() if kind in kinds)
-
-
-def _front_end(row: MeasuredFrontEnd) -> PublishedTable:
-    found = read_front_end(settled_readings(row))
-    numbers = [found.number(name) for name in HEADLINES]
-    rows = tuple(
-        (one.label, f"{one.value:.4g}", "at least; nothing larger was tried" if one.at_least else "")
-        for one in numbers
-        if one.value is not None
-    )
-    columns = (
-        PublishedColumn("Number", ColumnKind.TEXT),
-        PublishedColumn("Measured", ColumnKind.NUMBER),
-        PublishedColumn("Remark", ColumnKind.TEXT),
-    )
-    return PublishedTable("front-end", "Front end", columns, rows)
-
-
-def _credits(told: ExportedMapping, row: PortMapping | None) -> tuple[str, ...]:
-    """How it was made, and whom to cite; not which run and file."""
-    inferred = row is not None and row.origin == PortMapping.Origin.RUN and row.source
-    return (
-        *([f"inferred: {row.source}"] if row is not None and inferred else []),
-        *told.provenance.citations,
-    )
-
-
-def _document(told: ExportedMapping) -> str:
-    """The mapping as a file that imports again, under the name of the page."""
-    document = write_mapping_json(told.value, name="published port mapping", isa=told.isa)
-    return one_line_each({**document, "cite": list(told.provenance.citations)}, long="usage")

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
 from inference.features.publishing.content import PrivateWords, PublishedKind, PublishedPage, cleaned
-from inference.models import Machine, PortMapping
+from inference.models import PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
 from inference.web.offers import Publishable, published_by_others
 
@@ -40,10 +40,9 @@ def mappings() -> QuerySet[PortMapping]:
     return PortMapping.objects.only("name").order_by("-pk")
 
 
-def cores() -> QuerySet[Machine]:
-    """Machines of whose core something is known."""
-    known = Machine.objects.exclude(mappings=None, latency_sets=None, front_ends=None)
-    return known.only("name").distinct().order_by("-pk")
+def cores() -> QuerySet[StoredCoreModel]:
+    """Every core model."""
+    return StoredCoreModel.objects.only("name").order_by("-pk")
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class Command(DataCommand):
 
 _WHAT = {
     PublishedKind.MAPPING: "a port mapping",
-    PublishedKind.CORE: "a machine: its port mapping, latencies and front end",
+    PublishedKind.CORE: "a core model",
     PublishedKind.COMPARISON: "the run of a comparison of predictors",
     PublishedKind.CAMPAIGN: "a campaign",
 }

@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 from inference import __version__
 from inference.core.mapping import Uops, described, ports_in
 from inference.features.publishing.content import (
-    ColumnKind,
+    CellKind,
     PublishedColumn,
     PublishedPage,
     PublishedPicture,
@@ -98,11 +98,11 @@ def table_html(table: PublishedTable) -> SafeString:
 
 
 _CLASSES = {
-    ColumnKind.TEXT: "",
-    ColumnKind.CHOICE: "",
-    ColumnKind.CODE: ' class="code"',
-    ColumnKind.NUMBER: ' class="num"',
-    ColumnKind.UOPS: ' class="uops"',
+    CellKind.TEXT: "",
+    CellKind.CHOICE: "",
+    CellKind.CODE: ' class="code"',
+    CellKind.NUMBER: ' class="num"',
+    CellKind.UOPS: ' class="uops"',
 }
 
 
@@ -114,16 +114,16 @@ def _row(row: Sequence[Value], columns: Sequence[PublishedColumn]) -> str:
 
 def _attributes(column: PublishedColumn, value: Value) -> str:
     classes = _CLASSES[column.kind]
-    if column.kind is ColumnKind.UOPS and isinstance(value, tuple):
+    if column.kind is CellKind.UOPS and isinstance(value, tuple):
         return f'{classes} data-n="{sum(count for _, count in value)}"'
-    if column.kind is ColumnKind.NUMBER and isinstance(value, str) and value:
+    if column.kind is CellKind.NUMBER and isinstance(value, str) and value:
         return f'{classes} data-n="{escape(value.rpartition("–")[2])}"'
     return classes
 
 
 def _cell(column: PublishedColumn, value: Value) -> str:
     if value is None or value == "":
-        return UNKNOWN if column.kind is ColumnKind.NUMBER else ""
+        return UNKNOWN if column.kind is CellKind.NUMBER else ""
     if isinstance(value, tuple):
         return _chips(value, column.ports)
     return escape(shown(value, column.decimals))
@@ -153,11 +153,11 @@ def filters_of(table: PublishedTable) -> list[dict[str, object]]:
     """A choice for each column of choices: its place, its title, and the texts that occur."""
     found = []
     for place, column in enumerate(table.columns):
-        texts = {row[place] for row in table.rows} if column.kind is ColumnKind.CHOICE else set()
+        texts = {row[place] for row in table.rows} if column.kind is CellKind.CHOICE else set()
         options = sorted(str(text) for text in texts if text)
         if 1 < len(options) <= _FEW:
             found.append({"place": place, "title": column.title, "options": options})
-    of_uops = [place for place, column in enumerate(table.columns) if column.kind is ColumnKind.UOPS]
+    of_uops = [place for place, column in enumerate(table.columns) if column.kind is CellKind.UOPS]
     if len(of_uops) == 1:
         ports = list(table.columns[of_uops[0]].ports)
         found.append({"place": of_uops[0], "title": "Port", "options": ports})

@@ -18,7 +18,7 @@ from django.utils.text import slugify
 
 from inference.core.mapping import ports_in
 from inference.features.publishing.content import (
-    ColumnKind,
+    CellKind,
     PrivateWords,
     PublishedColumn,
     PublishedPage,
@@ -159,10 +159,10 @@ def _side_by_side(pages: Sequence[PublishedPage]) -> PublishedTable | None:
     """Every scheme with its µops and cycles by each of the cores; None where there are not two of them."""
     if len(pages) < 2:
         return None
-    columns = [PublishedColumn("Scheme", ColumnKind.CODE)]
+    columns = [PublishedColumn("Scheme", CellKind.CODE)]
     for page in pages:
-        columns.append(PublishedColumn(page.title, ColumnKind.UOPS, ports=page.ports))
-        columns.append(PublishedColumn("Cycles", ColumnKind.NUMBER))
+        columns.append(PublishedColumn(page.title, CellKind.UOPS, ports=page.ports))
+        columns.append(PublishedColumn("Cycles", CellKind.NUMBER))
     rows = []
     for text in dict.fromkeys(text for page in pages for text in page.usage):
         row: list[Value] = [text]

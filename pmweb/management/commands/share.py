@@ -34,7 +34,9 @@ class Command(DataCommand):
         ways = parser.add_subparsers(dest="way", required=True)
         make = ways.add_parser("make", help="a new link; it is printed, once")
         make.add_argument("kind", choices=[kind.value for kind in PublishedKind])
-        make.add_argument("name", metavar="NAME", help="of a mapping, machine, comparison's run or campaign")
+        make.add_argument(
+            "name", metavar="NAME", help="of a mapping, core model, comparison's run or campaign"
+        )
         make.add_argument("--days", type=int, default=USUAL_DAYS, help=f"1 to {MOST_DAYS} ({USUAL_DAYS})")
         make.add_argument("--title", default="", help="shown in place of its name")
         make.add_argument("--text", default="", help="shown below the title")

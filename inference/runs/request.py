@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -102,7 +103,13 @@ class RunRequest(BaseModel):
             return f"{field} is missing: give {right}"
         if first["type"] == "value_error":
             return f"{field} {str(first['msg']).removeprefix('Value error, ')}"
-        return f"{field} must be {right}, not {first['input']!r:.80}"
+        return f"{field} must be {right}, not {as_written(first['input'])}"
+
+
+def as_written(value: object) -> str:
+    """A value that came in, as JSON has it, but for texts in quotes of their own; 80 characters at most."""
+    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text[:80]
 
 
 def _right(info: FieldInfo) -> str:

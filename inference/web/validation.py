@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -19,6 +20,7 @@ _LIMITS = {
     "ge": "at least {}",
     "gt": "more than {}",
     "le": "at most {}",
+    "lt": "less than {}",
     "max_length": "a length of at most {}",
     "min_length": "a length of at least {}",
 }
@@ -30,10 +32,60 @@ _SHAPES = {
     "list": "a list […]",
     "dict": "an object {…}",
     "model": "an object {…}",
+    "none": "null",
+    "finite": "a finite number",
+    "date": "a day such as 2026-11-22",
     "missing": "give it",
     "extra": "leave it out",
     "datetime": "a date and time such as 2026-11-22T09:30:00Z",
 }
+
+
+_WRONG = {
+    "missing": "it is missing",
+    "extra_forbidden": "there is no such field",
+    "greater_than_equal": "it is less than {ge}",
+    "greater_than": "it is not more than {gt}",
+    "less_than_equal": "it is more than {le}",
+    "less_than": "it is not less than {lt}",
+    "string_too_short": "it is too short",
+    "string_too_long": "it is too long",
+    "too_short": "it has too few entries",
+    "too_long": "it has too many entries",
+    "string_pattern_mismatch": "it does not have the form that is needed",
+    "literal_error": "it is none of the values that are known",
+    "enum": "it is none of the values that are known",
+    "finite_number": "it is not a finite number",
+    "int_from_float": "it is not a whole number",
+    "int_parsing_size": "it has too many digits",
+    "none_required": "it is not null",
+    "json_invalid": "it is no JSON",
+    "multiple_of": "it is not a multiple of {multiple_of}",
+}
+_WRONG_FAMILY = {
+    "int": "it is not a whole number",
+    "float": "it is not a number",
+    "decimal": "it is not a number",
+    "string": "it is not a text",
+    "bool": "it is neither true nor false",
+    "list": "it is not a list",
+    "tuple": "it is not a list of that length",
+    "set": "it is not a list",
+    "frozen": "it is not a list",
+    "dict": "it is not an object",
+    "mapping": "it is not an object",
+    "model": "it is not an object",
+    "dataclass": "it is not an object",
+    "datetime": "it is not a date and time",
+    "date": "it is not a day",
+    "time": "it is not a time of day",
+    "union": "it has none of the forms that are known",
+    "bytes": "it is not a text",
+}
+"""By what the type of an error begins with."""
+
+_OF_A_CHECK = re.compile(r"^(Value error|Assertion failed), ?")
+"""Before what our own checks say."""
 
 
 class OneOf:
@@ -84,9 +136,15 @@ def read(model: type[ModelT], given: Mapping[str, Any], names: Mapping[str, str]
 
 
 def what_is_wrong(error: Mapping[str, Any]) -> str:
-    """One of pydantic's errors in words that go on a sentence."""
-    message = str(error["msg"])
-    return "it is missing" if error["type"] == "missing" else message[:1].lower() + message[1:]
+    """One of pydantic's errors in words that go on a sentence, and none of them Python's."""
+    kind, context = str(error["type"]), error.get("ctx", {})
+    if kind in _WRONG:
+        return _WRONG[kind].format(**context)
+    family = kind.partition("_")[0]
+    if family in _WRONG_FAMILY:
+        return _WRONG_FAMILY[family]
+    message = _OF_A_CHECK.sub("", str(error["msg"]))
+    return message[:1].lower() + message[1:] if message else "it cannot be read"
 
 
 def what_is_right(error: Mapping[str, Any], otherwise: str = "") -> str:

@@ -268,6 +268,7 @@ INFERENCE = {
     "upload-core-model": form(),
     # the HTTP API, and its reference
     "api": page(),
+    "api-client": page(),
     "api-v1": by_token(),
     # WebSockets
     "ws-runs": page(),

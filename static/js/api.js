@@ -3,6 +3,8 @@
 const field = document.getElementById("api-search");
 const found = document.getElementById("api-found");
 const nothing = document.getElementById("api-nothing");
+const groups = [...document.querySelectorAll("[data-of]")];
+const entries = [...document.querySelectorAll("[data-entry]")];
 const operations = [...document.querySelectorAll("#operations details")];
 
 function search() {
@@ -14,6 +16,13 @@ function search() {
   }
   for (const group of document.querySelectorAll("[data-group]")) {
     group.hidden = !group.querySelector("details:not([hidden])");
+  }
+  // The sidebar has what the page has; while somebody searches, all of its groups are open.
+  const hidden = new Set(operations.filter((operation) => operation.hidden).map((operation) => operation.id));
+  for (const entry of entries) entry.hidden = hidden.has(entry.dataset.entry);
+  for (const group of groups) {
+    group.hidden = !group.querySelector("[data-entry]:not([hidden])");
+    if (words.length) group.querySelector("details").open = true;
   }
   nothing.hidden = shown > 0;
   found.textContent = words.length ? `${shown} of ${operations.length} operations` : "";
@@ -27,10 +36,26 @@ function openNamed() {
   }
 }
 
+/** Marks in the sidebar what is open in the page, and opens its group there. */
+function mark(name) {
+  for (const entry of entries) {
+    const link = entry.querySelector("a");
+    if (entry.dataset.entry !== name) {
+      link.removeAttribute("aria-current");
+      continue;
+    }
+    link.setAttribute("aria-current", "true");
+    entry.closest("details").open = true;
+    if (window.matchMedia("(min-width: 801px)").matches) link.scrollIntoView({ block: "nearest" });
+  }
+}
+
 // An operation that was opened is in the address: it can be shared.
 for (const operation of operations) {
   operation.addEventListener("toggle", () => {
-    if (operation.open) window.history.replaceState(null, "", `#${operation.id}`);
+    if (!operation.open) return;
+    window.history.replaceState(null, "", `#${operation.id}`);
+    mark(operation.id);
   });
 }
 field.addEventListener("input", search);

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +13,8 @@ from hypothesis import settings as drawing
 from hypothesis import strategies as st
 
 from inference.models import ExperimentSet, PortMapping, Run
-from inference.web.api.document import operations_of
+from inference.runs.kinds import kinds
+from inference.web.api.document import example_of, operations_of
 from inference.web.api.site import document
 from tests.api.conftest import ADD, Program
 from tests.api.test_operations import filled
@@ -21,6 +24,16 @@ WITH_BODY = [
     for method, path, operation in operations_of(document())
     if "application/json" in operation.get("requestBody", {}).get("content", {})
 ]
+CHECKED = (
+    *("/runs/check", "/campaigns/check", "/decode", "/experiments", "/published-sites"),
+    *(
+        "/mappings/{mapping_id}/predictions",
+        "/mappings/{mapping_id}/block-loads",
+        "/machines/{machine_id}/why",
+    ),
+)
+"""What answers to a POST and keeps nothing."""
+
 QUERIES = [
     (
         path.removeprefix("/api/v1"),
@@ -59,6 +72,54 @@ def test_bodies_that_make_no_sense_are_problems(body: bytes, session: Program, w
     for method, path in WITH_BODY:
         answer = is_problem(session.raw(method, filled(path, world), body))
         assert any(each["where"].startswith("body") for each in answer["problems"]), (path, answer)
+
+
+OF_PYTHON = re.compile(
+    r"\b(\w+Type|[A-Z]\w*Error|None|True|False|dict|dictionary|tuple|int|str|float64|instance of|isinstance|"
+    r"list index|invalid literal|has no attribute|subscriptable|argument|Value error|[Ii]nput should|"
+    r"__\w+__)\b"
+    r"|<class|Traceback"
+)
+ODD_VALUES: list[Any] = [None, True, 1.5, -1, 2**70, "x", "", [], [None], {}, {"a": [1]}, [[["x"]]]]
+
+
+def odd_bodies(schema: dict[str, Any], schemas: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Objects with the fields of a body, one of which has an odd value."""
+    shape = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    usual = example_of(schema, schemas)
+    for field in shape.get("properties", {}):
+        for odd in ODD_VALUES:
+            yield {**usual, field: odd}
+
+
+def check_words(response: Any, sent: object) -> None:
+    """Whatever came of it, it is no fault, and a refusal is in plain words."""
+    assert response.status_code < 500, sent
+    if response.status_code >= 400:
+        told = {key: value for key, value in response.json().items() if key != "title"}
+        assert OF_PYTHON.search(json.dumps(told, ensure_ascii=False)) is None, (sent, told)
+
+
+def test_no_refusal_has_the_words_of_the_programming_language(
+    session: Program, world: dict[str, int]
+) -> None:
+    """Only what is checked is asked for: nothing starts, whatever the values."""
+    schemas = document()["components"]["schemas"]
+    checked = [(method, path) for method, path in WITH_BODY if path in CHECKED or method == "PATCH"]
+    assert len(checked) > 10
+    for method, path in checked:
+        operation = document()["paths"][f"/api/v1{path}"][method.lower()]
+        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        for body in odd_bodies(schema, schemas):
+            check_words(session.raw(method, filled(path, world), body), (path, body))
+
+
+def test_no_refusal_of_a_run_has_them_either(session: Program, world: dict[str, int]) -> None:
+    for name, kind in kinds().items():
+        for field in kind.example:
+            for odd in ODD_VALUES:
+                body = {"kind": name, "config": {**kind.example, field: odd}}
+                check_words(session.raw("POST", "/runs/check", body), body)
 
 
 # Rows are only read: what a query changes would be a fault of its own.

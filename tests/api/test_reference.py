@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from inference.runs import leases, wakeups
 from inference.runs.execute import StopRequests, execute
 from inference.web.api import reference
 from tests.api.conftest import Program
+from tests.api.generated import generated_client
 from tests.api.test_operations import OPERATIONS
 
 DOCUMENTATION = Path(settings.BASE_DIR) / "docs" / "api.md"
@@ -67,9 +69,11 @@ def test_the_client_in_the_documentation_works(
     """It is run as it stands there, against a site that does each run at once."""
     monkeypatch.setattr(wakeups, "announce_work", lambda: transaction.on_commit(work))
     (script,) = re.findall(r"```python\n(.*?)```", DOCUMENTATION.read_text(), re.DOTALL)
+    client = generated_client()
+    monkeypatch.setitem(sys.modules, client.__name__, client)
     names: dict[str, Any] = {"__name__": "documented"}
     exec(compile(script, str(DOCUMENTATION), "exec"), names)
-    names["main"](live_server.url, program.token)
+    names["main"](client.Pmweb(live_server.url, program.token))
     told = capsys.readouterr().out
     assert mapping.name in told
     assert "0.67 cycles" in told

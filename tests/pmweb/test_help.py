@@ -19,7 +19,7 @@ from pmweb.permissions.table import TABLE
 
 PARTS = {"experiment-snippet", "machine-state", "machine-noise", "run-heat-map"}
 """Read by a page, or by programs: no pages themselves."""
-FILES = re.compile(r".*-(csv|export|file|archive|tree|blocks|report|session)$|agent-download$")
+FILES = re.compile(r".*-(csv|export|file|archive|tree|blocks|report|session|client)$|agent-download$")
 WAYS_IN = {"health", "metrics", "login", "login-link"}
 
 

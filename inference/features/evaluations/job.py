@@ -12,7 +12,7 @@ from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMap
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, as_written
 from inference.storage.evaluating import StoredEvaluation, judge, store_evaluation
 from inference.storage.resource_mappings import load_predictor
 
@@ -47,9 +47,11 @@ class EvaluateJob:
         predicts, experiment_set = _rows(complete)
         if predicts is None:
             kind = _PREDICTORS[field]._meta.verbose_name
-            raise ConfigError(f"{field}: there is no {kind} with the id {complete[field]!r}")
+            raise ConfigError(f"{field}: there is no {kind} with the id {as_written(complete[field])}")
         if experiment_set is None:
-            raise ConfigError(f"experiment_set: there is none with the id {complete['experiment_set']!r}")
+            raise ConfigError(
+                f"experiment_set: there is none with the id {as_written(complete['experiment_set'])}"
+            )
         if predicts.isa_id != experiment_set.isa_id:
             raise ConfigError(
                 f"{predicts.name!r} and {experiment_set.name!r} are for different instruction sets"

@@ -34,7 +34,7 @@ class ProblemPart(Schema):
     """One thing that is wrong with a request."""
 
     where: str = Field(description="The part of the request, and the field in it.", examples=["query limit"])
-    what: str = Field(examples=["input should be less than or equal to 1000"])
+    what: str = Field(examples=["it is more than 1000"])
     right: str = Field(description="What would be right.", examples=["at most 1000"])
 
 
@@ -44,7 +44,7 @@ class Problem(Schema):
     type: str = Field(examples=["about:blank"])
     title: str = Field(examples=["Unprocessable Content"])
     status: int = Field(examples=[422])
-    detail: str = Field(examples=["query limit: input should be less than or equal to 1000"])
+    detail: str = Field(examples=["query limit: it is more than 1000"])
     problems: list[ProblemPart]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -112,10 +113,11 @@ _ELSEWHERE = "see the description of the operation at /api/"
 
 def _invalid(request: HttpRequest, error: ValidationError) -> JsonResponse:
     del request
-    flaws = [
-        Flaw(what_is_wrong(each), _where(each["loc"]), what_is_right(each, _ELSEWHERE))
-        for each in error.errors
-    ]
+    found: dict[str, list[Flaw]] = {}
+    for each in error.errors:
+        flaw = Flaw(what_is_wrong(each), _where(each["loc"]), what_is_right(each, _ELSEWHERE))
+        found.setdefault(flaw.where, []).append(flaw)
+    flaws = [_as_one(several) for several in found.values()]
     first = flaws[0]
     more = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
     return answer(422, f"{first.where}: {first.what}{more}", flaws)
@@ -126,7 +128,24 @@ def _where(location: Sequence[Any]) -> str:
     source, *path = location
     if source == "body" and path[:1] == ["data"]:  # what our operations call their body
         path = path[1:]
-    return f"{source} {'.'.join(map(str, path))}".strip()
+    places = [str(place) for place in path if not (isinstance(place, str) and _ALTERNATIVE.match(place))]
+    return f"{source} {'.'.join(places)}".strip()
+
+
+_ALTERNATIVE = re.compile(
+    r"(int|float|str|bool|none|bytes|datetime|dict|list|tuple|set|frozenset|literal|nullable|constrained-\w+|"
+    r"function-\w+|lax-or-strict|json-or-python|tagged-union)(\[.*)?$"
+)
+"""What pydantic puts into a place where a value may have one of several types."""
+
+
+def _as_one(flaws: Sequence[Flaw]) -> Flaw:
+    """Several of one place, which each say that a value is not of one of the types it may have."""
+    if len(flaws) == 1:
+        return flaws[0]
+    what = " and ".join(dict.fromkeys(flaw.what for flaw in flaws))
+    right = " or ".join(dict.fromkeys(flaw.right for flaw in flaws if flaw.right))
+    return Flaw(what, flaws[0].where, right)
 
 
 def _field(request: HttpRequest, error: RequestError) -> JsonResponse:

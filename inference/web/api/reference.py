@@ -17,6 +17,7 @@ from django.shortcuts import render
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from inference.web.api.client import CLIENT_NAME, client_text, python_example, python_file
 from inference.web.api.document import BY_SESSION, FILE, SCOPE, Json, operations_of
 from inference.web.api.site import ROOT, document
 
@@ -69,12 +70,18 @@ class Operation:
     parameters: tuple[Parameter, ...]
     requests: tuple[BodyExample, ...]
     answers: tuple[BodyExample, ...]
+    python: str = ""
+
+    @property
+    def title(self) -> str:
+        """As the sidebar has it: the name of the operation in words."""
+        return self.anchor.replace("-", " ")
 
     @property
     def words(self) -> str:
         """What a search looks through, in lower case."""
         names = " ".join(parameter.name for parameter in self.parameters)
-        return f"{self.method} {self.path} {self.summary} {self.description} {names}".lower()
+        return f"{self.method} {self.path} {self.anchor} {self.summary} {self.description} {names}".lower()
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,15 @@ def reference(request: HttpRequest) -> HttpResponse:
         "site": f"{request.scheme}://{request.get_host()}",
         "root": ROOT,
         "version": document()["info"]["version"],
+        "client": CLIENT_NAME,
     }
     return render(request, "inference/web/api.html", context)
+
+
+def api_client(request: HttpRequest) -> HttpResponse:
+    """The client in Python, for whoever looks at the page."""
+    del request
+    return python_file(client_text(document()), CLIENT_NAME)
 
 
 @cache
@@ -132,6 +146,7 @@ def _operation(method: str, path: str, operation: Json, whole: Json) -> Operatio
         parameters=(*_parameters(operation), *_fields(operation, whole["components"]["schemas"])),
         requests=tuple(_requests(method, path, operation)),
         answers=tuple(_answers(operation)),
+        python=python_example(operation, whole["components"]["schemas"]),
     )
 
 

@@ -16,6 +16,7 @@ from ninja.operation import Operation
 from inference import __version__
 from inference.web.api import errors, registry
 from inference.web.api.access import needs, reading
+from inference.web.api.client import CLIENT_NAME, client_text, python_file
 from inference.web.api.document import document_of
 from inference.web.api.errors import ProblemError, StrictParser, answer
 
@@ -76,6 +77,7 @@ def addresses() -> list[URLPattern]:
     ]
     return [
         path(f"{prefix}openapi.json", openapi, name=NAME),
+        path(f"{prefix}{CLIENT_NAME}", client_file, name=NAME),
         *found,
         re_path(rf"^{prefix}.*$", _nothing, name=NAME),
     ]
@@ -89,6 +91,11 @@ def document() -> dict[str, Any]:
 def openapi(request: HttpRequest) -> HttpResponse:
     """The document, for whoever may read."""
     return _refusal(request) or JsonResponse(document())
+
+
+def client_file(request: HttpRequest) -> HttpResponse:
+    """The client in Python that is written from the document, for whoever may read."""
+    return _refusal(request) or python_file(client_text(document()), CLIENT_NAME)
 
 
 def _answering(view: Any) -> View:

@@ -1,0 +1,30 @@
+"""`manage.py api-client`: the client of the HTTP API in Python."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from inference.web.api.client import CLIENT_NAME, client_text
+from inference.web.api.site import document
+from inference.web.data_command import DataCommand
+
+
+class Command(DataCommand):
+    """Writes it; see above."""
+
+    help = "Write a typed client of the HTTP API in Python: one file that needs nothing else."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument(
+            "--output",
+            type=Path,
+            metavar="FILE",
+            help=f"write here, such as {CLIENT_NAME}, not to the output",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write it."""
+        self.deliver(client_text(document()), options["output"])

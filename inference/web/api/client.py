@@ -142,7 +142,7 @@ def _method(method: str, path: str, operation: Json) -> str:
     if body is not None and body[0] == "files":
         (field,) = operation["requestBody"]["content"][_FORM]["schema"]["properties"]
         call.append(f'field="{field}"')
-    told = _docstring(operation.get("description", operation["summary"]), 8)
+    told = _docstring(str(operation.get("description", operation["summary"])), 8)
     result = f"self.{reader}({', '.join(call)})"
     if answer == "None":
         done = result

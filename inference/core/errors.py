@@ -38,8 +38,12 @@ class MeasuringError(CoreError):
     """Measuring as a whole is impossible; the message says why and what would help."""
 
 
+KEEP = "keep"
+"""The wish to stop with the best that there is; a search that can answers it, others are interrupted."""
+
+
 class InterruptedRunError(CoreError):
-    """Raised by `Reporter.pulse` when a pause or a cancel was asked for."""
+    """Raised by `Reporter.pulse` when a pause, a cancel or a result at once was asked for."""
 
     def __init__(self, wanted: str) -> None:
         self.wanted = wanted

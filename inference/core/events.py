@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
+from inference.core.errors import KEEP, InterruptedRunError
 from inference.core.protocols import Checkpoint, Event, Json, Reporter
 
 # Keeping a listener informed without drowning it: what may be said how often.
@@ -29,13 +30,22 @@ class PacedReporter:
         self._saved = clock()
         self._save_cost = 0.0
         self._told: dict[str, float] = {}
+        self.may_finish = False
+        """Whether there is something to keep: then the wish to stop and keep it interrupts nothing."""
+        self.finishing = False
+        """Whether somebody wants the best that there is, and the search shall come to its end."""
 
     def pulse(self) -> None:
         """Cheap enough for inner loops; raises `InterruptedRunError` when somebody wants a stop."""
         now = self.clock()
         if now - self._pulsed >= PULSE_EVERY:
             self._pulsed = now
-            self._reporter.pulse()
+            try:
+                self._reporter.pulse()
+            except InterruptedRunError as error:
+                if error.wanted != KEEP or not self.may_finish:
+                    raise
+                self.finishing = True
 
     def emit(self, event: Event) -> None:
         """Tell at once."""

@@ -31,6 +31,7 @@ class Run(Named):
         NOTHING = "", "nothing"
         PAUSE = "pause", "pause"
         CANCEL = "cancel", "cancel"
+        KEEP = "keep", "stop and keep"
 
     FINAL = (State.DONE, State.FAILED, State.CANCELLED)
     UNFINISHED = (State.QUEUED, State.RUNNING, State.PAUSED)

@@ -71,7 +71,7 @@ class StopRequests:
         self._stopping = True
 
     def __call__(self) -> str:
-        """ "pause", "cancel", "stop", or "" to go on. Raises `LeaseLostError`."""
+        """ "pause", "cancel", "keep", "stop", or "" to go on. Raises `LeaseLostError`."""
         now = time.monotonic()
         if now < self._next and not self._stopping:
             return ""

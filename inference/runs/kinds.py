@@ -73,7 +73,8 @@ class RunKind:
     by item; without, the fields as they stand. `outcomes`: (runs) → {run id: what came of it}; without, what
     the result names. `page`: (request, run, record) → more for the template of its page. `archived`:
     (config) → the description of a run from elsewhere, made complete, or an `ExchangeError`; without,
-    archives of such runs are not read.
+    archives of such runs are not read. `keeps`: (run) → what becomes its result when it is stopped early, ""
+    where nothing would; without, runs are only cancelled.
     """
 
     name: str
@@ -86,6 +87,7 @@ class RunKind:
     outcomes: str = ""
     page: str = ""
     archived: str = ""
+    keeps: str = ""
 
     def check(self, config: Json) -> Json:
         """As the job has it."""
@@ -116,6 +118,15 @@ def register(kinds: Iterable[RunKind]) -> None:
 def kinds() -> dict[str, RunKind]:
     """All that are registered, by name."""
     return {name: each for name, each in JOBS.items() if isinstance(each, RunKind)}
+
+
+def keeps(run: Run) -> str:
+    """What becomes the result of a run that is stopped before its end; "" where it can only be cancelled."""
+    known = kinds().get(run.kind)
+    if known is None or not known.keeps:
+        return ""
+    words: Callable[[Run], str] = import_string(known.keeps)
+    return words(run)
 
 
 def label_of(kind: str) -> str:

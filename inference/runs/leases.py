@@ -80,7 +80,7 @@ def anything_waits(kinds: Collection[str]) -> bool:
 
 
 def heartbeat(lease: Lease) -> str:
-    """Renew the lease; what the run's user wants ("", "pause" or "cancel"). Raises `LeaseLostError`."""
+    """Renew the lease; what the run's user wants (as `wanted`). Raises `LeaseLostError`."""
     renewed = held(lease).update(lease_until=timezone.now() + LEASE_TIME, busy_seconds=lease.busy_seconds())
     if not renewed:
         raise LeaseLostError(lease.run_id, lease.token)
@@ -88,7 +88,7 @@ def heartbeat(lease: Lease) -> str:
 
 
 def wanted(lease: Lease) -> str:
-    """What the run's user wants: "", "pause" or "cancel". Raises `LeaseLostError`."""
+    """What the run's user wants: "", "pause", "cancel" or "keep". Raises `LeaseLostError`."""
     answer = held(lease).values_list("wanted", flat=True).first()
     if answer is None:
         raise LeaseLostError(lease.run_id, lease.token)
@@ -148,13 +148,14 @@ def give_back(lease: Lease, note: str, *, counts: bool, delay: timedelta = timed
     """Put a run back into the queue with its checkpoint, not to be claimed before `delay` has passed.
 
     `counts` says whether this was an attempt (the process died) or not (the worker was asked to stop). A
-    pause or a cancel that was asked for in the meantime is done instead.
+    pause or a cancel that was asked for in the meantime is done instead; whoever takes up a run that shall
+    keep what it has sees to that.
     """
     entries: list[Entry] = [("log", {"level": "warning" if counts else "info", "text": note})]
     with transaction.atomic():
         hold(lease.run_id)
         back = write(
-            held(lease).filter(wanted=Run.Wanted.NOTHING),
+            held(lease).filter(wanted__in=(Run.Wanted.NOTHING, Run.Wanted.KEEP)),
             lease.run_id,
             [*entries, _state_entry(Run.State.QUEUED)],
             state=Run.State.QUEUED,
@@ -168,11 +169,15 @@ def give_back(lease: Lease, note: str, *, counts: bool, delay: timedelta = timed
             wakeups.announce_work()
 
 
-_STATE_OF_WISH = {Run.Wanted.PAUSE: Run.State.PAUSED, Run.Wanted.CANCEL: Run.State.CANCELLED}
+_STATE_OF_WISH = {
+    Run.Wanted.PAUSE: Run.State.PAUSED,
+    Run.Wanted.CANCEL: Run.State.CANCELLED,
+    Run.Wanted.KEEP: Run.State.CANCELLED,  # there was nothing yet that could be a result
+}
 
 
 def settle_as_wished(lease: Lease, wish: str) -> None:
-    """End the work on a run as its user asked: "pause" or "cancel"."""
+    """End the work on a run as its user asked: "pause", "cancel" or "keep"."""
     settle(lease, _STATE_OF_WISH[Run.Wanted(wish)])
 
 
@@ -219,7 +224,7 @@ def _settle_abandoned(run: Run) -> bool:
     if run.state != Run.State.RUNNING:
         return False
     token = run.lease_token + 1
-    if run.wanted:
+    if run.wanted and run.wanted != Run.Wanted.KEEP:
         state = _STATE_OF_WISH[Run.Wanted(run.wanted)]
         return _settle(_unchanged(run), run.pk, state, lease_token=token)
     if run.attempts < MAX_ATTEMPTS:

@@ -1,4 +1,4 @@
-"""What a user does to a run: submit, pause, resume, cancel.
+"""What a user does to a run: submit, pause, resume, cancel, stop and keep what there is.
 
 A run that nobody works on changes at once; of one that is being worked on the wish is noted, and its worker
 sees it within half a second.
@@ -18,7 +18,7 @@ from inference.models import Run
 from inference.runs import wakeups, webhooks
 from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
 from inference.runs.journal import hold, write
-from inference.runs.kinds import job
+from inference.runs.kinds import job, keeps
 from inference.runs.leases import abandoned
 from inference.runs.queue import room_for_run
 from inference.storage.names import NAME_LIMIT, free_name, hold_names
@@ -92,6 +92,22 @@ def cancel(run: Run) -> Run:
     if not asked:
         raise _refusal(run, "cancelled", "queued, running and paused")
     asked_of_run.send(Run, run=run, wish="cancel")
+    return run
+
+
+def keep(run: Run) -> Run:
+    """Stop a run that is being worked on, with what there is as its result. Raises `RunStateError`.
+
+    A run that has nothing yet that could be a result ends as cancelled.
+    """
+    with transaction.atomic():
+        hold(run.pk)
+        working = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
+        working = working.exclude(abandoned(timezone.now())).exclude(wanted=Run.Wanted.CANCEL)
+        if not (keeps(run) and working.update(wanted=Run.Wanted.KEEP)):
+            raise _refusal(run, "stopped with a result", "running measurement, core and PMEvo")
+    run.refresh_from_db()
+    asked_of_run.send(Run, run=run, wish="keep")
     return run
 
 

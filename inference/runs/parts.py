@@ -1,7 +1,8 @@
 """Runs that are parts of another one: its process claims and supervises them, one after another.
 
-They are runs like any other, with pages and results of their own. What is asked of the whole, to pause or to
-cancel, is asked of the part that is being worked on. When the whole is taken over, it goes on with that part.
+They are runs like any other, with pages and results of their own. What is asked of the whole, to pause, to
+cancel or to keep what there is, is asked of the part that is being worked on. When the whole is taken over,
+it goes on with that part.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from inference.models import Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import RunStateError
 from inference.runs.journal import Lease
-from inference.runs.kinds import Task
+from inference.runs.kinds import Task, keeps
 from inference.runs.supervisor import RunSupervisor
 
 _LOOK_EVERY = 0.3
-_WISHES = {"pause": lifecycle.pause, "cancel": lifecycle.cancel}
+_WISHES = {"pause": lifecycle.pause, "cancel": lifecycle.cancel, "keep": lifecycle.keep}
 
 
 @receiver(lifecycle.asked_of_run)
@@ -33,8 +34,13 @@ def pass_on(run: Run, wish: str, **_: object) -> None:
     if wish not in _WISHES:
         return
     for part in run.parts.exclude(state__in=Run.FINAL):
+        asked = _WISHES[wish] if wish != "keep" or _can_keep(part) else lifecycle.cancel
         with contextlib.suppress(RunStateError):  # it has ended in the meantime
-            _WISHES[wish](part)
+            asked(part)
+
+
+def _can_keep(part: Run) -> bool:
+    return part.state == Run.State.RUNNING and bool(keeps(part))
 
 
 def do_part(task: Task, part: Run | None, submitted: Callable[[], Run]) -> Run:
@@ -72,7 +78,9 @@ def _supervise(task: Task, lease: Lease) -> None:
             task.reporter.pulse()
             supervised.join(_LOOK_EVERY)
     except InterruptedRunError as error:
-        is_told = error.wanted in _WISHES  # see `pass_on`
+        is_told = error.wanted in _WISHES
+        if is_told:  # once more: the part may have been made after the whole was asked
+            pass_on(task.run, error.wanted)
         raise
     finally:
         if not is_told:

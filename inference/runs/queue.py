@@ -114,11 +114,14 @@ def held_up() -> list[int]:
 
 def ahead_of(run: Run) -> QuerySet[Run]:
     """The runs of the same lane or for the same computer that are worked on or were submitted earlier, oldest
-    first; none of a run that does not wait. Of each what names it."""
+    first; none of a run that does not wait, and never itself, its parts or the whole that it is part of. Of
+    each what names it."""
     if run.state != Run.State.QUEUED:
         return Run.objects.none()
+    whole = run.part_of_id or run.pk
     before = Q(state=Run.State.RUNNING) | Q(state=Run.State.QUEUED, pk__lt=run.pk)
-    earlier = Run.objects.filter(before).only("name", "state").order_by("id")
+    others = Run.objects.exclude(pk=whole).exclude(part_of=whole, part_of__isnull=False)
+    earlier = others.filter(before).only("name", "state").order_by("id")
     computer = computer_of(run.config)
     if computer is not None:
         rivals = earlier.filter(Q(config__machine=computer) | Q(config__source__machine=computer))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from inference.core import checkpoint as checkpoints
-from inference.core.errors import InterruptedRunError
+from inference.core.errors import KEEP, InterruptedRunError
 from inference.core.protocols import Checkpoint, Event, Json
 from inference.formats import journal_events
 from inference.models import RunEvent
@@ -77,6 +77,7 @@ class JournalReporter:
         self._logged = set(_journalled_lines(lease.run_id))
         self._told = _last_told(lease.run_id)
         self._lock = threading.RLock()
+        self._finishing = False
 
     def draw(self, source: str, kind: str, draw: Callable[[Event], Json], every: float) -> None:
         """Journal events of kind `source` as pictures of kind `kind`, at most one in `every` seconds."""
@@ -136,10 +137,14 @@ class JournalReporter:
                 self._write(with_checkpoint=True)
                 store()
 
+    def finish(self) -> None:
+        """The run comes to its end with what it has: whoever asks for that interrupts it no longer."""
+        self._finishing = True
+
     def pulse(self) -> None:
         """Raises `InterruptedRunError` when asked to stop, `LeaseLostError` when fenced off."""
         wish = self._wishes()
-        if wish:
+        if wish and not (wish == KEEP and self._finishing):
             raise InterruptedRunError(wish)
         with self._lock:
             self._flush_if_due()

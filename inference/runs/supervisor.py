@@ -152,7 +152,7 @@ class RunSupervisor:
                     logger.warning("run %s: lease lost, its process has ended", self._lease.run_id)
                 return
             wish = leases.wanted(self._lease)
-            if wish:
+            if wish and wish != Run.Wanted.KEEP:
                 leases.settle_as_wished(self._lease, wish)
             elif self._wish == STOP:
                 leases.give_back(

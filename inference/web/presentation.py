@@ -93,8 +93,17 @@ def sort_header(context: template.Context, key: str, label: str, css: str = "") 
 
 
 @register.inclusion_tag("partials/uops.html")
-def uops(pairs: Uops, ports: Sequence[str]) -> dict[str, object]:
-    """Return µops as `2× [0][1] + 1× [5]`, each port's name on its colour."""
+def uops(pairs: Uops, ports: Sequence[str], *, aligned: bool = False) -> dict[str, object]:
+    """Return µops as `2× [0][1] + 1× [5]`, each port's name on its colour.
+
+    `aligned`: each port has its place, so that in a table equal ports stand below each other.
+    """
+    if aligned and len(ports) <= COLOURS:
+        placed = [
+            (count, [(index % COLOURS, name, mask >> index & 1) for index, name in enumerate(ports)])
+            for mask, count in pairs
+        ]
+        return {"aligned": placed, "uops": placed}
     named = [(count, [(index % COLOURS, ports[index]) for index in ports_in(mask)]) for mask, count in pairs]
     return {"uops": named}
 
@@ -181,6 +190,16 @@ def duration(seconds: float | None) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+@register.filter
+def pace(per_second: float | None, unit: str = "") -> str:
+    """As people say it: "80 blocks per second", "12 s per block"; without a unit "80/s", "12 s each"."""
+    if not per_second:
+        return UNKNOWN
+    if per_second < 1:
+        return f"{duration(1 / per_second)} {f'per {unit}' if unit else 'each'}"
+    return f"{per_second:,.3g}{f' {unit}s per second' if unit else '/s'}"
 
 
 @register.filter

@@ -19,7 +19,8 @@ from inference.models import Machine
 class FirstStep:
     """One of the first steps; `post` ones act when their button is pressed, the others lead to a page.
 
-    `hindrance` says why the step cannot be taken now and what would help; then there is no button.
+    `hindrance` says why the step cannot be taken now and what would help; then there is no button. `result`:
+    the address of what came of a step that was taken.
     """
 
     title: str
@@ -30,6 +31,7 @@ class FirstStep:
     post: bool = False
     hindrance: str = ""
     next: bool = False
+    result: str = ""
 
     @property
     def open(self) -> bool:
@@ -68,6 +70,7 @@ def _measure_step(seen: SiteOverview) -> FirstStep:
     if run is not None:
         why = "It is being measured, and its port mapping is inferred. You can close the page meanwhile."
         return FirstStep(title, why, "Watch", reverse("run", args=[run.pk]), done=False)
+    others = [pk for algorithm, pk in seen.inferred_here.items() if algorithm != "cegar"]
     named = "" if local is None else _processor(local)
     why = f"{named or 'A starter set'}: measured, and its port mapping inferred, live and within minutes."
     return FirstStep(
@@ -75,9 +78,12 @@ def _measure_step(seen: SiteOverview) -> FirstStep:
         why,
         "Measure this computer",
         reverse("measure-this-computer"),
-        bool(seen.inferred_here - {"cegar"}),
+        bool(others),
         post=True,
         hindrance=obstacle(local),
+        result=_page(
+            "mapping", max((pk for name, pk in seen.inferred_here.items() if name != "cegar"), default=None)
+        ),
     )
 
 
@@ -94,7 +100,10 @@ def _ports_step(seen: SiteOverview) -> FirstStep:
     )
     address = "" if local is None else reverse("find-ports", args=[local.pk])
     done = "cegar" in seen.inferred_here
-    return FirstStep(title, why, "Find its ports", address, done, post=True, hindrance=obstacle(local))
+    result = _page("mapping", seen.inferred_here.get("cegar"))
+    return FirstStep(
+        title, why, "Find its ports", address, done, post=True, hindrance=obstacle(local), result=result
+    )
 
 
 def _explain_step(seen: SiteOverview) -> FirstStep:
@@ -110,7 +119,10 @@ def _explain_step(seen: SiteOverview) -> FirstStep:
     )
     address = "" if local is None else f"{reverse('infer')}?algorithm=explain&machine={local.pk}"
     done = "explain" in seen.inferred_here
-    return FirstStep(title, why, "Explain its instructions", address, done, hindrance=obstacle(local))
+    result = _page("mapping", seen.inferred_here.get("explain"))
+    return FirstStep(
+        title, why, "Explain its instructions", address, done, hindrance=obstacle(local), result=result
+    )
 
 
 def _know_step(seen: SiteOverview) -> FirstStep:
@@ -122,38 +134,79 @@ def _know_step(seen: SiteOverview) -> FirstStep:
     )
     address = "" if local is None else reverse("know", args=[local.pk])
     return FirstStep(
-        "Know this CPU", why, "Know this CPU", address, seen.knows_local, hindrance=obstacle(local)
+        "Know this CPU",
+        why,
+        "Know this CPU",
+        address,
+        seen.knows_local is not None,
+        hindrance=obstacle(local),
+        result=_page("run", seen.knows_local),
     )
+
+
+def _loop_step(seen: SiteOverview) -> FirstStep:
+    """What a performance engineer comes with."""
+    asked = seen.done.get("ask")
+    return FirstStep(
+        "Paste a loop",
+        "Assembly or hex: cycles by every predictor and machine, which ports are full, and why.",
+        "Paste a loop",
+        reverse("blocks"),
+        asked is not None,
+        result=_page("run", asked),
+    )
+
+
+def _compare_step(seen: SiteOverview) -> FirstStep:
+    """Where predictors disagree with a machine, and with each other."""
+    compared = seen.done.get("comparison")
+    return FirstStep(
+        "Compare tools",
+        "Predictors and mappings side by side on measurements: who is right, and on which instructions.",
+        "Compare tools",
+        reverse("comparison-new"),
+        compared is not None,
+        result=_page("run", compared),
+    )
+
+
+def _page(name: str, pk: int | None) -> str:
+    return "" if pk is None else reverse(name, args=[pk])
 
 
 def _first_steps(seen: SiteOverview) -> list[FirstStep]:
     """The first steps with the next one marked; none once all are done."""
     steps = [
         _measure_step(seen),
+        _know_step(seen),
+        _loop_step(seen),
         _ports_step(seen),
         _explain_step(seen),
-        _know_step(seen),
         FirstStep(
             "Try the recorded example",
             "Real measurements of an AMD Zen 4 core and the port mapping inferred from them.",
             "Load the example",
             reverse("example"),
-            seen.has_example,
+            seen.example is not None,
             post=True,
+            result=_page("set", seen.example),
         ),
+        _compare_step(seen),
         FirstStep(
             "Upload measurements",
             "A CSV with one experiment per row, or PMEvo's JSON files.",
             "Upload",
             reverse("upload"),
-            seen.has_uploads,
+            seen.uploaded is not None,
+            result=_page("set", seen.uploaded),
         ),
         FirstStep(
             "Infer a port mapping",
             "From a machine, from measurements that you have uploaded, or from a simulated processor.",
             "Infer",
             reverse("infer"),
-            seen.has_inferred,
+            seen.inferred is not None,
+            result=_page("mapping", seen.inferred),
         ),
     ]
     first = next((index for index, step in enumerate(steps) if step.open), None)

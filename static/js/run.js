@@ -69,7 +69,7 @@ async function refreshHead() {
   const fresh = await fetchPage(window.location.href);
   if (!fresh) return;
   const ended = record.final.includes(record.state);
-  const regions = ["run-state", "run-actions", "run-search", "run-blocks", ...(ended ? ["run-stages", "run-log", "run-notice"] : [])];
+  const regions = ["run-failure", "run-state", "run-actions", "run-search", "run-blocks", ...(ended ? ["run-stages", "run-log", "run-notice"] : [])];
   for (const id of regions) replaceRegion(fresh, id);
   showEvolved(fresh);
   showExplained(fresh);
@@ -130,9 +130,15 @@ function showProgress({ done, total, rate: speed, unit, eta }) {
     bar.value = done;
   } else bar.removeAttribute("value");
   text(one("progress-text"), total ? `${whole.format(done)} of ${whole.format(total)} ${unit}` : `${whole.format(done)} ${unit}`);
-  text(one("progress-rate"), rate(speed, unit));
-  text(one("progress-eta"), eta === null || eta === undefined || done >= total ? "" : `about ${duration(eta)} left in this stage`);
+  const left = eta === null || eta === undefined || done >= total ? "" : `about ${duration(eta)} left in this stage`;
+  if (record.state === "running") showPace(rate(speed, unit), left);
   document.title = total ? `${Math.floor((100 * done) / total)} % · ${title}` : title;
+}
+
+/** How fast it goes, and how long it will; neither while it stands still. */
+function showPace(speed, left) {
+  text(one("progress-rate"), speed);
+  text(one("progress-eta"), left);
 }
 
 function stepElement(index, label) {
@@ -251,6 +257,7 @@ const LISTENERS = {
     addLog(state === "failed" ? "warning" : "info", error ? `${state}: ${error}` : state, at);
     refreshHeadSoon();
     one("progress").hidden = state === "queued" || record.final.includes(state);
+    if (state !== "running") showPace("", ""); // nothing goes on: what was true of it is not any more
     if (record.final.includes(state)) {
       document.title = `${SIGNS[state] ?? ""} ${state} · ${title}`;
       notice.ended(state);

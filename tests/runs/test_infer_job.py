@@ -10,8 +10,9 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.pmevo import PMEvoSettings
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, Evaluation, ExperimentSet, Measurement, PortMapping, Run
-from inference.runs import lifecycle
+from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
+from inference.runs.execute import StopRequests, execute
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from inference.storage.rows import load_measurements as loaded
@@ -73,6 +74,33 @@ def test_a_fifth_of_recorded_data_is_held_out_and_judges_the_mapping(recorded):
     assert payloads(run, "heat_map")[-1]["on"] == "held-out"
     assert payloads(run, "heat_map")[-1]["scores"]["n"] == 13
     assert [p["index"] for p in payloads(run, "phase")] == [1, 2, 3, 4]
+
+
+def test_an_inference_stopped_to_keep_what_there_is_ends_with_the_best_mapping_so_far(recorded):
+    endless = {**QUICK, "max_generations": 100_000, "convergence": 0.0}
+    config = {"source": {"datasets": [recorded.pk]}, "ports": 3, "settings": endless}
+    run = lifecycle.submit("infer", config, "a run")
+    lease = leases.claim("w", only=run.pk)
+
+    class Keeping(StopRequests):
+        def __call__(self):
+            return lifecycle.keep(run).wanted if payloads(run, "generation") else super().__call__()
+
+    execute(lease, Keeping(lease))
+    run.refresh_from_db()
+    assert (run.state, run.wanted) == ("done", ""), run.error
+    assert run.result["mapping"] == PortMapping.objects.get(run=run).pk
+    assert run.result["held_out"]["n"] == 13
+
+
+def test_an_inference_stopped_before_it_has_a_mapping_ends_as_cancelled(recorded):
+    config = {"source": {"datasets": [recorded.pk]}, "ports": 3, "settings": QUICK}
+    run = lifecycle.submit("infer", config, "a run")
+    lease = leases.claim("w", only=run.pk)
+    lifecycle.keep(run)
+    execute(lease, StopRequests(lease))
+    run.refresh_from_db()
+    assert (run.state, run.wanted, run.result) == ("cancelled", "", {})
 
 
 def test_an_evaluation_set_replaces_the_held_out_share(isa, recorded):

@@ -93,3 +93,20 @@ def test_what_cannot_be_known_is_refused(machine):
         lifecycle.submit("know", {"machine": other.pk}, "of nothing")
     with pytest.raises(CommandError, match="no block set 'none'"):
         known(machine, "--blocks", "none")
+
+
+def test_stopped_after_a_part_it_keeps_that_and_leaves_the_others_out(machine):
+    whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
+    lease = leases.claim("a test", only=whole.pk)
+    assert lease is not None
+
+    class Keeping(StopRequests):
+        def __call__(self):
+            ended = Run.objects.filter(part_of=whole, state=Run.State.DONE).count()
+            return lifecycle.keep(whole).wanted if ended == 2 else super().__call__()
+
+    execute(lease, Keeping(lease))
+    whole.refresh_from_db()
+    assert whole.state == Run.State.DONE, whole.error
+    assert [bool(stage["made"]) for stage in whole.result["stages"]] == [True, True, False, False]
+    assert len(parts_of(whole)) == 2

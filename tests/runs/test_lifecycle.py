@@ -11,11 +11,16 @@ from django.utils import timezone
 from inference.models import Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import JOBS, RunKind
 from tests.runs.counting.job import CountJob
 from tests.runs.fixtures import payloads, state
 
 pytestmark = pytest.mark.django_db
+
+
+KEEPING = RunKind(
+    "count", "Counting", "tests.runs.counting.job.CountJob", "Counting", {}, keeps="builtins.repr"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -117,3 +122,29 @@ def test_only_a_paused_run_can_be_resumed():
     run = submit()
     with pytest.raises(RunStateError, match="only paused runs can"):
         lifecycle.resume(run)
+
+
+def test_only_running_runs_that_have_something_keep_it(monkeypatch):
+    run = submit()
+    leases.claim("w")
+    with pytest.raises(RunStateError):
+        lifecycle.keep(run)
+    monkeypatch.setitem(JOBS, "count", KEEPING)
+    assert lifecycle.keep(run).wanted == "keep"
+    assert lifecycle.cancel(run).wanted == "cancel"
+    with pytest.raises(RunStateError):
+        lifecycle.keep(run)
+    assert Run.objects.get().wanted == "cancel"
+
+
+def test_a_run_given_back_still_keeps_what_it_has_when_somebody_takes_it_up(monkeypatch):
+    monkeypatch.setitem(JOBS, "count", KEEPING)
+    run = submit()
+    lease = leases.claim("w")
+    lifecycle.keep(run)
+    leases.give_back(lease, "the worker was stopped", counts=False)
+    again = leases.claim("v")
+    assert again is not None
+    assert leases.wanted(again) == "keep"
+    leases.settle_as_wished(again, "keep")
+    assert state(run) == "cancelled"

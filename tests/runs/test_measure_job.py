@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.features.measure.job import effort
-from inference.models import ExperimentSet, Machine, Measurement
+from inference.models import ExperimentSet, Machine, Measurement, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.execute import StopRequests, execute
@@ -103,6 +103,25 @@ def test_what_was_measured_before_a_cancel_stays(machine, monkeypatch):
     assert boards.opened[-1].closed
 
 
+def test_a_run_that_is_stopped_to_keep_what_there_is_has_it_as_its_result(machine, monkeypatch):
+    boards = put_agent(monkeypatch, pace=400)
+    run = lifecycle.submit(
+        "measure", {"machine": machine.pk, "schemes": "all", "plan": "mixes", "mixes": 500}, "a run"
+    )
+    lease = leases.claim("w")
+
+    class Keeping(StopRequests):
+        def __call__(self):
+            return "" if boards.posted <= 300 else lifecycle.keep(run).wanted
+
+    execute(lease, Keeping(lease))
+    run.refresh_from_db()
+    assert run.state == "done", run.error
+    made = ExperimentSet.objects.get(run=run)
+    assert run.result["experiment_set"] == made.pk
+    assert 24 <= made.measurements.count() == run.result["experiments"] < 500
+
+
 def test_an_interrupted_run_goes_on_where_it_was(machine, monkeypatch):
     boards = put_agent(monkeypatch)
     run = lifecycle.submit(
@@ -192,3 +211,14 @@ def test_the_effort_is_told_beforehand(machine):
         600,
         6,
     )
+
+
+def test_estimates_go_by_what_earlier_runs_took(machine):
+    machine.rate = 100.0
+    assert effort(machine, 50, "singletons").seconds == 0.5
+    for busy, experiments in ((30.0, 100), (50.0, 100), (900.0, 100), (9.0, 3)):
+        run = lifecycle.submit("measure", {"machine": machine.pk, "schemes": "all"}, f"took {busy}")
+        Run.objects.filter(pk=run.pk).update(
+            state="done", busy_seconds=busy, result={"experiments": experiments}
+        )
+    assert effort(machine, 50, "singletons").seconds == 25.0

@@ -94,3 +94,16 @@ def test_a_run_waits_behind_older_and_running_ones_of_its_lane_alone():
     assert list(queue.ahead_of(last)) == [first]
     first.refresh_from_db()
     assert list(queue.ahead_of(first)) == []
+
+
+def test_neither_a_whole_nor_its_part_waits_behind_the_other(machine):
+    whole = measuring(machine, "whole")
+    part = lifecycle.submit("measure", {"machine": machine.pk}, "part", part_of=whole)
+    other = measuring(machine, "other")
+    leases.claim("w", only=part.pk)
+    assert list(queue.ahead_of(whole)) == []
+    assert list(queue.ahead_of(other)) == [whole, part]
+    Run.objects.filter(pk=part.pk).update(state=Run.State.QUEUED)
+    part.refresh_from_db()
+    Run.objects.filter(pk=whole.pk).update(state=Run.State.RUNNING, lease_until=timezone.now())
+    assert list(queue.ahead_of(part)) == []

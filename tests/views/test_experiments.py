@@ -249,3 +249,28 @@ def test_an_experiment_of_which_no_code_can_be_made_says_why(isa: ISA):
     long = ExperimentValue.of({ADD: MOST_INSTRUCTIONS + 1})
     assert code_of(long, isa) == {}
     assert code_of(unknown, ISA(name="another")) == {}
+
+
+def test_the_measured_time_is_a_line_and_what_is_missing_is_said_with_the_smallest_change(
+    visitor: Client, experiment_set: ExperimentSet, measured: Experiment, mapping: PortMapping
+):
+    shown = visitor.get(f"/experiments/{measured.pk}/")
+    pinned = shown.context["pinned"]
+    assert pinned.gap.fits  # 1.02 cycles measured, 1.00 predicted
+    assert pinned.picture.measured < pinned.picture.level  # further up
+    experiment_set.measurements.filter(experiment=measured).update(cycles=2.0)
+    gap = visitor.get(f"/experiments/{measured.pk}/").context["pinned"].gap
+    assert gap.missing == pytest.approx(1.0)
+    assert [(change.scheme, change.mask, change.number) for change in gap.changes] == [(IMUL, 0b010, 1)]
+    experiment_set.measurements.filter(experiment=measured).update(cycles=0.67)
+    page = visitor.get(f"/experiments/{measured.pk}/")
+    gap = page.context["pinned"].gap
+    assert gap.surplus == pytest.approx(0.33)
+    assert gap.changes[0].number < 0
+    assert "cycles too many" in page.content.decode()
+
+
+def test_a_measurement_far_above_the_buckets_leaves_them_as_they_are():
+    mapping = Mapping(("0", "1"), {ADD: ((0b11, 1),)})
+    drawn = picture(schedule(mapping, ExperimentValue.of([ADD])), ((ADD, 1),), 50.0)
+    assert drawn.measured is None

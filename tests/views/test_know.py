@@ -117,3 +117,14 @@ def test_what_is_asked_of_the_whole_is_asked_of_its_parts_whoever_works_on_them(
     part.refresh_from_db()
     other.refresh_from_db()
     assert (part.state, other.state) == (Run.State.CANCELLED, Run.State.QUEUED)
+
+
+def test_the_estimate_learns_from_what_the_parts_took_before(visitor: Client, machine: Machine) -> None:
+    address = reverse("know", args=[machine.pk])
+    before = visitor.get(address).context["estimate"].effort.seconds
+    for busy in (30.0, 50.0, 400.0):
+        made = lifecycle.submit("latencies", {"machine": machine.pk, "schemes": "all"}, f"took {busy}")
+        Run.objects.filter(pk=made.pk).update(state="done", busy_seconds=busy, result={"schemes": 10})
+    seconds = visitor.get(address).context["estimate"].effort.seconds
+    schemes = visitor.get(address).context["estimate"].schemes
+    assert seconds == pytest.approx(before + 5.0 * schemes)  # a simulated machine takes no time by itself

@@ -133,6 +133,46 @@ def test_a_run_that_waits_says_behind_which_one(visitor: Client, run: Run):
     assert "Waiting for a worker" not in visitor.get(f"/runs/{run.pk}/").content.decode()
 
 
+def test_a_whole_says_that_its_part_is_at_work_and_the_part_who_goes_on_with_it(visitor: Client, run: Run):
+    part = submit("infer", run.config, "the part", part_of=run)
+    assert visitor.get(f"/runs/{part.pk}/").context["waiting"].whole == run
+    working(part)
+    waiting = visitor.get(f"/runs/{run.pk}/").context["waiting"]
+    assert (waiting.part, waiting.ahead) == (part, None)
+    other = submit("infer", run.config, "another")
+    assert visitor.get(f"/runs/{other.pk}/").context["waiting"].ahead == run
+
+
+def test_a_failed_run_begins_with_what_failed_and_what_is_kept(
+    visitor: Client, run: Run, experiment_set: ExperimentSet
+):
+    lease = working(run, phase(1))
+    ExperimentSet.objects.filter(pk=experiment_set.pk).update(run=run)
+    fail(lease, "out of memory: the run needed more\n\nTraceback <of> it")
+    shown = visitor.get(f"/runs/{run.pk}/")
+    failure = shown.context["failure"]
+    assert (failure.stage, failure.what) == ("Stage of measuring", "out of memory: the run needed more")
+    assert [each.name for each in failure.kept] == [experiment_set.name]
+    assert failure.advice
+    page = shown.content.decode()
+    assert "Traceback &lt;of&gt; it" in page
+    assert page.index('id="run-failure"') < page.index('id="run-state"')
+
+
+def test_a_run_at_work_offers_to_keep_what_there_is_where_it_can(visitor: Client, run: Run):
+    keep = f'action="/runs/{run.pk}/keep/"'
+    assert keep not in visitor.get(f"/runs/{run.pk}/").content.decode()  # it waits
+    working(run)
+    page = visitor.get(f"/runs/{run.pk}/").content.decode()
+    assert keep in page
+    assert page.count(f'action="/runs/{run.pk}/cancel/"') == 1
+    visitor.post(f"/runs/{run.pk}/keep/")
+    run.refresh_from_db()
+    assert run.wanted == "keep"
+    Run.objects.filter(pk=run.pk).update(config={**run.config, "algorithm": "explain"})
+    assert keep not in visitor.get(f"/runs/{run.pk}/").content.decode()
+
+
 def test_the_time_spent_on_a_working_run_counts_and_that_on_another_stands(visitor: Client, run: Run):
     for path in (f"/runs/{run.pk}/", "/runs/"):
         assert "data-busy" not in visitor.get(path).content.decode()
@@ -140,7 +180,7 @@ def test_the_time_spent_on_a_working_run_counts_and_that_on_another_stands(visit
     for path in (f"/runs/{run.pk}/", "/runs/"):
         page = visitor.get(path).content.decode()
         assert 'data-busy="0.' in page
-        assert "Preparing" in page
+        assert "Starting" in page
 
 
 def test_a_stage_begins_without_the_progress_of_the_one_before():

@@ -30,6 +30,8 @@ def test_a_fresh_site_shows_the_first_steps_and_nothing_else(visitor: Client, db
         "Load the example": False,
         "Upload": False,
         "Infer": False,
+        "Paste a loop": False,
+        "Compare tools": False,
     }
     assert "Newest port mappings" not in answer.text
     for name in ("example", "upload", "infer"):
@@ -49,9 +51,15 @@ def test_the_next_step_is_marked_and_taken_ones_are_done(
         "Load the example": True,
         "Upload": False,
         "Infer": False,
+        "Paste a loop": False,
+        "Compare tools": False,
     }
-    assert [step.button for step in answer.context["checklist"] if step.next] == ["Upload"]
-    assert answer.text.index("First steps") < answer.text.index("Newest port mappings")
+    steps = answer.context["checklist"]
+    assert [step.button for step in steps if step.next] == ["Paste a loop"]
+    (example,) = [step for step in steps if step.done]
+    assert example.result == reverse("set", args=[experiment_set.pk])
+    assert f'href="{example.result}">Open result' in answer.text
+    assert answer.text.index("Newest port mappings") < answer.text.index("First steps")
     assert reverse("example") not in answer.text
 
 
@@ -60,6 +68,8 @@ def test_the_checklist_goes_when_all_is_done(
 ) -> None:
     ExperimentSet.objects.create(name="example", isa=isa, origin="example")
     PortMapping.objects.update(origin="run")
+    for kind in ("ask", "comparison"):
+        Run.objects.create(name=kind, kind=kind, state="done")
     answer = visitor.get(reverse("start"))
     assert answer.context["checklist"] == []
     assert "First steps" not in answer.text
@@ -105,7 +115,7 @@ def test_where_this_computer_cannot_be_measured_words_stand_for_the_button(
     assert words in answer.text
     assert reverse("measure-this-computer") not in answer.text
     (step,) = [step for step in answer.context["checklist"] if step.next]
-    assert step.button == "Load the example"
+    assert step.button == "Paste a loop"
 
 
 def test_a_measurement_under_way_is_watched_and_not_started_again(visitor: Client, here: Machine) -> None:

@@ -54,7 +54,8 @@ def infer(
     The answer depends on the problem, the measurer's answers and the seed alone: not on threads, nor on
     where a search was interrupted and taken up again. Raises `InsufficientDataError` where nothing usable
     was measured, `InvalidInputError` for a checkpoint of another search, and lets `InterruptedRunError`
-    from the reporter through.
+    from the reporter through; but the wish to keep what there is ends the search, once all is measured, with
+    the best mapping so far.
     """
     return _Search(problem, measurer, reporter, seed, resume, executor).run()
 
@@ -82,6 +83,7 @@ class _Search:
             else from_checkpoint(self.whose, resume, self.settings.ports)
         )
         self._current: Callable[[], SearchState] = lambda: self.state
+        self.pace.may_finish = self.state.evolved is not None or self.state.refit is not None
 
     def run(self) -> PMEvoResult:
         try:
@@ -94,6 +96,7 @@ class _Search:
         seen = self._observe()
         classes = self._filter(seen)
         self.settings = self._with_ceiling(seen)
+        self.pace.may_finish = True  # from here on, each stage has something by the time that it may end
         representatives = tuple(members[0] for members in classes)
         judge = FitnessGate(
             *learnable(seen.times, classes, self.settings), representatives, self.settings, self.pace
@@ -188,7 +191,7 @@ class _Search:
         front = refit.run(listen)
         self._keep(replace(self.state, refit=refit.states()))
         best = cheapest(front)
-        if self.settings.objective == "bounded":
+        if self.settings.objective == "bounded" and not (self.pace.finishing and self.state.bounded is None):
             best = self._bounded(
                 judge,
                 times,
@@ -225,7 +228,7 @@ class _Search:
             ),
         )
         began, already = self.pace.clock(), search.state.done
-        while not search.ended:
+        while not (search.ended or (self.pace.finishing and search.state.done)):
             search.advance()
             self._keep(replace(self.state, bounded=search.state))
             show(search.point)
@@ -271,7 +274,7 @@ class _Search:
         begin, already = self.pace.clock(), done
         climb = Climb(judge, starts, done)
         self._current = lambda: replace(self.state, evolved=climb.state(), climbed=climb.done)
-        while climb.done < climb.total:
+        while climb.done < climb.total and not self.pace.finishing:
             climb.go_on()
             self._save()
             self._tell_climb(climb.done, climb.total, climb.done - already, begin)

@@ -55,12 +55,18 @@ def evolve(
         state = breeder.first()
         teller.tell(state)
         listen(state)
-    while state.generation < settings.max_generations and not state.converged(settings.convergence):
+    while _goes_on(state, judge):
         state = breeder.next(state)
         teller.tell(state)
         listen(state)
     teller.show(state, now=True)
     return state
+
+
+def _goes_on(state: Evolved, judge: FitnessGate) -> bool:
+    settings = judge.settings
+    within = state.generation < settings.max_generations and not state.converged(settings.convergence)
+    return within and not judge.pace.finishing
 
 
 _TABLE = ("offsets", "scheme", "count", "lengths")
@@ -82,11 +88,10 @@ def evolve_apart(
     """
     archipelago = _Archipelago(judge, scheme_times, seed, executor)
     teller = GenerationTeller(judge, state.generation if state is not None else 0)
-    settings = judge.settings
     if state is None:
         state = archipelago.settle(teller)
         listen(state)
-    while state.generation < settings.max_generations and not state.converged(settings.convergence):
+    while _goes_on(state, judge):
         state = archipelago.epoch(state, teller)
         listen(state)
     teller.show(state, now=True)

@@ -18,7 +18,9 @@ from inference.core.predicting import ThroughputModel
 from inference.core.residuals import SchemeError
 from inference.features.evaluations.query import (
     ERROR_ORDERS,
+    BinCommon,
     Predicted,
+    common_in,
     errors_by_scheme,
     evaluations_on,
     listed,
@@ -69,12 +71,16 @@ class MeasurementsChoice:
 
 @dataclass(frozen=True)
 class ExperimentBin:
-    """The experiments in one bin of the heat map, the worst first, and its bounds on both axes in words."""
+    """The experiments in one bin of the heat map, the worst first, and its bounds on both axes in words.
+
+    `common`: what those that are listed have in common.
+    """
 
     rows: list[Predicted]
     total: int
     measured: str
     predicted: str
+    common: BinCommon | None
 
 
 def accuracy_tab(
@@ -164,9 +170,11 @@ def _bin(
     place = chosen_bin(request, heat_map.bins)
     if place is None:
         return None
+    rows = listed(predictor, listing.bins.get(place, ()), Unit(evaluation.unit))
     return ExperimentBin(
-        listed(predictor, listing.bins.get(place, ()), Unit(evaluation.unit)),
+        rows,
         heat_map.counts[place[0]][place[1]],
+        common=common_in(rows, evaluation, predictor),
         measured=heat_map.bounds(place[1]),
         predicted=heat_map.bounds(place[0]),
     )

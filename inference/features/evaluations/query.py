@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from statistics import median
 from typing import Any
 
 import numpy as np
 from django.db.models import F, QuerySet
 
+from inference.core.experiment import Experiment, Measured
+from inference.core.in_common import InCommon, in_common
 from inference.core.metrics import Scores, Unit
 from inference.core.predicting import ThroughputModel
 from inference.core.residuals import Residuals, SchemeError
@@ -168,6 +171,40 @@ def listed(predictor: ThroughputModel, ids: Iterable[int], unit: Unit = Unit.CYC
     )
     by_id = {found[index].id: Predicted(found[index], seen, said) for index, seen, said in numbers}
     return [by_id[pk] for pk in wanted if pk in by_id]
+
+
+@dataclass(frozen=True)
+class BinCommon:
+    """What experiments have in `common`; where that is one scheme, what it takes alone, `measured` in the
+    same set (else in any) and `predicted`, in cycles.
+    """
+
+    common: InCommon
+    measured: float | None
+    predicted: float | None
+
+
+def common_in(
+    rows: Sequence[Predicted], evaluation: Evaluation, predictor: ThroughputModel
+) -> BinCommon | None:
+    """What listed experiments have in common; None where nothing."""
+    values = [row.stored.value for row in rows]
+    found = in_common([(each.experiment, each.cycles) for each in values if each.cycles is not None])
+    if found is None:
+        return None
+    if len(found.schemes) > 1:
+        return BinCommon(found, None, None)
+    alone = Experiment.of(found.schemes)
+    answers = compare(predictor, [Measured(alone, 1.0)], Unit.CYCLES).predicted
+    settled = Measurement.objects.filter(
+        experiment__isa=evaluation.predictor.isa_id,
+        experiment__length=1,
+        experiment__terms__scheme__text=found.schemes[0],
+        state=Measurement.State.SETTLED,
+    )
+    own = settled.filter(experiment_set=evaluation.experiment_set_id)
+    cycles = [each for each in (own if own.exists() else settled).values_list("cycles", flat=True) if each]
+    return BinCommon(found, median(cycles) if cycles else None, float(answers[0]) if len(answers) else None)
 
 
 # How far off an evaluation's predictions are for the experiments with each scheme, as it was stored.

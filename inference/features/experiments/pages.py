@@ -17,8 +17,10 @@ from inference.core.experiment import Experiment
 from inference.core.experiment import Experiment as ExperimentValue
 from inference.features.experiments.picture import Picture, picture
 from inference.features.experiments.query import (
+    Gap,
     MappingPrediction,
     exegesis_snippet,
+    gap_of,
     measured_row,
     predictions_for,
     settled_cycles,
@@ -45,6 +47,7 @@ class Pinned:
     picture: Picture
     uops: Sequence[tuple[str, str, int, Any]]
     """(letter, scheme text, multiplicity, µops) of every scheme"""
+    gap: Gap | None
 
 
 def experiment(request: HttpRequest, pk: int) -> HttpResponse:
@@ -156,9 +159,9 @@ def _wanted(request: HttpRequest) -> PortMapping | None:
 
 
 def _pin(prediction: MappingPrediction, value: ExperimentValue) -> Pinned:
-    drawn = picture(prediction.schedule, value.terms)
+    drawn = picture(prediction.schedule, value.terms, prediction.measured)
     uops = [(letter, text, count, prediction.usage[text]) for letter, text, count in drawn.schemes]
-    return Pinned(prediction, drawn, uops)
+    return Pinned(prediction, drawn, uops, gap_of(prediction, value))
 
 
 # The loop body with which an agent measures an experiment, as its page lists it.

@@ -21,6 +21,9 @@ END_STROKE = 4
 LABEL_HEIGHT = 13
 """A block lower than this has no room for its letter."""
 
+FAR = 4
+"""So many times above the fullest bucket, a measurement is not drawn."""
+
 OUTSIDE = len(LIGHT)
 """The colour of what no port does."""
 
@@ -103,12 +106,16 @@ class PortBucket:
 
 @dataclass(frozen=True)
 class Picture:
-    """The whole drawing; `schemes` are (letter, text, multiplicity), `ticks` are (y, label)."""
+    """The whole drawing; `schemes` are (letter, text, multiplicity), `ticks` are (y, label).
+
+    `level` is where the prediction is drawn, `measured` where the measurement is, None where it is not drawn.
+    """
 
     width: float
     height: float
     floor: float
     level: float
+    measured: float | None
     cycles: float
     port_cycles: float
     limited_by: str
@@ -143,10 +150,16 @@ class Picture:
         return TOP
 
 
-def picture(schedule: Schedule, terms: Sequence[tuple[str, int]]) -> Picture:
-    """Draw a schedule; `terms` are the experiment's (scheme, multiplicity)."""
+def picture(schedule: Schedule, terms: Sequence[tuple[str, int]], measured: float | None = None) -> Picture:
+    """Draw a schedule; `terms` are the experiment's (scheme, multiplicity), `measured` cycles are a line.
+
+    There is none for a measurement far above all buckets: it would leave nothing to be seen of these.
+    """
     data = buckets(schedule)
     top = max(data["cycles"], *(port["load"] for port in data["ports"]), 1e-9)  # limits are at most `cycles`
+    if measured is not None and measured > FAR * top:
+        measured = None
+    top = max(top, measured or 0.0)
     step = _tick_step(top)
     scale = HEIGHT / (top * 1.06)
     floor = TOP + HEIGHT
@@ -161,6 +174,7 @@ def picture(schedule: Schedule, terms: Sequence[tuple[str, int]]) -> Picture:
         height=floor + BOTTOM,
         floor=floor,
         level=floor - data["cycles"] * scale,
+        measured=None if measured is None else floor - measured * scale,
         cycles=data["cycles"],
         port_cycles=data["port_cycles"],
         limited_by=data["limited_by"],

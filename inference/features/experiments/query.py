@@ -10,6 +10,8 @@ from statistics import median
 from django.db.models import QuerySet
 
 from inference.core.experiment import Experiment
+from inference.core.fitting import Change, fits, smallest_changes
+from inference.core.mapping import PortMapping as PortMappingValue
 from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule
 from inference.formats.exegesis import write_exegesis
@@ -23,12 +25,17 @@ from inference.storage.rows import experiment_key, ids_of_schemes, load_parts
 
 @dataclass(frozen=True)
 class MappingPrediction:
-    """What one mapping says; `usage` are the µops of the experiment's schemes in it, `measured` cycles."""
+    """What one mapping says; `value` is what it has of the experiment's schemes, `measured` cycles."""
 
     mapping: PortMapping
-    usage: TextMapping[str, Uops]
+    value: PortMappingValue
     schedule: Schedule
     measured: float | None
+
+    @property
+    def usage(self) -> TextMapping[str, Uops]:
+        """The µops of the experiment's schemes."""
+        return self.value.usage
 
     @property
     def cycles(self) -> float:
@@ -41,11 +48,50 @@ class MappingPrediction:
         return None if self.measured is None else 100 * (self.cycles - self.measured) / self.measured
 
 
+@dataclass(frozen=True)
+class Gap:
+    """How far a prediction is from the measurement: the `missing` cycles (negative: there are too many), and
+    what would close the gap, the smallest `changes` first; none where nothing small does."""
+
+    missing: float
+    fits: bool
+    changes: tuple[Change, ...]
+
+    @property
+    def surplus(self) -> float:
+        """Cycles that are predicted beyond the measurement."""
+        return -self.missing
+
+    @property
+    def others(self) -> int:
+        """Changes beyond the four that a page has room for."""
+        return max(0, len(self.changes) - 4)
+
+
+_MOST_SCHEMES = 10
+"""Of an experiment: the changes of a longer one are too many to try on a page."""
+
+
+def gap_of(prediction: MappingPrediction, experiment: Experiment) -> Gap | None:
+    """What a mapping lacks or has too much of for an experiment; None without a measurement."""
+    measured = prediction.measured
+    if measured is None or measured <= 0:
+        return None
+    missing = measured - prediction.cycles
+    if fits(prediction.cycles, measured):
+        return Gap(missing, True, ())
+    if len(experiment.schemes) > _MOST_SCHEMES:
+        return Gap(missing, False, ())
+    row = prediction.mapping
+    kinds = set(row.usages.filter(count__gt=0).order_by().values_list("mask", flat=True).distinct())
+    return Gap(missing, False, smallest_changes(prediction.value, experiment, measured, kinds=kinds))
+
+
 def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) -> list[MappingPrediction]:
     """Of every mapping of the instruction set that describes all schemes of the experiment, newest first."""
     wanted = {row: text for text, row in ids_of_schemes(isa.pk, experiment.schemes).items()}
     return [
-        MappingPrediction(row, value.usage, schedule(value, experiment), measured)
+        MappingPrediction(row, value, schedule(value, experiment), measured)
         for row, value in load_parts(isa, wanted)
         if len(value.usage) == len(wanted)
     ]

@@ -17,6 +17,7 @@ KINDS = (
         },
         words="inference.features.inferring.words.infer_words",
         page="inference.features.inferring.run_page.inference",
+        keeps="inference.features.inferring.words.kept_mapping",
         archived="inference.features.inferring.request.archived",
     ),
 )

@@ -67,6 +67,7 @@ class InferJob:
                 subject.schemes, _settings(config, subject), config.known, subject.held_out, config.seed
             )
             inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
+            task.reporter.finish()
             judge = subject.judged_afterwards(tuple(inferred.mapping.usage)).as_stored(task.run)
         stages.log(inferred.summary)
         # Judged here: the transaction that stores it all holds the database's only write lock.

@@ -18,6 +18,7 @@ from inference.features.inferring import counter_examples, evolution
 from inference.features.inferring.algorithm_texts import OFFERS, as_text
 from inference.features.inferring.algorithms import ALGORITHMS, DEFAULT_PORTS
 from inference.features.inferring.form import SETTING, InferForm, text_of
+from inference.features.inferring.past import Correction, correction
 from inference.features.inferring.request import MOST_SCHEMES
 from inference.features.machines.query import MachineView, machines, shown
 from inference.features.measure.pages import measurable_schemes
@@ -28,6 +29,7 @@ from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION, select_schemes
 from inference.runs.machines.facts import likely_ports, obstacle_to_measuring, seconds_for
+from inference.runs.machines.past import past_pace
 from inference.web.requests import one_of, row_named, row_number, start_run, whole_number
 
 EXAMPLES = 3  # schemes that the count shows by name
@@ -72,6 +74,7 @@ def plan(form: InferForm) -> InferencePlan:
     machine: Machine | None = data["machine"] if data["source"] == "machine" else None
     pace = 0.0 if machine is None else seconds_for(1, machine)
     experiments, seconds = effort(schemes, settings, recorded, processors, pace) if schemes else (0, 0.0)
+    learnt = Correction() if machine is None else correction(machine, data["algorithm"], processors)
     judging = 0.0 if data.get("evaluate") else pace * held_out
     return InferencePlan(
         config=_config(data, settings, form.known(), isa, chosen),
@@ -79,10 +82,10 @@ def plan(form: InferForm) -> InferencePlan:
         examples=tuple(chosen.order_by("id").values_list("text", flat=True)[:EXAMPLES]),
         experiments=experiments,
         held_out=held_out,
-        seconds=seconds + judging,
+        seconds=learnt.factor * (seconds + judging),
         recorded=recorded is not None,
         measuring=pace * experiments + judging,
-        note=_pace_of(machine),
+        note=" ".join(filter(None, (_pace_of(machine), learnt.note))),
     )
 
 
@@ -90,7 +93,10 @@ def _pace_of(machine: Machine | None) -> str:
     """What a machine measures per second, and how that is known."""
     if machine is None or machine.kind != Machine.Kind.AGENT:
         return ""
-    rate = round(1 / seconds_for(1, machine))
+    rate = f"{1 / seconds_for(1, machine):.3g}"
+    if past := past_pace(machine):
+        ran = "run" if past.runs == 1 else f"{past.runs} runs"
+        return f"{machine.name} measured {rate} experiments per second in its last {ran}."
     if machine.rate:
         return f"{machine.name} has measured {rate} experiments per second lately."
     return f"Computed with {rate} experiments per second: {machine.name} has not measured since it connected."

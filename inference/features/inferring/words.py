@@ -12,11 +12,23 @@ from inference.features.runs.asked import DescriptionItem, in_words, links, sche
 from inference.features.runs.query import inferred_by
 from inference.measuring.simulated import NOTHING, UOPS
 from inference.models import ExperimentSet, Machine, PortMapping, Run
-from inference.runs.stages import BOTTLENECK
+from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
 from inference.storage.characterisations import KEY as EXPLAINED
 
 FACTS_SHOWN = 8
 """Of those known of schemes beforehand: a table of µop counts has thousands."""
+
+
+_BEFORE_THERE_IS_A_MAPPING = (SINGLETONS, BOTTLENECK, MIXES, "measuring", "congruence")
+
+
+def kept_mapping(run: Run) -> str:
+    """What becomes the result of an inference that is stopped now; "" where nothing could."""
+    if run.config.get("algorithm") != "pmevo":
+        return ""
+    if run.progress.get("phase", "") in ("", *_BEFORE_THERE_IS_A_MAPPING):
+        return "It has no mapping yet: the measurements so far stay, as an experiment set."
+    return "The best mapping so far becomes the result."
 
 
 def infer_words(run: Run) -> Iterator[DescriptionItem]:

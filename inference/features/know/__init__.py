@@ -10,6 +10,7 @@ KINDS = (
         summary="Finding out how a machine’s core works",
         example={"machine": 2, "schemes": "starter"},
         lane=Lane.MEASURING,
+        keeps="inference.features.know.query.kept_parts",
         page="inference.features.know.pages.parts",
         outcomes="inference.features.core_model.query.outcomes",
     ),

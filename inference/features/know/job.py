@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
 from django.db.models import Model, QuerySet
 
+from inference.core.errors import KEEP, InterruptedRunError
 from inference.core.protocols import Json
 from inference.features.know.query import PartOutcome, part_outcomes, parts_of
 from inference.features.know.request import STAGES, KnowConfig, KnowStage, read_config
@@ -41,25 +42,41 @@ class KnowJob:
             raise JobError("the machine that this run needs has been deleted")
         refused: dict[str, str] = {}
         labels = [stage.label for stage in STAGES]
+        stopped = False
         for index, stage in enumerate(STAGES, start=1):
+            if stopped:
+                refused[stage.name] = "stopped before its turn"
+                continue
             task.reporter.tell("phase", {"name": stage.name, "index": index, "labels": labels})
             try:
-                part = do_part(
-                    task,
-                    parts_of(task.run).get(stage.name),
-                    partial(_submitted, task.run, machine, config, stage),
-                )
+                submitted = partial(_submitted, task.run, machine, config, stage)
+                part, stopped = _done(task, stage, submitted)
             except (ConfigError, RunNameTakenError) as error:
                 refused[stage.name] = str(error)
                 _warn(task, f"{stage.label}: {error}")
                 continue
-            if part.state != Run.State.DONE:
+            if part is not None and part.state != Run.State.DONE:
                 _warn(task, f"{stage.label}: {part.error or part.get_state_display()}")
             _fill_in(task.run, machine)
         outcomes = part_outcomes(task.run, refused)
         if not any(outcome.made for outcome in outcomes):
+            if stopped:
+                raise InterruptedRunError(KEEP)
             raise JobError("; ".join(f"{outcome.label}: {outcome.error}" for outcome in outcomes))
         return partial(_store, task.run, outcomes)
+
+
+def _done(task: Task, stage: KnowStage, submitted: Callable[[], Run]) -> tuple[Run | None, bool]:
+    """The part of this stage when it has ended, and whether no other shall begin after it."""
+    try:
+        task.reporter.pulse()
+        return do_part(task, parts_of(task.run).get(stage.name), submitted), False
+    except InterruptedRunError as error:
+        if error.wanted != KEEP:
+            raise
+    task.reporter.finish()
+    part = parts_of(task.run).get(stage.name)
+    return (None if part is None else do_part(task, part, submitted)), True
 
 
 def _submitted(run: Run, machine: Machine, config: KnowConfig, stage: KnowStage) -> Run:

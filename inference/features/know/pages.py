@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -22,10 +23,12 @@ from inference.features.measure.pages import (
 from inference.features.runs.record import RunRecord
 from inference.models import Machine, Run
 from inference.runs.machines.facts import seconds_for
+from inference.runs.machines.past import past_share
 
 EXPLAINED_PER_SCHEME = 12
 """Experiments that explain a scheme, about."""
 _EVOLUTION_SECONDS = 60.0
+_LEARNT = "As these parts went on this computer before."
 
 
 def know(request: HttpRequest, pk: int) -> HttpResponse:
@@ -52,11 +55,22 @@ def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
     if not texts:
         return None
     config: Json = {"machine": machine.pk, **schemes_config(form, texts)}
-    per_scheme = EXPLAINED_PER_SCHEME + CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME
-    pairs = effort(machine, min(len(texts), MOST_INFERRED), "pairs").experiments
-    experiments = pairs + round(per_scheme * len(texts))
-    seconds = seconds_for(experiments, machine) + _EVOLUTION_SECONDS
-    return MeasuringPlan.of(machine, config, texts, Effort(experiments, seconds))
+    inferred = min(len(texts), MOST_INFERRED)
+    pairs = effort(machine, inferred, "pairs").experiments
+    explained = EXPLAINED_PER_SCHEME * len(texts)
+    chains = round((CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME) * len(texts))
+    # Each part as it went the last times, else by the number of its experiments.
+    ports = past_share(machine, "infer", "schemes", algorithm="pmevo")
+    proofs = past_share(machine, "infer", "schemes", algorithm="explain")
+    latencies = past_share(machine, "latencies", "schemes")
+    seconds = (
+        (seconds_for(pairs, machine) + _EVOLUTION_SECONDS if ports is None else ports * inferred)
+        + (seconds_for(explained, machine) if proofs is None else proofs * len(texts))
+        + (seconds_for(chains, machine) if latencies is None else latencies * len(texts))
+    )
+    plan = MeasuringPlan.of(machine, config, texts, Effort(pairs + explained + chains, seconds))
+    learnt = any(share is not None for share in (ports, proofs, latencies))
+    return replace(plan, note=_LEARNT) if learnt else plan
 
 
 urlpatterns = [path("machines/<int:pk>/know/", know, name="know")]

@@ -35,8 +35,16 @@ class ListedMapping:
 
 
 def source_label(evaluation: Evaluation) -> str:
-    """The set's name, or "held out" for the share that the mapping's run kept from training."""
-    return evaluation.experiment_set.name if evaluation.experiment_set else "held out"
+    """The set's name, or of which run the share is that it kept from training."""
+    if evaluation.experiment_set is not None:
+        return evaluation.experiment_set.name
+    run = evaluation.held_out_by
+    return "held out" if run is None else f"held out by {run.name}"
+
+
+def evaluated_on(evaluation: Evaluation) -> tuple[int | None, int | None]:
+    """What two evaluations have to have in common for their scores to be comparable."""
+    return evaluation.experiment_set_id, evaluation.held_out_by_id
 
 
 def evaluation_url(evaluation: Evaluation) -> str:
@@ -55,7 +63,7 @@ def mappings(request: HttpRequest) -> HttpResponse:
     on = whole_number(request, "on")
     order = Order.read(request.GET.get("sort", ""), MAPPING_COLUMNS, "-created")
     page = page_of(port_mappings(q, on), order, MAPPING_COLUMNS, request.GET.get("page", ""))
-    shown = Evaluation.objects.select_related("experiment_set").defer("heat_map")
+    shown = Evaluation.objects.select_related("experiment_set", "held_out_by").defer("heat_map")
     rows: Sequence[Any] = page.rows  # with their `evaluation_id`
     evaluations = shown.in_bulk([row.evaluation_id for row in rows if row.evaluation_id])
     return render(
@@ -67,6 +75,7 @@ def mappings(request: HttpRequest) -> HttpResponse:
             "q": q,
             "on": on,
             "sort": str(order),
+            "on_several": len({evaluated_on(each) for each in evaluations.values()}) > 1,
             "sets": ExperimentSet.objects.filter(evaluations__isnull=False).distinct().order_by("name"),
             "any_mapping": bool(page.rows) or PortMapping.objects.exists(),
         },

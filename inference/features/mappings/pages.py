@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
@@ -34,6 +34,7 @@ from inference.features.inferring.counter_examples import classes_tab, found_map
 from inference.features.inferring.evolution import front_tab
 from inference.features.inferring.query import StoredFront, front_of
 from inference.features.mappings import listing
+from inference.features.mappings.checked import Check, Checks
 from inference.features.mappings.graph import graph_tab
 from inference.features.mappings.listing import evaluation_url, source_label
 from inference.features.mappings.query import measured_slots_of
@@ -59,7 +60,8 @@ from inference.web.requests import file_answer, one_of, whole_number
 class SchemeRow:
     """One scheme of the table; `slots`: issue slots; `predicted`, `measured`: cycles of one instance.
 
-    `hidden`: what no experiment can show of its µops. `counted`: what padding shows of its slots.
+    `hidden`: what no experiment can show of its µops. `counted`: what padding shows of its slots. `check`:
+    how it fared where somebody looked, None where nobody did.
     """
 
     pk: int
@@ -70,6 +72,7 @@ class SchemeRow:
     singleton: Singleton | None
     hidden: HiddenUops | None = None
     counted: SlotReading | None = None
+    check: Check | None = None
 
     @property
     def measured(self) -> float | None:
@@ -90,6 +93,7 @@ COLUMNS: dict[str, Callable[[SchemeRow], Any]] = {
     "difference": lambda row: UNKNOWN_LAST if row.difference is None else abs(row.difference),
     "uops": lambda row: sum(count for _, count in row.uops),
     "slots": lambda row: row.slots,
+    "checked": lambda row: (row.check is not None, (row.check is not None and row.check.error) or 0.0),
 }
 
 
@@ -106,9 +110,10 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
         "sets": sets_with_singletons(row.isa),
         "page": Page((), 0),
         "measured_slots": (measured_slots := measured_slots_of(row)),
+        "checks": (checks := Checks(row)),
     }
     try:
-        rows = _rows(row, value, q, set_id, measured_slots)
+        rows = [_checked(each, checks) for each in _rows(row, value, q, set_id, measured_slots)]
     except SearchError as error:
         return {**context, "error": str(error)}
     if order.column in COLUMNS:
@@ -137,6 +142,11 @@ def _rows(
         )
         for pk, text in found.values_list("pk", "text")
     ]
+
+
+def _checked(row: SchemeRow, checks: Checks) -> SchemeRow:
+    experiment = None if row.singleton is None else row.singleton.experiment_id
+    return replace(row, check=checks.of(row.pk, row.text, row.predicted, row.measured, experiment))
 
 
 # The view of a mapping in which a loop is tried: predicted cycles and the load of the ports, at once.

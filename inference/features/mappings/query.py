@@ -48,9 +48,9 @@ MAPPING_COLUMNS = {
 def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping]:
     """All mappings, those with a text in name or note where one is given.
 
-    Each has `scheme_count`, and `evaluation_id`, `mape`, `pearson` and `kendall` of one evaluation in cycles,
-    None where there is none: of that on the set with the id `on`, or, without `on`, of the one on held-out
-    experiments, else of the newest.
+    Each has `scheme_count`, and `evaluation_id`, `mape`, `pearson`, `kendall` and the set `judged_on` of one
+    evaluation in cycles, None where there is none: of that on the set with the id `on`, or, without `on`,
+    of the one on held-out experiments, else of the newest.
     """
     schemes = PortUsage.objects.filter(mapping=OuterRef("pk")).order_by().values("mapping")
     counted = schemes.annotate(n=Count("scheme", distinct=True)).values("n")
@@ -68,6 +68,7 @@ def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping
             mape=Subquery(best.values("mape")[:1]),
             pearson=Subquery(best.values("pearson")[:1]),
             kendall=Subquery(best.values("kendall")[:1]),
+            judged_on=Subquery(best.values("experiment_set__name")[:1]),
         )
         .annotate(
             mape_or_last=Coalesce(F("mape"), Value(UNKNOWN_ERROR), output_field=FloatField()),

@@ -11,6 +11,7 @@ KINDS = (
         example={"machine": 2, "schemes": "starter", "plan": "pairs", "seed": 1},
         lane=Lane.MEASURING,
         words="inference.features.measure.query.measure_words",
+        keeps="inference.features.measure.query.kept_measurements",
         archived="inference.features.measure.query.archived",
     ),
 )

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from inference.core.errors import UnknownSchemeError
+from inference.core.errors import KEEP, InterruptedRunError, UnknownSchemeError
 from inference.core.experiment import Measured
 from inference.core.holdout import MIX_LENGTH, random_mixes
 from inference.core.measured_slots import PADDINGS
@@ -45,6 +45,7 @@ from inference.runs.machines.measurer import log_breakers, opened, settled_share
 from inference.runs.measurements import RunMeasurements
 from inference.runs.request import RunRequest, chosen
 from inference.runs.stages import ProgressMeasurer
+from inference.storage.rows import load_measurements
 
 PLANS = ("singletons", "pairs", "mixes", "slots", LISTED)
 """Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes; each scheme among what needs
@@ -139,7 +140,8 @@ def effort(machine: Machine, schemes: int, wanted: str, given: int = DEFAULT_MIX
 class MeasureJob:
     """Runs of kind `measure`; `MeasureConfig` is their description.
 
-    What has been measured stays when the run is cancelled: its experiment set grows with it.
+    What has been measured stays when the run is cancelled: its experiment set grows with it. Stopped to keep
+    that, the run ends with the set as its result.
     """
 
     short = False
@@ -162,12 +164,17 @@ class MeasureJob:
         with _opened(task, config, machine) as (measurer, schemes):
             cached, store = _remembered(task, machine, measurer)
             asked = effort(machine, len(schemes), config.plan, config.given).experiments
-            if config.plan == LISTED:
-                results = _listed(
-                    ProgressMeasurer(Turns(cached.again), task.reporter, _STAGE, asked), schemes, config
-                )
-            else:
-                results = _asked(ProgressMeasurer(cached, task.reporter, _STAGE, asked), schemes, config)
+            try:
+                if config.plan == LISTED:
+                    told = ProgressMeasurer(Turns(cached.again), task.reporter, _STAGE, asked)
+                    results = _listed(told, schemes, config)
+                else:
+                    results = _asked(ProgressMeasurer(cached, task.reporter, _STAGE, asked), schemes, config)
+            except InterruptedRunError as error:
+                if error.wanted != KEEP or store.experiment_set is None:
+                    raise
+                results = load_measurements(store.experiment_set)
+                task.reporter.tell("log", {"level": "info", "text": "stopped; what was measured is kept"})
         if store.experiment_set is None:
             raise JobError("there was nothing to measure")
         return partial(_store, store.experiment_set, results)

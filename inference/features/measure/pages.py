@@ -26,6 +26,7 @@ from inference.models.scheme_search import (
     select_schemes,
 )
 from inference.runs.machines.facts import executable_schemes, obstacle_to_measuring
+from inference.runs.machines.past import past_pace
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 from inference.web.request_fields import number_field
@@ -160,6 +161,8 @@ class MeasuringPlan:
 
 def _pace_of(machine: Machine) -> str:
     """What the time rests on, where it does not rest on what the machine has shown."""
+    if past := past_pace(machine):
+        return f"As its last {'run' if past.runs == 1 else f'{past.runs} runs'} of measurements went."
     if machine.kind == Machine.Kind.AGENT and not machine.rate:
         return f"{machine.name} has not measured since it connected, so its rate is a guess."
     return ""

@@ -33,6 +33,12 @@ def measure_words(run: Run) -> Iterator[DescriptionItem]:
         yield DescriptionItem("Seed", str(config["seed"]))
 
 
+def kept_measurements(run: Run) -> str:
+    """What becomes the result of a measuring run that is stopped now."""
+    del run
+    return "What has been measured becomes its experiment set."
+
+
 def archived(config: Json) -> Json:
     """The description of a run from elsewhere. Raises `ExchangeError` or `ConfigError`."""
     value = MeasureConfig.archived(config, "isa")

@@ -71,6 +71,7 @@ _WISHES: dict[str, Callable[[Run], Run]] = {
     "pause": lifecycle.pause,
     "resume": lifecycle.resume,
     "cancel": lifecycle.cancel,
+    "keep": lifecycle.keep,
 }
 
 
@@ -84,7 +85,7 @@ class RunOut(Schema):
     state: str = Field(
         description="queued, running, paused, done, failed or cancelled.", examples=["running"]
     )
-    wanted: str = Field(description="pause or cancel, while it has not happened yet.", examples=[""])
+    wanted: str = Field(description="pause, cancel or keep, while it has not happened yet.", examples=[""])
     created: Time
     started: Time | None
     finished: Time | None
@@ -270,6 +271,15 @@ def resume_run(request: HttpRequest, run_id: Id) -> Any:
 def cancel_run(request: HttpRequest, run_id: Id) -> Any:
     """Stop a run for good."""
     return _asked(run_id, "cancel")
+
+
+@router.post("/runs/{run_id}/keep", response=RunOut)
+def keep_run(request: HttpRequest, run_id: Id) -> Any:
+    """Stop a run that is being worked on, with what there is as its result.
+
+    For measuring runs, runs over a whole core, and PMEvo. One that has no result yet ends as cancelled.
+    """
+    return _asked(run_id, "keep")
 
 
 @router.put("/runs/{run_id}/webhook", response=list[WebhookOut])

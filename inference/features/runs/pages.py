@@ -33,6 +33,7 @@ from inference.features.runs.record import (
     record_of,
     whole_record_of,
 )
+from inference.features.runs.standing import failure_of, keeping, kept_of, waiting_of
 from inference.features.uploads.query import waiting_uploads
 from inference.figures.heatmap import HeatMap
 from inference.formats.run_archive.writing import write_archive
@@ -43,7 +44,6 @@ from inference.runs.errors import ConfigError, RunsError, RunStateError
 from inference.runs.kinds import JOBS, kinds, label_of
 from inference.runs.leases import busy_seconds, versions
 from inference.runs.lifecycle import submit, unused_name
-from inference.runs.queue import ahead_of
 from inference.runs.webhooks import replace, told_of
 from inference.storage.errors import ExchangeError
 from inference.web.naming import delete_page, edit_page
@@ -82,7 +82,6 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     record = record_of(found)
     last = record.last_generation
     asked = asked_of(found)
-    ahead = ahead_of(found)
     kind = kinds().get(found.kind)
     return render(
         request,
@@ -95,8 +94,10 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "record": record,
             "busy": busy_seconds(found),
             "webhooks": told_of(found),
-            "ahead": ahead.first(),
-            "more_ahead": max(ahead.count() - 1, 0),
+            "waiting": waiting_of(found),
+            "failure": failure_of(found, record),
+            "keeping": keeping(found),
+            "kept": kept_of(found) if found.state in Run.UNFINISHED else [],
             "judged_on": judged_on(found, record.heat_map),
             "idle": (*Run.FINAL, Run.State.QUEUED),
             **(import_string(kind.page)(request, found, record) if kind is not None and kind.page else {}),
@@ -213,13 +214,14 @@ def upload_run(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "inference/uploads/run.html", context, status=status)
 
 
-# What a user does to a run: pause, resume, cancel (each a POST that leads back), name and note, delete.
+# What a user does to a run: pause, resume, cancel, keep (each a POST that leads back), name and note, delete.
 
 
 ACTIONS: dict[str, Callable[[Run], Run]] = {
     "pause": lifecycle.pause,
     "resume": lifecycle.resume,
     "cancel": lifecycle.cancel,
+    "keep": lifecycle.keep,
 }
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Case, QuerySet, Value, When
+from django.db.models import Case, Max, QuerySet, Value, When
 
 from inference.features.machines.query import machines, unfinished_inferences_on
 from inference.features.mappings.query import port_mappings
@@ -47,8 +48,9 @@ class SiteOverview:
     """The newest of everything, and which first steps have been taken.
 
     `machines` are those with an agent, `unfinished_here` {algorithm: unfinished inference on this very
-    computer}, `inferred_here` the algorithms that have found a mapping of it, and
-    `knows_local` whether all of its core was found out.
+    computer}, `inferred_here` {algorithm: the newest mapping of it that it has found}, and `knows_local` the
+    newest run that has found out all of its core. `example`, `uploaded`: the newest sets of these origins,
+    `inferred`: the newest mapping of a run, `done` {kind: its newest run that is done}. All by id.
     """
 
     runs: Sequence[Run]
@@ -56,11 +58,12 @@ class SiteOverview:
     sets: Sequence[ExperimentSet]
     machines: Sequence[Machine]
     unfinished_here: Mapping[str, Run]
-    inferred_here: frozenset[str]
-    knows_local: bool
-    has_example: bool
-    has_uploads: bool
-    has_inferred: bool
+    inferred_here: Mapping[str, int]
+    knows_local: int | None
+    example: int | None
+    uploaded: int | None
+    inferred: int | None
+    done: Mapping[str, int]
 
     @property
     def fresh(self) -> bool:
@@ -83,16 +86,31 @@ def overview() -> SiteOverview:
         sets=list(experiment_sets().order_by("-id")[:NEWEST]),
         machines=with_agents,
         unfinished_here={} if local is None else _unfinished_on(local),
-        inferred_here=frozenset() if local is None else _inferred_on(local),
-        knows_local=local is not None and _knows(local),
-        has_example=ExperimentSet.objects.filter(origin=ExperimentSet.Origin.EXAMPLE).exists(),
-        has_uploads=ExperimentSet.objects.filter(origin=ExperimentSet.Origin.UPLOAD).exists(),
-        has_inferred=PortMapping.objects.filter(origin=PortMapping.Origin.RUN).exists(),
+        inferred_here={} if local is None else _inferred_on(local),
+        knows_local=None if local is None else _knows(local),
+        example=_newest(ExperimentSet.objects.filter(origin=ExperimentSet.Origin.EXAMPLE)),
+        uploaded=_newest(ExperimentSet.objects.filter(origin=ExperimentSet.Origin.UPLOAD)),
+        inferred=_newest(PortMapping.objects.filter(origin=PortMapping.Origin.RUN)),
+        done=_newest_done(ASKED_BY_HAND),
     )
 
 
-def _knows(local: Machine) -> bool:
-    return Run.objects.filter(kind="know", state=Run.State.DONE, config__machine=local.pk).exists()
+ASKED_BY_HAND = ("ask", "comparison")
+"""Kinds of runs that are among the first steps."""
+
+
+def _newest(rows: QuerySet[Any]) -> int | None:
+    pk: int | None = rows.order_by("-pk").values_list("pk", flat=True).first()
+    return pk
+
+
+def _newest_done(kinds: Sequence[str]) -> dict[str, int]:
+    done = Run.objects.filter(kind__in=kinds, state=Run.State.DONE).order_by()
+    return dict(done.values_list("kind").annotate(newest=Max("pk")))
+
+
+def _knows(local: Machine) -> int | None:
+    return _newest(Run.objects.filter(kind="know", state=Run.State.DONE, config__machine=local.pk))
 
 
 def _unfinished_on(local: Machine) -> dict[str, Run]:
@@ -100,10 +118,12 @@ def _unfinished_on(local: Machine) -> dict[str, Run]:
     return {run.config.get("algorithm", ""): run for run in oldest_first}
 
 
-def _inferred_on(local: Machine) -> frozenset[str]:
-    """The algorithms whose mappings of it there are; "" for mappings that came without a run."""
+def _inferred_on(local: Machine) -> dict[str, int]:
+    """The newest mapping of it by algorithm; "" for mappings that came without a run."""
     found = PortMapping.objects.filter(machine=local).order_by()
-    return frozenset(name or "" for name in found.values_list("run__config__algorithm", flat=True).distinct())
+    return {
+        name or "": pk for name, pk in found.values_list("run__config__algorithm").annotate(newest=Max("pk"))
+    }
 
 
 def _current_runs() -> list[Run]:

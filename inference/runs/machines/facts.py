@@ -10,6 +10,7 @@ from inference.isa import llvm_mc
 from inference.isa.x86.availability import flag, flags_of
 from inference.models import InstructionScheme, Machine
 from inference.models.scheme_search import BREAKABLE_ONES, MEASURABLE
+from inference.runs.machines.past import past_pace
 from inference.storage.instruction_sets import AARCH64, core_of
 
 ASSUMED_RATE = 50.0
@@ -54,10 +55,14 @@ def documented_width(machine: Machine) -> int | None:
 
 
 def seconds_for(experiments: int, machine: Machine) -> float:
-    """How long the machine will take for so many experiments; a simulated one takes no time."""
+    """How long the machine will take for so many experiments; a simulated one takes no time.
+
+    By what its last measuring runs took in all, else by the rate that it tells.
+    """
     if machine.kind == Machine.Kind.SIMULATED:
         return 0.0
-    return experiments / (machine.rate or ASSUMED_RATE)
+    past = past_pace(machine)
+    return experiments * past.seconds if past else experiments / (machine.rate or ASSUMED_RATE)
 
 
 def executable_schemes(machine: Machine, *, breaking: bool = False) -> QuerySet[InstructionScheme]:

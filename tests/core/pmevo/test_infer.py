@@ -11,7 +11,7 @@ import pytest
 
 from inference.core import events
 from inference.core.checkpoint import decode
-from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
+from inference.core.errors import KEEP, InsufficientDataError, InterruptedRunError, InvalidInputError
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, infer
 from inference.core.pmevo.events import Generation, Snapshot
@@ -201,6 +201,48 @@ def test_a_stop_saves_where_the_search_stands(monkeypatch: pytest.MonkeyPatch) -
         infer(problem(dataclasses.replace(SETTINGS, max_generations=100_000)), processor(), heard, 3)
     told = [event.generation for event in heard.events if isinstance(event, Generation)]
     assert heard.last().meta["evolved"]["generation"] == told[-1]
+
+
+class Keeping(Listener):
+    """Asks for what there is, once something was told."""
+
+    def __init__(self, after: str) -> None:
+        super().__init__()
+        self._after = after
+
+    def pulse(self) -> None:
+        if self._after in self.kinds():
+            raise InterruptedRunError(KEEP)
+
+
+@pytest.mark.parametrize(
+    ("after", "changes"),
+    [
+        ("generation", {}),
+        ("generation", {"search": "both", "refits": 1}),
+        ("generation", {"islands": 2, "population": 60}),
+        ("front", {"search": "refit", "objective": "mean"}),
+        ("front", {"search": "refit", "objective": "bounded"}),
+    ],
+)
+@pytest.mark.usefixtures("every_chance_taken")
+def test_whoever_wants_what_there_is_gets_the_best_mapping_so_far(
+    after: str, changes: dict[str, object]
+) -> None:
+    settings = dataclasses.replace(SETTINGS, **{"max_generations": 100_000, "convergence": 0.0, **changes})
+    heard = Keeping(after)
+    result = infer(problem(settings), processor(), heard, 3)
+    assert set(result.mapping.usage) == set(MAPPING.usage)
+    assert result.generations < 1000
+    again = Keeping("phase")  # from its checkpoint, still wanted
+    resumed = infer(problem(settings), processor(), again, 3, heard.last())
+    assert set(resumed.mapping.usage) == set(MAPPING.usage)
+
+
+def test_while_nothing_is_there_yet_the_wish_to_keep_it_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "PULSE_EVERY", 0.0)
+    with pytest.raises(InterruptedRunError):
+        infer(problem(), processor(), Keeping("phase"), 3)
 
 
 def test_a_checkpoint_may_go_on_with_other_threads(answer: PMEvoResult, heard: Listener) -> None:

@@ -75,13 +75,16 @@ class Refit:
     def run(self, listen: Callable[[RefitPoint | None], None]) -> tuple[RefitPoint, ...]:
         """To the end of all chains; the front. `listen` hears the best mapping several times a second.
 
-        What the reporter's pulse raises ends it, with the chains between two pieces of work.
+        What the reporter's pulse raises ends it, with the chains between two pieces of work; so does the wish
+        for the best that there is.
         """
         try:
             with self._working() as workers:
                 while len([worker.result() for worker in workers if worker.done()]) < len(workers):
                     self._hear(listen)
                     self._pace.pulse()
+                    if self._pace.finishing and self.front:
+                        break
         finally:  # of the pieces that were under way
             self._hear(listen, now=True)
         return self.front

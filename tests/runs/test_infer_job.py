@@ -93,16 +93,6 @@ def test_an_inference_stopped_to_keep_what_there_is_ends_with_the_best_mapping_s
     assert run.result["held_out"]["n"] == 13
 
 
-def test_an_inference_stopped_before_it_has_a_mapping_ends_as_cancelled(recorded):
-    config = {"source": {"datasets": [recorded.pk]}, "ports": 3, "settings": QUICK}
-    run = lifecycle.submit("infer", config, "a run")
-    lease = leases.claim("w", only=run.pk)
-    lifecycle.keep(run)
-    execute(lease, StopRequests(lease))
-    run.refresh_from_db()
-    assert (run.state, run.wanted, run.result) == ("cancelled", "", {})
-
-
 def test_an_evaluation_set_replaces_the_held_out_share(isa, recorded):
     judge = experiment_set(isa, "judge", [Experiment.of({"a": 3, "b": 4}), Experiment.of({"c": 7})])
     run = do({"source": {"datasets": [recorded.pk]}, "evaluate": judge.pk})

@@ -77,7 +77,7 @@ class SiteOverview:
 
 
 def overview() -> SiteOverview:
-    """Everything on the start page, in ten queries at most."""
+    """Everything on the start page, in eleven queries at most."""
     with_agents = list(machines().filter(kind=Machine.Kind.AGENT))
     local = next((machine for machine in with_agents if machine.local), None)
     return SiteOverview(

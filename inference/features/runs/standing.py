@@ -66,7 +66,7 @@ def keeping(run: Run) -> str:
 
 
 @dataclass(frozen=True)
-class Failure:
+class RunFailure:
     """`what` failed in a line, at which `stage` ("" before the first), with `details` of many lines; `kept`:
     what there is all the same; `advice`: what to do, as far as the kind of failure says that."""
 
@@ -77,12 +77,12 @@ class Failure:
     advice: str
 
 
-def failure_of(run: Run, record: RunRecord) -> Failure | None:
+def failure_of(run: Run, record: RunRecord) -> RunFailure | None:
     """Of a failed run; None of any other."""
     if run.state != Run.State.FAILED:
         return None
     what, _, details = run.error.partition("\n")
-    return Failure(what.strip(), record.stage, details.strip(), kept_of(run), _advice(what))
+    return RunFailure(what.strip(), record.stage, details.strip(), kept_of(run), _advice(what))
 
 
 _ADVICE: Mapping[str, str] = {

@@ -137,6 +137,31 @@ class Directory:
         yield self._files[name]
 
 
+class PartOfTree:
+    """The files below a directory of another tree."""
+
+    def __init__(self, tree: FileTree, directory: str) -> None:
+        self._tree = tree
+        self._top = f"{directory}/"
+
+    @property
+    def name(self) -> str:
+        """The directory's own name."""
+        return PurePosixPath(self._top).name
+
+    def names(self) -> list[str]:
+        """All files, sorted."""
+        return [one.removeprefix(self._top) for one in self._tree.names() if one.startswith(self._top)]
+
+    def read(self, name: str, limit: int = FILE_LIMIT) -> bytes:
+        """The content of a file. Raises `ExchangeError` where it is larger than the limit, or broken."""
+        return self._tree.read(self._top + name, limit)
+
+    def on_disk(self, name: str, limit: int) -> AbstractContextManager[Path]:
+        """As the other tree has it."""
+        return self._tree.on_disk(self._top + name, limit)
+
+
 class ZipTree:
     """The files of a zip archive; a single directory around all of them does not show in their names.
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from anica_app.formats import anica_campaigns, block_sets, campaign_zip
-from anica_app.formats.anica_documents import CONFIG, DISCOVERY, WITNESS, is_published
+from anica_app.formats.anica_documents import CONFIG, DATABASE, DISCOVERY, WITNESS, is_published
 from anica_app.formats.block_sets import export
 from anica_app.formats.blocks_csv import is_block_csv
 from anica_app.formats.campaign_rows import CampaignRows
 from anica_app.formats.campaign_zip import is_campaign_archive, read_archive, write_campaign
-from anica_app.formats.file_trees import Directory, FileTree, ZipTree
+from anica_app.formats.file_trees import Directory, FileTree, PartOfTree, ZipTree
 from anica_app.formats.listed_loops import is_listing
 from anica_app.formats.perf_texts import is_script
 from anica_app.models import BasicBlockSet, Campaign
@@ -40,6 +40,14 @@ def write_campaign_archive(name: str, file: BinaryIO) -> None:
 
 
 _ZIP = b"PK\x03\x04"
+_MARKS = (CONFIG, DISCOVERY, WITNESS, campaign_zip.MAIN)
+_EXPECTED = (
+    f"campaign.json and discoveries.json of a campaign's archive, {CONFIG} of a campaign of AnICA, or "
+    f"{DISCOVERY} and {WITNESS} of a generalisation are expected, in it or in directories of it"
+)
+_SHOWN = 3
+MOST_PARTS = 200
+"""Campaigns and generalisations of one archive."""
 
 Told = Callable[[int, int], None]
 """Hears how much of how much is read; may raise in order to stop."""
@@ -59,8 +67,9 @@ class Sort(StrEnum):
 def sort_of_path(path: Path) -> Sort | None:
     """What a file or a directory is; None for anything else."""
     if path.is_dir():
-        has_pair = (path / DISCOVERY).is_file() and (path / WITNESS).is_file()
-        return Sort.PUBLISHED if has_pair or (path / CONFIG).is_file() else None
+        below = [path, *(one for one in path.iterdir() if one.is_dir())]
+        marked = any((one / name).is_file() for one in below for name in _MARKS)
+        return Sort.PUBLISHED if marked else None
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -74,15 +83,29 @@ def sort_of_file(file: BinaryIO) -> Sort | None:
     if not beginning.startswith(_ZIP):
         return _sort_of_text(beginning)
     try:
-        names = ZipTree(file, "archive").names()
+        parts = parts_of(ZipTree(file, "archive"))
     except ExchangeError:
         # One of ours all the same: what is wrong with it is told when it is read.
         return Sort.ARCHIVE if zipfile.is_zipfile(file) else None
     finally:
         file.seek(0)
-    if is_campaign_archive(names):
-        return Sort.ARCHIVE
-    return Sort.PUBLISHED if is_published(names) else None
+    if not parts:
+        return None
+    ours = all(is_campaign_archive(part.names()) for part in parts)
+    return Sort.ARCHIVE if ours else Sort.PUBLISHED
+
+
+def parts_of(tree: FileTree) -> list[FileTree]:
+    """The tree if it is meant as a campaign or a generalisation, else its directories that are, by name.
+
+    What lacks a file that belongs to it is one as well: what it lacks is told when it is read.
+    """
+    names = tree.names()
+    tops = {str(PurePosixPath(name).parent) for name in names if PurePosixPath(name).name in _MARKS}
+    if "." in tops:
+        return [tree]
+    inner = sorted(top for top in tops if not any(top.startswith(f"{other}/") for other in tops))
+    return [PartOfTree(tree, top) for top in inner]
 
 
 def _sort_of_text(beginning: bytes) -> Sort | None:
@@ -101,17 +124,56 @@ def sort_of_content(content: bytes) -> Sort | None:
     return sort_of_file(io.BytesIO(content))
 
 
+def read_all(tree: FileTree, told: Told | None = None) -> list[CampaignRows]:
+    """All campaigns and generalisations of a tree, each called like its directory.
+
+    Raises `ExchangeError` with what is wrong with which of them.
+    """
+    parts = parts_of(tree)
+    if not parts:
+        raise ExchangeError(f"{tree.name} has {_told(tree.names())}; {_EXPECTED}")
+    if len(parts) > MOST_PARTS:
+        raise ExchangeError(
+            f"{tree.name} has {len(parts)} campaigns and generalisations, of {MOST_PARTS} at most"
+        )
+    rows, wrong = [], []
+    for part in parts:
+        try:
+            rows.append(read_rows(part, told))
+        except ExchangeError as error:
+            wrong.append(str(error) if part is tree else f"{part.name}: {error}")
+    if wrong:
+        left = f"{len(wrong)} of {len(parts)} cannot be read, so none was imported"
+        raise ExchangeError("\n".join([*([left] if len(parts) > 1 else []), *wrong]))
+    return rows
+
+
 def read_rows(tree: FileTree, told: Told | None = None) -> CampaignRows:
     """A campaign in either of the formats. Raises `ExchangeError`."""
-    names = tree.names()
-    if is_campaign_archive(names):
+    check_part(tree)
+    if is_campaign_archive(tree.names()):
         return read_archive(tree, told)
-    if is_published(names):
-        return anica_campaigns.read_campaign(tree, told)
-    raise ExchangeError(
-        f"{tree.name} is neither the archive of a campaign nor a directory of AnICA: campaign.json and "
-        f"discoveries.json, {CONFIG}, or {DISCOVERY} and {WITNESS} are expected"
-    )
+    return anica_campaigns.read_campaign(tree, told)
+
+
+def check_part(tree: FileTree) -> None:
+    """Raise `ExchangeError` for what has not the files of a campaign or a generalisation."""
+    names = tree.names()
+    if is_campaign_archive(names) or is_published(names):
+        return
+    lacking = [name for name in (DISCOVERY, WITNESS) if name not in names]
+    if len(lacking) == 1:
+        there = DISCOVERY if lacking == [WITNESS] else WITNESS
+        raise ExchangeError(
+            f"{tree.name} has {there} and no {lacking[0]}: a generalisation of AnICA has both, and {DATABASE}"
+        )
+    raise ExchangeError(f"{tree.name} has {_told(names)}; {_EXPECTED}")
+
+
+def _told(names: Sequence[str]) -> str:
+    """What files there are, in a few words."""
+    shown = ", ".join(names[:_SHOWN])
+    return f"{len(names)} files ({shown}{', …' if len(names) > _SHOWN else ''})" if names else "no file"
 
 
 def tree_of_path(path: Path) -> FileTree:

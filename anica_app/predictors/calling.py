@@ -67,6 +67,7 @@ class Call:
     command: Sequence[str]
     given: bytes = b""
     files: Mapping[str, bytes] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
     elsewhere: str = ""
 
 
@@ -131,6 +132,7 @@ class CalledTool:
                 call.given,
                 limits=self._limits,
                 files=call.files,
+                environment=call.environment,
                 elsewhere=call.elsewhere,
                 access=self._access,
             )

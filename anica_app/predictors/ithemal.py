@@ -22,9 +22,11 @@ INSTALL = (
 )
 PER_BLOCK = 0.01
 """It predicts a hundred executions."""
+_DEPTH = 3
+"""Directories between predict.py and its repository."""
 
 _READING = CyclesPattern(
-    number=r"^\s*(?:Prediction:? *)?(\d+(?:\.\d+)?)\s*$", scale=PER_BLOCK, unknown=r"[Cc]ould not tokenize"
+    number=r"^\s*(?:Prediction:? *)?(\d+(?:\.\d+)?)\s*$", scale=PER_BLOCK, unknown=r"Tokenize failed"
 )
 
 
@@ -54,6 +56,7 @@ def make(settings: IthemalSettings) -> CalledTool:
         if not Path(path).is_file():
             raise PredictorError(f"Ithemal's {name} is not a file: {path or 'no path is given'}; {INSTALL}")
     start = [settings.python, program] if settings.python else [program]
+    environment = _environment(program)
     command = [
         *start,
         "--verbose",
@@ -61,7 +64,7 @@ def make(settings: IthemalSettings) -> CalledTool:
         settings.model,
         "--model-data",
         settings.data,
-        "--file",
+        "--files",
         "block",
     ]
     return CalledTool(
@@ -72,8 +75,20 @@ def make(settings: IthemalSettings) -> CalledTool:
             "model": [digest_of(settings.model), digest_of(settings.data)],
             "seconds": settings.seconds,
         },
-        call=lambda block: Call(command, files={"block": surrounded(block, MARKERS)}),
+        call=lambda block: Call(
+            command, files={"block": surrounded(block, MARKERS)}, environment=environment
+        ),
         reading=_READING,
         settings=settings,
         advice=INSTALL,
     )
+
+
+def _environment(program: str) -> dict[str, str]:
+    """What predict.py is told of where it is: it lies in learning/pytorch/ithemal of its repository."""
+    home = Path(program).parents
+    if len(home) <= _DEPTH:
+        return {}
+    own = home[_DEPTH]
+    libraries = (own / "learning" / "pytorch", own / "common")
+    return {"ITHEMAL_HOME": str(own), "PYTHONPATH": ":".join(map(str, libraries))}

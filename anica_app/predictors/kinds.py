@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from anica_app.core.protocols import Predictor, PredictorError
-from anica_app.predictors import command, cqa, difftune, facile, iaca, ithemal, nanobench, uica
+from anica_app.predictors import command, cqa, difftune, iaca, ithemal, nanobench
 from anica_app.predictors.calling import digest_of
 from anica_app.predictors.llvm import mca, releases
 from anica_app.predictors.llvm.mca_settings import McaSettings
 from anica_app.predictors.osaca import predictor as osaca
+from anica_app.predictors.uica import facile, installation
+from anica_app.predictors.uica import simulator as uica
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
@@ -41,6 +43,7 @@ class PredictorKind:
     `make` takes one. `found` lists what can be used without further ado, and raises `PredictorError` with
     what is missing. `anywhere`: the same program on another computer gives the same answers. `takes_jumps`:
     it is asked about a loop with the jump that closes it; others are asked about the body alone.
+    `processors`: what the tool here knows of the option `arch`, () where it does not say.
     """
 
     name: str
@@ -52,6 +55,7 @@ class PredictorKind:
     found: Callable[[], Sequence[FoundKind]]
     anywhere: bool = False
     takes_jumps: bool = False
+    processors: Callable[[], Sequence[str]] = tuple
 
     def predictor(self, options: Mapping[str, Any]) -> Predictor:
         """The predictor of these options, or of texts for them. Raises `PredictorError`."""
@@ -59,6 +63,10 @@ class PredictorKind:
             return self.make(self.settings_of(options))
         except OSError as error:  # of a file that they name: a name too long, no right to read it
             raise PredictorError(f"{self.name}: {error}") from error
+
+    def choices_of(self, option: str) -> Sequence[str]:
+        """What the tool here takes for an option; () where it does not say, which is not all it may take."""
+        return self.processors() if option == "arch" else ()
 
     def settings_of(self, options: Mapping[str, Any]) -> Any:
         """The options as settings. Raises `PredictorError` that names the one that is wrong."""
@@ -77,6 +85,11 @@ def _releases_found() -> list[FoundKind]:
 
 def _osaca_found() -> list[FoundKind]:
     return [FoundKind({}, osaca.version_of(osaca.python_of()))]
+
+
+def _uica_found() -> list[FoundKind]:
+    files = installation.find()
+    return [FoundKind({}, f"files {files.digest(uica.UicaSettings.arch)[:8]}")]
 
 
 def _program_found(find: Callable[[], str]) -> Callable[[], Sequence[FoundKind]]:
@@ -118,17 +131,19 @@ KINDS: dict[str, PredictorKind] = {
             osaca.Osaca,
             _osaca_found,
             anywhere=True,
+            processors=osaca.processors,
         ),
         PredictorKind(
             uica.KIND,
             "uiCA",
             "uops.info Code Analyzer: simulates recent Intel processors from measured data.",
-            uica.INSTALL,
+            installation.INSTALL,
             uica.UicaSettings,
             uica.make,
-            _program_found(uica.find),
+            _uica_found,
             anywhere=True,
             takes_jumps=True,
+            processors=installation.processors,
         ),
         PredictorKind(
             iaca.KIND,
@@ -175,11 +190,13 @@ KINDS: dict[str, PredictorKind] = {
             facile.KIND,
             "Facile",
             "Analytical bounds over uiCA's data, the largest of which counts.",
-            facile.INSTALL,
+            installation.INSTALL,
             facile.FacileSettings,
             facile.make,
-            _program_found(facile.find),
+            _uica_found,
             anywhere=True,
+            takes_jumps=True,
+            processors=installation.processors,
         ),
         PredictorKind(
             nanobench.KIND,

@@ -27,12 +27,14 @@ from inference.core.tunables import check_whole, setting
 KIND = "nanobench"
 INSTALL = (
     "git clone https://github.com/andreas-abel/nanoBench /opt/nanoBench && cd /opt/nanoBench && make user; "
-    "it needs the rights to read performance counters"
+    "it runs as root alone, and needs msr-tools; on AMD name a file of its configs"
 )
 
 _READING = CyclesPattern(
-    number=r"^[Cc]ore cycles: +(\d+(?:\.\d+)?)", unknown=r"[Ii]llegal instruction|invalid instruction"
+    number=r"^(?:CORE_CYCLES|LsNotHaltedCyc|Core cycles): +(\d+(?:\.\d+)?)",
+    unknown=r"[Ii]llegal instruction|invalid instruction|Error: no such instruction",
 )
+"""As its configurations for Intel and AMD name that counter, and as Intel's fixed counters are printed."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,11 @@ class NanoBenchSettings(ToolSettings):
     """How nanoBench measures."""
 
     prefix: str = setting("", "what gives it its rights, such as `sudo -n`", "sudo")
-    config: str = setting("", "path of a file with counters, -config; empty: its own choice", None)
+    config: str = setting(
+        "",
+        "path of a file of its configs that counts core cycles, -config; empty: -fixed_counters, on Intel",
+        "cfg_Skylake_common.txt",
+    )
     unroll: int = setting(100, "copies of the block in a row, -unroll_count", None)
     loop: int = setting(0, "rounds of a loop over them, -loop_count; 0: no loop", None)
     warm_up: int = setting(5, "runs before those that count, -warm_up_count", None)
@@ -65,7 +71,7 @@ class NanoBench:
         program = find(settings.program)
         command = [*shlex.split(settings.prefix), program, "-unroll_count", str(settings.unroll)]
         command += ["-loop_count", str(settings.loop), "-warm_up_count", str(settings.warm_up)]
-        command += ["-config", settings.config] if settings.config else []
+        command += ["-config", settings.config] if settings.config else ["-fixed_counters"]
         if settings.prefix:
             command[0] = program_of("", command[:1], (), command[0], "install it, or leave the prefix empty")
         home = str(Path(program).parent)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import io
 import json
 import re
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,6 +38,9 @@ SIZE_LIMIT = 64 * 1024 * 1024  # bytes; everything is parsed in memory
 CONTAINER_LIMIT = 3_000_000
 """Lists and objects of a JSON document: each takes up to 250 bytes of memory, however short it is."""
 
+_ZIP = b"PK\x03\x04"
+_MOST_LISTED = 50_000
+_SHOWN = 3
 _NO_JSON = object()
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _PYTHON_WORDS = {
@@ -67,6 +72,12 @@ class Source:
 
 def read_source(content: bytes, file_name: str, problems: Problems) -> Source | None:
     """Decode a file; None after noting why it is not readable text or JSON."""
+    if content.startswith(_ZIP):
+        problems.add(
+            f"a zip archive that has {_names_in(content)}",
+            "archives of runs, campaigns and generalisations are known; other files come unpacked",
+        )
+        return None
     text = _decode(content, problems)
     if text is None:
         return None
@@ -74,6 +85,19 @@ def read_source(content: bytes, file_name: str, problems: Problems) -> Source | 
         return Source(file_name, text)
     data = _load_json(text, problems)
     return None if data is _NO_JSON else Source(file_name, text, data)
+
+
+def _names_in(content: bytes) -> str:
+    """What an archive holds, in a few words."""
+    archive = io.BytesIO(content)
+    if listed_files(archive) > _MOST_LISTED:
+        return f"more than {_MOST_LISTED:,} files"
+    try:
+        names = zipfile.ZipFile(archive).namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return "no readable directory"
+    shown = ", ".join(excerpt(name) for name in names[:_SHOWN])
+    return f"{len(names):,} files: {shown}{', …' if len(names) > _SHOWN else ''}" if names else "no file"
 
 
 def _decode(content: bytes, problems: Problems) -> str | None:

@@ -9,7 +9,7 @@ import pytest
 from distributed import LocalCluster
 
 from anica_app.core.protocols import Answer, Predictor
-from anica_app.predictors import uica
+from anica_app.predictors import iaca
 from anica_app.predictors.shared_out import AskedHere, SharedOut
 from inference.cluster.executor import DaskExecutor
 from inference.core.errors import InterruptedRunError
@@ -44,10 +44,10 @@ def two_workers() -> Iterator[str]:
 
 @pytest.fixture
 def tool(tmp_path: Path) -> Iterator[Predictor]:
-    """uiCA, as far as it matters here."""
-    said = "Throughput (in cycles per iteration): 1.50\nBottleneck: Dependencies"
-    program = fakes.tool(tmp_path / "uiCA.py", said, said)
-    made = uica.make(uica.UicaSettings(program=program))
+    """IACA, as far as it matters here."""
+    said = "Block Throughput: 1.50 Cycles       Throughput Bottleneck: Backend"
+    program = fakes.tool(tmp_path / "iaca", said, said)
+    made = iaca.make(iaca.IacaSettings(program=program))
     yield made
     made.close()
 
@@ -59,9 +59,9 @@ def shared(two_workers: str, tool: Predictor, tmp_path: Path) -> Iterator[Callab
 
     def made(spare: Predictor, listener: Listener | None = None, asked: Predictor = tool) -> SharedOut:
         executor = DaskExecutor(two_workers, AskedHere(spare))
-        options = {"program": str(tmp_path / "uiCA.py")}
+        options = {"program": str(tmp_path / "iaca")}
         pace = PacedReporter(listener or Listener())
-        opened.append(SharedOut(asked, uica.KIND, options, executor, pace, executor.close))
+        opened.append(SharedOut(asked, iaca.KIND, options, executor, pace, executor.close))
         return opened[-1]
 
     yield made
@@ -104,7 +104,7 @@ def test_a_run_that_is_stopped_waits_for_no_worker(shared: Callable[..., SharedO
 
 
 def test_without_a_cluster_threads_or_the_tool_itself_answer(tool: Predictor, tmp_path: Path) -> None:
-    options = {"program": str(tmp_path / "uiCA.py")}
+    options = {"program": str(tmp_path / "iaca")}
     for executor in (LocalExecutor(2), AskedHere(tool)):
-        away = SharedOut(tool, uica.KIND, options, executor, PacedReporter(Listener()), lambda: None)
+        away = SharedOut(tool, iaca.KIND, options, executor, PacedReporter(Listener()), lambda: None)
         assert away.predict(BLOCKS) == [Answer(1.5)] * len(BLOCKS)

@@ -16,6 +16,7 @@ from inference.formats.importing import taken_in
 from inference.formats.packing import pack, unpack
 from inference.formats.parsing import AnyNames, Parsed, parse, read, resolve
 from inference.formats.problems import SHOWN
+from tests.zips import packed
 
 GOLDEN = Path(__file__).parent / "golden"
 HEADER = b"experiment,cycles,unit,note\n"
@@ -240,6 +241,8 @@ def test_an_unknown_scheme_is_listed_once_with_the_nearest_known_one() -> None:
         ("experiment,cycles,unit,note\na,1,,schnell wie nie: ä\n".encode("latin-1"), "row 2: the byte 0xe4"),
         (b"experiment,cycles\na\0,1\n", "row 2: a NUL byte"),
         (b"\x89PNG\r\n\x1a\n\x7f", "the byte 0x89 is not UTF-8"),
+        (packed({"a/x.json": b"{}", "b.txt": b""}), "a zip archive that has 2 files: 'a/x.json', 'b.txt'"),
+        (b"PK\x03\x04", "a zip archive that has no readable directory"),
         (b"experiment,cycles\n", "there is no row below the header"),
         (b'experiment,cycles\n"a,1\n', "the CSV cannot be read from here"),
         (b'experiment,cycles\n"a"b,1\n', "the CSV cannot be read from here"),

@@ -41,7 +41,8 @@ def said(response) -> str:
     return response.content.decode()
 
 
-def test_the_list_has_what_can_be_asked_and_what_the_rest_needs(admin):
+def test_the_list_has_what_can_be_asked_and_what_the_rest_needs(admin, monkeypatch):
+    monkeypatch.delenv("PMWEB_UICA", raising=False)
     text = said(admin.get(reverse("predictors")))
     assert "mapping two ports" in text
     assert "git clone https://github.com/andreas-abel/uiCA" in text
@@ -98,7 +99,7 @@ def test_a_command_is_added_tried_and_removed(admin, tmp_path):
         ("command", {"command": "/nowhere/tool", "pattern": "(x)"}, "There is no program /nowhere/tool"),
         ("command", {"command": "'open", "pattern": "(x)"}, "Not understood: No closing quotation"),
         ("uica", {"arch": "HSW", "program": "uiCA.py"}, "Program must be an absolute path"),
-        ("uica", {"arch": "Z80"}, "Z80 is not one of the available choices"),
+        ("iaca", {"arch": "Z80"}, "Z80 is not one of the available choices"),
         ("mapping", {"mapping": "none"}, "There is no port mapping and no resource mapping"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from django.urls import reverse
 
@@ -32,8 +33,13 @@ def sets_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 
 
 def imports_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The campaigns and basic-block sets that came out of files (two queries)."""
-    return campaigns_of(runs) | sets_of(runs)
+    """The campaigns and basic-block sets that came out of files (two queries); of several, the first."""
+    more = {run.pk: len(run.result.get("campaigns", ())) - 1 for run in runs}
+    campaigns = {
+        run: replace(made, name=f"{made.name} and {more[run]} more") if more[run] > 0 else made
+        for run, made in campaigns_of(runs).items()
+    }
+    return campaigns | sets_of(runs)
 
 
 def loops_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
+from django.db import transaction
 from pydantic import AfterValidator, Field
 
 from anica_app.core.protocols import PredictorError
@@ -21,9 +22,17 @@ from anica_app.formats.block_scales import Bounds
 from anica_app.formats.block_sets import BlockSetOptions, Look, look, store
 from anica_app.formats.blocks_csv import Broken, Scale
 from anica_app.formats.campaign_rows import CampaignRows
-from anica_app.formats.campaign_zip import GENERALISATIONS
+from anica_app.formats.campaign_zip import GENERALISATIONS, MAIN
 from anica_app.formats.file_trees import ZipTree
-from anica_app.formats.incoming import Sort, read_rows, sort_of_content, sort_of_path, tree_of_path
+from anica_app.formats.incoming import (
+    Sort,
+    check_part,
+    parts_of,
+    read_all,
+    sort_of_content,
+    sort_of_path,
+    tree_of_path,
+)
 from anica_app.models import BasicBlockSet, Campaign
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
@@ -108,10 +117,10 @@ class ImportAnicaJob:
                 return _block_import(task, upload, content)
             if sort in LOOP_SORTS:
                 return import_loops(task, upload, content, sort, telling(task, "bytes"))
-            rows = read_rows(ZipTree(io.BytesIO(content), upload.file_name), telling(task, "blocks"))
+            campaigns = read_all(ZipTree(io.BytesIO(content), upload.file_name), telling(task, "blocks"))
         except ExchangeError as error:
             raise JobError(str(error)) from error
-        return partial(_store_campaign, task, upload, rows)
+        return partial(_store_campaigns, task, upload, campaigns)
 
 
 def _check_numbers(given: str | list[str]) -> None:
@@ -167,13 +176,40 @@ def _store_blocks(
     return result, [*(_log(text) for text in told_of_blocks(made, seen)), ("result", result)]
 
 
-def _store_campaign(task: Task, upload: Upload, rows: CampaignRows) -> tuple[Json, Sequence[Entry]]:
+def _store_campaigns(
+    task: Task, upload: Upload, campaigns: Sequence[CampaignRows]
+) -> tuple[Json, Sequence[Entry]]:
     discard_upload(upload)
     config = task.run.config
-    name = config["name"] or free_name(Campaign, rows.campaign.name)
-    made = rows.store(name, note=config["note"], run=task.run)
-    result: Json = {"campaign": made.pk, "name": made.name, "rows": len(rows.discoveries)}
-    return result, [*(_log(text) for text in told_of_campaign(made)), ("result", result)]
+    made = store_campaigns(campaigns, config["name"], config["note"], task.run)
+    result: Json = {
+        "campaign": made[0].pk,
+        "name": made[0].name,
+        "rows": sum(len(rows.discoveries) for rows in campaigns),
+    }
+    if len(made) > 1:
+        result["campaigns"] = [one.pk for one in made]
+    return result, [*(_log(line) for one in made for line in told_of_campaign(one)), ("result", result)]
+
+
+def store_campaigns(
+    campaigns: Sequence[CampaignRows], name: str, note: str, run: Run | None = None
+) -> list[Campaign]:
+    """Store one under the name, or several, each with its own name behind it; "": under their own names.
+
+    All of them or none. Raises `NameTakenError` for one campaign with a name in use.
+    """
+    if len(campaigns) == 1:
+        (rows,) = campaigns
+        own = rows.campaign.name if run is None else free_name(Campaign, rows.campaign.name)
+        return [rows.store(name or own, note=note, run=run)]
+    made: list[Campaign] = []
+    with transaction.atomic():
+        for rows in campaigns:
+            wanted = f"{name}, {rows.campaign.name}" if name else rows.campaign.name
+            own_run = None if made else run  # of a run there is one campaign
+            made.append(rows.store(free_name(Campaign, wanted[:NAME_LIMIT]), note=note, run=own_run))
+    return made
 
 
 def told_of_blocks(made: BasicBlockSet, seen: Look) -> list[str]:
@@ -242,14 +278,23 @@ def _beginning_of(content: bytes, file_name: str, options: Json) -> Json:
     return {**seen.as_json(), "usual": scales, "whole": end == len(content)}
 
 
-def _archive_facts(content: bytes, file_name: str, sort: Sort) -> list[list[str]]:
-    """(label, number) of what a campaign's archive has. Raises `ExchangeError` for one that is damaged."""
-    names = ZipTree(io.BytesIO(content), file_name).names()
-    all_of_it = sort is Sort.ARCHIVE or CONFIG in names
-    discoveries = sum(name.startswith(DISCOVERIES) for name in names) if all_of_it else 1
-    traces = sum(name.startswith((WITNESSES, GENERALISATIONS)) for name in names) if all_of_it else 1
-    facts = [["Generalisations with their decisions", f"{traces:,}"], ["Files", f"{len(names):,}"]]
-    return [["Discoveries", f"{discoveries:,}"], *facts] if sort is Sort.PUBLISHED else facts
+def _archive_facts(content: bytes, file_name: str) -> list[list[str]]:
+    """(label, number) of what an archive has. Raises `ExchangeError` where it is damaged or lacks files."""
+    tree = ZipTree(io.BytesIO(content), file_name)
+    parts = parts_of(tree)
+    discoveries = traces = 0
+    for part in parts:
+        check_part(part)
+        names = part.names()
+        all_of_it = CONFIG in names or MAIN in names
+        discoveries += sum(name.startswith(DISCOVERIES) for name in names) if all_of_it else 1
+        traces += sum(name.startswith((WITNESSES, GENERALISATIONS)) for name in names) if all_of_it else 1
+    facts = [["Generalisations with their decisions", f"{traces:,}"], ["Files", f"{len(tree.names()):,}"]]
+    if discoveries:
+        facts.insert(0, ["Discoveries", f"{discoveries:,}"])
+    if len(parts) > 1:
+        facts.insert(0, ["Campaigns", f"{len(parts):,}: {', '.join(part.name for part in parts)}"])
+    return facts
 
 
 class AnicaImporter:
@@ -300,7 +345,7 @@ class AnicaImporter:
         if sort in LOOP_SORTS:
             return {"sort": sort.value}
         if sort is not Sort.BLOCKS:
-            return {"sort": sort.value, "facts": _archive_facts(content, file_name, sort)}
+            return {"sort": sort.value, "facts": _archive_facts(content, file_name)}
         asked = ImportAnicaConfig.read({**options, "upload": 0}).as_json() if options else {}
         _check_numbers(asked.get("numbers", FOUND_OUT))
         return {"sort": sort.value, **_beginning_of(content, file_name, asked)}
@@ -311,8 +356,8 @@ class AnicaImporter:
         if sort in LOOP_SORTS:
             return import_loops_of(path, sort, options)
         if sort is not Sort.BLOCKS:
-            rows = read_rows(tree_of_path(path))
-            return told_of_campaign(rows.store(options["name"], note=options["note"]))
+            made_of_it = store_campaigns(read_all(tree_of_path(path)), options["name"], options["note"])
+            return [line for one in made_of_it for line in told_of_campaign(one)]
         with path.open("rb") as file:
             beginning = file.read(1 << 16)
             reading = _reading(beginning, path.name, options)

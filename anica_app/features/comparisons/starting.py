@@ -21,7 +21,6 @@ from anica_app.predictors.llvm import mca
 from anica_app.predictors.llvm.processors import processors
 from anica_app.predictors.llvm.releases import installed
 from anica_app.predictors.osaca import predictor as osaca
-from anica_app.predictors.osaca.predictor import ARCHITECTURES
 from inference.core.protocols import Json
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
@@ -144,7 +143,7 @@ class ComparisonForm(forms.Form):
     arch = forms.ChoiceField(
         required=False,
         label="Architecture for OSACA",
-        choices=[("", "as usual"), *((name, name) for name in ARCHITECTURES)],
+        choices=lambda: [("", "as usual"), *((name, name) for name in osaca.processors())],
     )
     instructions = number_field(
         ComparisonConfig,

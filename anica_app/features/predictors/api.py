@@ -151,7 +151,7 @@ def _kind(kind: PredictorKind) -> dict[str, Any]:
                 "name": entry.name,
                 "type": str(entry.type),
                 "default": None if entry.default is dataclasses.MISSING else entry.default,
-                "choices": list(entry.metadata.get("choices", ())),
+                "choices": list(entry.metadata.get("choices", ()) or kind.choices_of(entry.name)),
                 "help": entry.metadata.get("help", ""),
             }
             for entry in dataclasses.fields(kind.settings)

@@ -74,6 +74,9 @@ class AddForm(forms.Form):
         self._limits = () if kind.name == machine.KIND else _LIMITS  # whose memory is that of the block
         for entry in dataclasses.fields(kind.settings):
             self.fields[entry.name] = _field(entry)
+        self.processors = tuple(kind.choices_of("arch"))
+        if self.processors:
+            self.fields["arch"].widget.attrs["list"] = "processors"
         for name in ("name", "note"):
             self.fields[name] = self.fields.pop(name)  # last
         describe_fields(self)

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -33,20 +33,25 @@ from inference.isa.x86.blocks.listing import ASSEMBLY, plain_att_of_bytes
 
 KIND = "osaca"
 INSTALL = "pipx install osaca, or name its Python or its command in PMWEB_OSACA"
-ARCHITECTURES = (
-    *("SNB", "IVB", "HSW", "BDW", "SKX", "CSX", "ICL", "ICX", "SPR", "ZEN1", "ZEN2", "ZEN3", "ZEN4"),
-)
 
 _WORKER = Path(__file__).with_name("worker.py")
 _SHEBANG = re.compile(rb"#!\s*(?:(/\S*python[\d.]*)\s*\n|/bin/sh\n'''exec' \"?(/\S*python[\d.]*))")
 _PLACES = ("~/.local/bin", "/usr/local/bin", "/opt/osaca/bin")
 _ASK = """
+import re
 from importlib.metadata import distribution
+from pathlib import Path
 found = distribution("osaca")
-models = [each.stem for each in found.files or () if each.suffix == ".yml" and each.parent.name == "data"]
-print(found.version, *sorted(map(str.upper, models)))
+models = {}
+for each in found.files or ():
+    if each.suffix == ".yml" and each.parent.name == "data":
+        with Path(each.locate()).open(errors="replace") as file:
+            isa = re.search(r"^isa: *(\\w+)", file.read(1 << 16), re.MULTILINE)
+        models[each.stem.upper()] = isa.group(1).lower() if isa else ""
+print(found.version, *(f"{name}:{isa}" for name, isa in sorted(models.items())))
 """
-"""Told without loading it, which takes seconds."""
+"""Told without loading it, which takes seconds: its version, and each model with its instruction set."""
+_X86 = "x86"
 _FIRST_SECONDS = 300.0
 """Where OSACA may not write beside its data, it reads its largest models anew, which takes minutes."""
 _GREETING = b""
@@ -60,7 +65,7 @@ class OsacaSettings:
     program: str = setting(
         "", "OSACA's Python or its command `osaca`; empty: $PMWEB_OSACA, else from the PATH", None
     )
-    arch: str = choice("HSW", ARCHITECTURES, "architecture, --arch", "HSW")
+    arch: str = setting("HSW", "architecture, --arch; one that OSACA has a model of for x86", "HSW")
     flags: bool = setting(False, "dependencies through flags count as well, --consider-flag-deps", False)
     unknown: str = choice(
         "unsupported",
@@ -230,9 +235,30 @@ def version_of(python: str) -> str:
     return _told(python)[0]
 
 
+def processors() -> tuple[str, ...]:
+    """Those that OSACA here has a model of and that execute our blocks; () where it is not installed."""
+    try:
+        return _for_x86(_models(python_of()))
+    except PredictorError:
+        return ()
+
+
+def _models(python: str) -> dict[str, str]:
+    """{model: instruction set} of the package and of those that its user has made, where OSACA looks first.
+
+    An instruction set that is not told is "".
+    """
+    made = (Path.home() / ".osaca" / "data").glob("*.yml")
+    return {**dict.fromkeys((file.stem.upper() for file in made), ""), **_told(python)[1]}
+
+
+def _for_x86(models: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name, isa in models.items() if isa in ("", _X86))
+
+
 @lru_cache(maxsize=16)
-def _told(python: str) -> tuple[str, tuple[str, ...]]:
-    """The version of OSACA that a Python has, and the models in its package, where it tells them."""
+def _told(python: str) -> tuple[str, dict[str, str]]:
+    """The version of OSACA that a Python has, and {model: instruction set} of its package."""
     try:
         told = run([python, "-I", "-c", _ASK], limits=Limits(seconds=20.0, output=1))
     except CannotStartError as error:
@@ -240,16 +266,22 @@ def _told(python: str) -> tuple[str, tuple[str, ...]]:
     version, *models = told.output.decode(errors="replace").split() or [""]
     if told.status != 0 or not version:
         raise PredictorError(f"{python} has no OSACA: {told.last_complaint}; {INSTALL}")
-    return version, tuple(models)
+    named = (one.partition(":") for one in models)
+    return version, {name: isa for name, _, isa in named}
 
 
 def _check_model(python: str, version: str, arch: str) -> None:
-    """Raise `PredictorError` for a processor of which neither this OSACA nor its user has a model."""
-    models = _told(python)[1]
-    own = Path.home() / ".osaca" / "data" / f"{arch.lower()}.yml"  # where OSACA looks first
-    if models and arch not in models and not own.is_file():
-        there = [name for name in ARCHITECTURES if name in models]
-        raise PredictorError(not_known("arch", f"OSACA {version}", arch, there))
+    """Raise `PredictorError` for a processor of which neither this OSACA nor its user has a model for x86."""
+    models = _models(python)
+    there = _for_x86(models)
+    if arch in there or not _told(python)[1]:
+        return
+    if arch in models:
+        raise PredictorError(
+            f"arch: OSACA {version} has a model of {arch}, but for {models[arch]}; blocks here are x86-64. "
+            f"For these it knows {', '.join(there)}"
+        )
+    raise PredictorError(not_known("arch", f"OSACA {version}", arch, there))
 
 
 def _text_without_llvm(block: bytes) -> tuple[str, ...] | Answer:

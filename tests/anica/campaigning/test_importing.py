@@ -12,6 +12,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from anica_app.features.block_sets.asked import imports_of
+from anica_app.features.block_sets.import_job import AnicaImporter
 from anica_app.models import BasicBlockSet, Campaign
 from inference.models import Run, Upload
 from inference.runs import leases, lifecycle
@@ -19,9 +21,11 @@ from inference.runs.errors import ConfigError, JobError, LeaseLostError
 from inference.runs.execute import StopRequests, execute
 from inference.runs.kinds import Task, job
 from inference.runs.reporter import JournalReporter
-from tests.anica.exchange.published import write_directory
+from inference.storage.errors import ExchangeError
+from tests.anica.exchange.published import LABEL, documents, write_directory
 from tests.heads import behind_head
 from tests.work import read_uploads, work_off
+from tests.zips import packed
 
 pytestmark = pytest.mark.django_db
 
@@ -121,6 +125,72 @@ def test_a_run_that_died_while_reading_is_taken_up_again_and_stores_once(tmp_pat
         execute(lost, StopRequests(lost))
     run.refresh_from_db()
     assert (run.state, Campaign.objects.count()) == ("done", 1)
+
+
+def generalisations(top: Path, *names: str) -> Path:
+    """Directories with one generalisation each, below one."""
+    given = documents()
+    for name in names:
+        one = {
+            "discovery.json": given[f"discoveries/{LABEL}.json"],
+            "witness.json": given[f"witnesses/{LABEL}.json"],
+            "infos.json": {"predictors": ["one", "two"]},
+        }
+        write_directory(top / name, one)
+    return top
+
+
+def packed_below(top: Path) -> bytes:
+    return packed({str(one.relative_to(top)): one.read_bytes() for one in top.rglob("*") if one.is_file()})
+
+
+def test_an_archive_of_several_generalisations_brings_them_all(tmp_path: Path) -> None:
+    content = packed_below(generalisations(tmp_path, "fig4/a", "fig4/b", "tab4/a"))
+    upload = uploaded(content, "all.zip")
+    seen = AnicaImporter().read(content, "all.zip", {})
+    assert seen["facts"][0] == ["Campaigns", "3: a, b, a"]
+    assert seen["facts"][1] == ["Discoveries", "3"]
+    run = done(upload, name="published", note="all of them")
+    assert run.state == "done", run.error
+    made = list(Campaign.objects.order_by("pk"))
+    assert [one.name for one in made] == ["published, a", "published, b", "published, a (2)"]
+    assert {(one.kind, one.note) for one in made} == {("generalisation", "all of them")}
+    assert [one.discoveries.count() for one in made] == [1, 1, 1]
+    assert run.result["campaigns"] == [one.pk for one in made]
+    assert imports_of([run])[run.pk].name == "published, a and 2 more"
+
+
+def test_one_generalisation_that_is_wrong_keeps_all_out_and_is_named(tmp_path: Path) -> None:
+    top = generalisations(tmp_path, "fig4_a", "fig4_b", "fig4_c")
+    (top / "fig4_b" / "discovery.json").write_text('{"ab": 5}')
+    (top / "fig4_c" / "measurements.db").unlink()
+    run = done(uploaded(packed_below(top), "all.zip"))
+    assert run.state == "failed"
+    first, *lines = run.error.splitlines()
+    assert "2 of 3" in first
+    assert [line.partition(":")[0] for line in lines] == ["fig4_b", "fig4_c"]
+    assert "discovery.json" in lines[0]
+    assert "measurements.db" in lines[1]
+    assert not Campaign.objects.exists()
+    with pytest.raises(CommandError, match=r"fig4_b: discovery\.json"):
+        call_command("import", str(top))
+    assert not Campaign.objects.exists()
+
+
+@pytest.mark.parametrize("lacking", ["witness.json", "discovery.json"])
+def test_half_a_generalisation_says_which_half_is_missing(tmp_path: Path, lacking: str) -> None:
+    top = generalisations(tmp_path, "fig4_a", "fig4_b")
+    (top / "fig4_b" / lacking).unlink()
+    with pytest.raises(ExchangeError, match=f"fig4_b has .* and no {lacking}: a generalisation .* has both"):
+        AnicaImporter().read(packed_below(top), "all.zip", {})
+
+
+def test_the_shell_imports_a_directory_of_generalisations(tmp_path: Path) -> None:
+    out = io.StringIO()
+    call_command("import", str(generalisations(tmp_path, "x", "y")), stdout=out)
+    assert sorted(Campaign.objects.values_list("name", flat=True)) == ["x", "y"]
+    assert "campaign 'x'" in out.getvalue()
+    assert "campaign 'y'" in out.getvalue()
 
 
 def test_a_broken_archive_fails_with_its_place_and_stays_for_another_try(tmp_path: Path) -> None:

@@ -12,18 +12,18 @@ from anica_app.predictors import (
     command,
     cqa,
     difftune,
-    facile,
     iaca,
     ithemal,
     machine,
     mapping,
     nanobench,
-    uica,
 )
 from anica_app.predictors.llvm.mca import LlvmMca
 from anica_app.predictors.llvm.mca_settings import McaSettings
 from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings
 from anica_app.predictors.shared_out import SharedOut
+from anica_app.predictors.uica import facile
+from anica_app.predictors.uica import simulator as uica
 from inference.agent.protocol import Result
 from inference.core.events import PacedReporter
 from inference.core.executor import LocalExecutor
@@ -70,9 +70,7 @@ def _osaca(home: Path, other: bool) -> Predictor:
 
 
 def _uica(home: Path, other: bool) -> Predictor:
-    said = "Throughput (in cycles per iteration): 1.50\nBottleneck: Dependencies"
-    program = fakes.tool(home / "uiCA.py", said, f"{said}\n\nX - Instruction not supported")
-    return uica.make(uica.UicaSettings(program=program, arch="SKL" if other else "HSW", **QUICK))
+    return uica.make(uica.UicaSettings(**fakes.uica(home), arch="SKL" if other else "HSW", **QUICK))
 
 
 def _iaca(home: Path, other: bool) -> Predictor:
@@ -82,7 +80,7 @@ def _iaca(home: Path, other: bool) -> Predictor:
 
 
 def _ithemal(home: Path, other: bool) -> Predictor:
-    program = fakes.tool(home / "predict.py", "150.0", "Could not tokenize the block")
+    program = fakes.tool(home / "predict.py", "150.0", "Tokenize failed!")
     (home / "dump").write_text("x")
     (home / "trained.mdl").write_text("other" if other else "usual")
     paths = {"model": str(home / "dump"), "data": str(home / "trained.mdl")}
@@ -95,8 +93,7 @@ def _cqa(home: Path, other: bool) -> Predictor:
 
 
 def _facile(home: Path, other: bool) -> Predictor:
-    program = fakes.tool(home / "facile", "1.50", "Not supported")
-    return facile.make(facile.FacileSettings(program=program, arch="SKL" if other else "HSW", **QUICK))
+    return facile.make(facile.FacileSettings(**fakes.uica(home), arch="SKL" if other else "HSW", **QUICK))
 
 
 def _nanobench(home: Path, other: bool) -> Predictor:
@@ -144,10 +141,10 @@ def _remembering(home: Path, other: bool) -> Predictor:
 
 
 def _shared_out(home: Path, other: bool) -> Predictor:
-    tool = _uica(home, other)
-    options = {"program": str(home / "uiCA.py"), "arch": "SKL" if other else "HSW", **QUICK}
+    tool = _iaca(home, other)
+    options = {"program": str(home / "iaca"), "arch": "SKL" if other else "HSW", **QUICK}
     pace = PacedReporter(Listener())
-    return SharedOut(tool, uica.KIND, options, LocalExecutor(2), pace, tool.close)
+    return SharedOut(tool, iaca.KIND, options, LocalExecutor(2), pace, tool.close)
 
 
 def _mapping(home: Path, other: bool) -> Predictor:

@@ -115,6 +115,30 @@ for line in sys.stdin:
     )
 
 
+def uica(home: Path) -> dict[str, str]:
+    """uiCA's files, and a Python that answers as the worker's script does; options that name both."""
+    files = home / "uiCA"
+    for name in ("uiCA.py", "facile.py", "xed.so", "instrData/HSW_data.py", "instrData/SKL_data.py"):
+        (files / name).parent.mkdir(parents=True, exist_ok=True)
+        (files / name).write_text(f"# {name}")
+    interpreter = python(
+        home / "python",
+        """
+import json, os, signal, sys, time
+for line in sys.stdin:
+    code = line.strip()
+    if code == "@CRASHING@": os.kill(os.getpid(), signal.SIGSEGV)
+    if code == "@HANGING@": time.sleep(600)
+    answer = {"cycles": 1.5, "unknown": []}
+    if not code: answer = {"architectures": ["HSW", "SKL"]}
+    if code == "@UNKNOWN@": answer["unknown"] = ["and rax, rbx"]
+    if code == "@GARBAGE@": answer = {"cycles": "many", "unknown": []}
+    print(json.dumps(answer), flush=True)
+""",
+    )
+    return {"program": str(files), "python": interpreter}
+
+
 def _executable(path: Path, content: str) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from anica_app.core.protocols import Failure, PredictorError
-from anica_app.predictors import command, cqa, difftune, facile, iaca, ithemal, nanobench, uica
+from anica_app.predictors import command, cqa, difftune, iaca, ithemal, nanobench
 from anica_app.predictors.kinds import KINDS
 from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings, python_of
 from inference.isa.x86.blocks.surrounding import BEGIN, END
@@ -45,19 +45,6 @@ def cycles_of(predictor) -> float | None:
     return answer.cycles
 
 
-def test_uica_gets_raw_bytes(listening):
-    program = listening("uiCA.py", "Throughput (in cycles per iteration): 1.25")
-    assert cycles_of(uica.make(uica.UicaSettings(program=program, arch="SKL", init="same"))) == 1.25
-    assert listening.heard("arguments") == "block -raw -arch SKL -initPolicy same"
-    assert listening.heard("content") == BLOCK.hex()
-
-
-def test_uica_gets_a_loop_where_one_is_wanted(listening):
-    program = listening("uiCA.py", "Throughput (in cycles per iteration): 1.25")
-    assert cycles_of(uica.make(uica.UicaSettings(program=program, around="loop"))) == 1.25
-    assert listening.heard("content") == LOOPED
-
-
 def test_iaca_gets_its_markers(listening):
     program = listening("iaca", "Block Throughput: 2.00 Cycles       Throughput Bottleneck: FrontEnd")
     assert cycles_of(iaca.make(iaca.IacaSettings(program=program))) == 2.0
@@ -72,7 +59,7 @@ def test_ithemal_predicts_a_hundred_executions(listening, tmp_path):
     paths = {"model": str(tmp_path / "dump"), "data": str(tmp_path / "model.mdl")}
     assert cycles_of(ithemal.make(ithemal.IthemalSettings(program=program, **paths))) == 1.75
     assert listening.heard("arguments") == (
-        f"--verbose --model {paths['model']} --model-data {paths['data']} --file block"
+        f"--verbose --model {paths['model']} --model-data {paths['data']} --files block"
     )
     assert listening.heard("content") == MARKED
 
@@ -88,13 +75,6 @@ def test_cqa_gets_an_object_file_with_a_loop(listening):
     assert LOOPED in content
 
 
-def test_facile_is_called_as_its_options_say(listening):
-    program = listening("facile", "throughput: 0.75 cycles")
-    settings = facile.FacileSettings(program=program, arguments="-raw", pattern=r"throughput: (\S+)")
-    assert cycles_of(facile.make(settings)) == 0.75
-    assert listening.heard("arguments") == "block -raw -arch HSW"
-
-
 def test_nanobench_takes_the_least_of_several_calls(listening, tmp_path):
     program = listening("nanoBench.sh", f"Core cycles: $(wc -l < {tmp_path}/calls).00")
     text = (tmp_path / "nanoBench.sh").read_text()
@@ -103,7 +83,7 @@ def test_nanobench_takes_the_least_of_several_calls(listening, tmp_path):
     assert cycles_of(predictor) == 2.0  # the second call: the first one was the plain addition
     assert (tmp_path / "calls").read_text() == "x\n" * 4
     assert listening.heard("arguments") == (
-        "-unroll_count 100 -loop_count 10 -warm_up_count 5 -asm add rax, rbx"
+        "-unroll_count 100 -loop_count 10 -warm_up_count 5 -fixed_counters -asm add rax, rbx"
     )
 
 
@@ -183,9 +163,9 @@ def test_a_program_that_is_missing_is_told_with_what_to_install(name, monkeypatc
 
 
 def test_a_program_that_fails_for_an_addition_is_not_set_up(tmp_path):
-    program = script(tmp_path / "uiCA.py", "echo \"No module named 'xed'\" >&2; exit 1")
-    predictor = uica.make(uica.UicaSettings(program=program))
-    with pytest.raises(PredictorError, match=r"even for `add rax, rbx`.*No module named 'xed'.*setup\.sh"):
+    program = script(tmp_path / "iaca", "echo 'error while loading shared libraries' >&2; exit 1")
+    predictor = iaca.make(iaca.IacaSettings(program=program))
+    with pytest.raises(PredictorError, match=r"even for `add rax, rbx`.*shared libraries.*IACA 3.0"):
         predictor.predict([BLOCK])
 
 

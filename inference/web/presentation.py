@@ -39,6 +39,7 @@ OPERATORS_NAVIGATION = (("infer", "Infer"),)
 UNKNOWN = "–"
 MINUS = "\N{MINUS SIGN}"
 R_MAX = mark_safe("R<sub>max</sub>")
+MOST_ALIGNED = 16  # ports: more would leave a table no room for anything else
 COLOURS = len(plotly_json.LIGHT)  # the palette starts again after them
 _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^\]]*\])?(?P<access>:[A-Za-z]+)?$")
 
@@ -98,7 +99,7 @@ def uops(pairs: Uops, ports: Sequence[str], *, aligned: bool = False) -> dict[st
 
     `aligned`: each port has its place, so that in a table equal ports stand below each other.
     """
-    if aligned and len(ports) <= COLOURS:
+    if aligned and len(ports) <= MOST_ALIGNED:
         placed = [
             (count, [(index % COLOURS, name, mask >> index & 1) for index, name in enumerate(ports)])
             for mask, count in pairs

@@ -12,3 +12,9 @@ export function onThemeChange(listener) {
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", listener);
   new MutationObserver(listener).observe(root, { attributes: true, attributeFilter: ["data-theme"] });
 }
+
+/** Whether the page is dark now, by its switch or else by the system. */
+export function isDark() {
+  const { theme } = root.dataset;
+  return theme ? theme === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
+}

@@ -2,12 +2,19 @@
 // it, a bin that is clicked or reached with the arrow keys shows its experiments.
 
 import { binOf, fullestBin, nextBin } from "./heatmap-bins.js";
+import { isDark } from "./colours.js";
 import { LiveJournal } from "./live.js";
 import { Plot } from "./plots.js";
 import { fetchPage, replaceRegion } from "./regions.js";
 
 const decimals = (value) => value.toFixed(3).replace("-", "\u2212");
 const DIGITS = { mape: (value) => `${value.toFixed(2)} %`, pearson: decimals, kendall: decimals, n: (value) => value.toLocaleString("en") };
+
+/** In the dark, Viridis begins with what can hardly be told from the page: there it begins further on. */
+function visible(trace) {
+  if (trace.colorscale !== "Viridis" || !isDark()) return {};
+  return { colorscale: [[0, "#7468c4"], [0.25, "#3e8fb0"], [0.5, "#25ac82"], [0.75, "#8fd744"], [1, "#fde725"]] };
+}
 
 export class HeatMap {
   constructor(element, { onBin = null } = {}) {
@@ -102,7 +109,7 @@ export class HeatMap {
       : { thickness: 12, outlinewidth: 0, title: { text: `${this.noun}s`, side: "right" } };
     const hovertext = this.counts.map((row, r) => row.map((count, c) => (count ? this.describe([r, c]).join("<br>") : "")));
     const words = { hovertext, hovertemplate: "%{hovertext}<extra></extra>" };
-    const data = figure.data.map((trace) => ({ ...trace, ...words, colorbar: { ...trace.colorbar, outlinewidth: 0, ...bar } }));
+    const data = figure.data.map((trace) => ({ ...trace, ...words, ...visible(trace), colorbar: { ...trace.colorbar, outlinewidth: 0, ...bar } }));
     const width = this.area.clientWidth;
     // Square: what the colour bar takes at the side or below, the height gives or adds.
     const layout = { ...figure.layout, margin: { l: 52, r: 8, t: 8, b: 44 }, height: narrow ? width + 70 : width - 84 };

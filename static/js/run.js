@@ -98,6 +98,12 @@ const refreshEvolved = throttled(async () => {
   const fresh = await fetchPage(window.location.href).catch(() => null);
   if (fresh) showEvolved(fresh);
 }, 3000);
+// What was measured before there is a mapping.
+const refreshMeasured = throttled(async () => {
+  if (!document.getElementById("run-measured")) return;
+  const fresh = await fetchPage(window.location.href).catch(() => null);
+  if (fresh) replaceRegion(fresh, "run-measured");
+}, 3000);
 // So is explainable inference; its list may be searched meanwhile.
 function showExplained(fresh) {
   for (const id of ["run-remarks", "run-tally", "run-funnel", "run-blocking", "run-reasons"]) replaceRegion(fresh, id);
@@ -225,6 +231,7 @@ const LISTENERS = {
     if (!heatMap) return;
     refreshHeatMap();
     refreshEvolved();
+    if (!document.getElementById("run-measured")?.hidden) refreshMeasured();
   },
   cloud: (payload) => {
     if (!cloud) return;
@@ -238,6 +245,7 @@ const LISTENERS = {
     if (level === "warning") refreshExplained();
   },
   experiments: (counts) => {
+    if (!record.heat_map) refreshMeasured();
     showCount("experiments", `${whole.format(counts.settled)} of ${whole.format(counts.asked)}`);
     text(page.querySelector('[data-count="failed"] dt'), "unsettled" in counts ? "Failed" : "Not settled");
     for (const state of ["unsettled", "contended", "failed"]) {

@@ -166,3 +166,15 @@ window.addEventListener("pageshow", (event) => {
   if (!event.persisted) return;
   for (const button of document.querySelectorAll("button[disabled]")) button.disabled = false;
 });
+
+// A row of a list leads where its first cell does; links, buttons and selected text in it stay what they are.
+const leading = (row) => row?.querySelector(":scope > th[scope=row] > a[href]");
+document.addEventListener("click", (event) => {
+  if (!(event.target instanceof Element)) return;
+  const row = event.target.closest("main tbody tr");
+  if (!row || event.defaultPrevented || event.target.closest("a, button, input, select, textarea, summary, label")) return;
+  const link = leading(row);
+  if (!link || String(window.getSelection())) return;
+  if (event.ctrlKey || event.metaKey) window.open(link.href, "_blank", "noopener");
+  else link.click();
+});

@@ -399,3 +399,16 @@ def test_a_run_that_has_ended_is_to_be_had_as_a_zip(visitor: Client, run: Run) -
     assert "3 measurements" in preview.content.decode()
     started = visitor.post(f"/uploads/{upload.pk}/run/", follow=True)
     assert Run.objects.get(kind="import").name in started.content.decode()
+
+
+def test_before_there_is_a_mapping_the_page_shows_what_was_measured(
+    visitor: Client, run: Run, experiment_set: ExperimentSet
+):
+    page = f"/runs/{run.pk}/"
+    assert visitor.get(page).context["matrix"] is None
+    ExperimentSet.objects.filter(pk=experiment_set.pk).update(run=run)
+    lease = working(run)
+    matrix = visitor.get(page).context["matrix"]
+    assert (matrix.schemes, matrix.pairs) == (1, 0)
+    append(lease, [PICTURE])
+    assert visitor.get(page).context["matrix"] is None

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from inference.features.inferring.counter_examples import explained
 from inference.features.inferring.evolution import evolved
 from inference.features.inferring.explainable import characterising
+from inference.features.inferring.measured import measured_so_far
 from inference.features.runs.record import RunRecord
 from inference.models import Run
 
@@ -27,4 +28,4 @@ def inference(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, An
         return explained(request, run, record.search)
     if algorithm == "explain":
         return {"characterises": True, **characterising(request, run, record)}
-    return {"draws": True, **evolved(request, run, record)}
+    return {"draws": True, "matrix": measured_so_far(run, record), **evolved(request, run, record)}

@@ -10,9 +10,11 @@ import { fetchPage, replaceRegion } from "./regions.js";
 const decimals = (value) => value.toFixed(3).replace("-", "\u2212");
 const DIGITS = { mape: (value) => `${value.toFixed(2)} %`, pearson: decimals, kendall: decimals, n: (value) => value.toLocaleString("en") };
 
+const VIRIDIS_BEGINS = "#440154";
+
 /** In the dark, Viridis begins with what can hardly be told from the page: there it begins further on. */
 function visible(trace) {
-  if (trace.colorscale !== "Viridis" || !isDark()) return {};
+  if (trace.colorscale?.[0]?.[1] !== VIRIDIS_BEGINS || !isDark()) return {};
   return { colorscale: [[0, "#7468c4"], [0.25, "#3e8fb0"], [0.5, "#25ac82"], [0.75, "#8fd744"], [1, "#fde725"]] };
 }
 

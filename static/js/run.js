@@ -70,7 +70,8 @@ async function refreshHead() {
   if (!fresh) return;
   const ended = record.final.includes(record.state);
   const regions = ["run-failure", "run-state", "run-actions", "run-search", "run-blocks", ...(ended ? ["run-stages", "run-log", "run-notice"] : [])];
-  for (const id of regions) replaceRegion(fresh, id);
+  const asks = document.querySelector("#run-actions details[open]") && !ended; // a menu that somebody reads stays
+  for (const id of regions) if (!(asks && id === "run-actions")) replaceRegion(fresh, id);
   showEvolved(fresh);
   showExplained(fresh);
   showModel(fresh);

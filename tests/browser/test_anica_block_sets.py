@@ -12,7 +12,7 @@ from tests.anica.exchange.published import write_directory
 from tests.browser.axe import TOLERATED, violations
 from tests.browser.conftest import RUN_MILLISECONDS
 from tests.browser.test_look import PHONE, SCREEN, picture
-from tests.browser.visiting import overflow
+from tests.browser.visiting import cancel_run, overflow
 from tests.heads import behind_head
 from tests.launched import LaunchedSite
 
@@ -138,7 +138,7 @@ def test_predictors_are_asked_and_what_campaigns_leave_is_explained(page: Page, 
     page.get_by_role("button", name="Explain block").first.click()
     expect(page).to_have_url(re.compile(r"/campaigns/\d+/$"))
     expect(page.get_by_role("heading", level=1)).to_contain_text("six blocks, block")
-    page.get_by_role("button", name="Cancel").click()  # other tests wait for the worker
+    cancel_run(page)  # other tests wait for the worker
     page.goto(f"{block_set}?tab=columns")
     page.get_by_role("button", name="Remove far").click()
     expect(page.locator("tbody tr")).to_have_count(4)

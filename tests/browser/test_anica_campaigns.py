@@ -13,7 +13,7 @@ from tests.anica.exchange.published import write_directory
 from tests.browser.axe import TOLERATED, violations
 from tests.browser.conftest import upload
 from tests.browser.test_look import PHONE, SCREEN, picture
-from tests.browser.visiting import overflow
+from tests.browser.visiting import cancel_run, overflow
 from tests.launched import LaunchedSite
 
 _PREPARE = """
@@ -111,7 +111,7 @@ def test_a_campaign_is_started_watched_and_cancelled(page: Page, campaigns: list
     expect(page).to_have_url(re.compile(r"/campaigns/\d+/$"))
     expect(page.locator("[data-connection]")).to_have_attribute("data-state", "live")
     expect(page.locator("#campaign-standing[data-state=running]")).to_be_visible()
-    page.get_by_role("button", name="Cancel").click()
+    cancel_run(page)
     page.go_back()
     expect(page.locator("#campaign-standing[data-state=cancelled]")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)

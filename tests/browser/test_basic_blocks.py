@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.axe import TOLERATED, violations
 from tests.browser.test_look import PHONE, SCREEN, picture
-from tests.browser.visiting import overflow, visit
+from tests.browser.visiting import cancel_run, overflow, visit
 from tests.heads import behind_head
 from tests.launched import LaunchedSite
 
@@ -155,7 +155,7 @@ def test_a_difference_and_a_prediction_are_explained_by_runs(page: Page, answere
         form.get_by_label("Compare with").select_option(second)
         form.get_by_role("button", name="Explain").click()
         page.wait_for_url(re.compile(r"/campaigns/\d+/"))
-        page.get_by_role("button", name="Cancel").click()  # thousands of processes say nothing new
+        cancel_run(page)  # thousands of processes say nothing new
     page.goto(answered)
     expect(page.locator("#explanations")).to_contain_text("says 2 and says 4.75")
     expect(page.locator("#explanations")).to_contain_text("says 2 alone")

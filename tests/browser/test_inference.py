@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import problem
 from tests.browser.conftest import RUN_MILLISECONDS
+from tests.browser.visiting import cancel_run
 
 
 def start_run(page: Page, measurements: str, search: str = "evolution", **values: str) -> None:
@@ -126,5 +127,5 @@ def test_a_long_run_is_paused_resumed_and_cancelled(page: Page, measurements: st
     expect(page.locator("#run-state[data-state=paused]")).to_be_visible(timeout=RUN_MILLISECONDS)
     page.get_by_role("button", name="Resume").click()
     expect(page.locator("#run-state[data-state=running]")).to_be_visible(timeout=RUN_MILLISECONDS)
-    page.get_by_role("button", name="Cancel").click()
+    cancel_run(page)
     expect(page.locator("#run-state[data-state=cancelled]")).to_be_visible(timeout=RUN_MILLISECONDS)

@@ -84,6 +84,7 @@ def set_number(page: Page, name: str) -> str:
 
 def test_a_mapping_is_converted_and_predicts_the_same(page: Page, here: str, measurements: None):
     page.goto(here)
+    page.get_by_role("button", name="More").click()
     page.get_by_role("link", name="Convert to a resource mapping").click()
     page.get_by_label("Name").fill("these resources")
     page.get_by_role("button", name="Convert").click()

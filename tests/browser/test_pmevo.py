@@ -14,7 +14,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
 from tests.browser.conftest import ARTEFACTS, RUN_MILLISECONDS, import_file
-from tests.browser.visiting import overflow
+from tests.browser.visiting import cancel_run, overflow
 
 TRUTH = PortMapping(
     tuple("0123"),
@@ -99,7 +99,7 @@ def test_the_pictures_move_while_it_evolves_and_tables_come_by_themselves(page: 
     page.keyboard.press("Home")
     expect(page.locator("[data-frames] output")).to_have_text("generation 0")
     page.screenshot(path=ARTEFACTS / "pmevo-live.png", full_page=True)
-    page.get_by_role("button", name="Cancel").click()
+    cancel_run(page)
     expect(page.locator("#run-state[data-state=cancelled]")).to_be_visible()
 
 
@@ -159,5 +159,5 @@ def test_one_press_on_the_page_of_a_set_learns_a_mapping_from_it(page: Page, run
     page.get_by_role("button", name="Infer a mapping from this set").click()
     page.wait_for_url(re.compile(r"/runs/\d+/"))
     expect(page.locator("h1")).to_contain_text(f"PMEvo on {SET}")
-    page.get_by_role("button", name="Cancel").click()
+    cancel_run(page)
     expect(page.locator("#run-state[data-state=cancelled], #run-state[data-state=done]")).to_be_visible()

@@ -28,6 +28,12 @@ def visit(page: Page, path: str) -> None:
         page.wait_for_load_state("networkidle")
 
 
+def cancel_run(page: Page) -> None:
+    """Cancel the run whose page is shown: the first button asks, the second one does it."""
+    page.get_by_role("button", name="Cancel…").click()
+    page.get_by_role("button", name="Cancel this run").click()
+
+
 def overflow(page: Page) -> int:
     """By how many pixels the page stays wider than the screen: pictures are drawn anew for another one."""
     give_up = time.monotonic() + DRAWN_SECONDS

@@ -40,10 +40,11 @@ class GrowingMatrix:
 
 
 def growing_matrix(conflicts: PairConflicts) -> GrowingMatrix | None:
-    """The quickest scheme first; None before anything was measured."""
+    """Of schemes that are in pairs, the quickest first; None before anything was measured."""
     if not conflicts.alone:
         return None
-    order = sorted(conflicts.alone, key=lambda scheme: (round(conflicts.alone[scheme], 2), scheme))[:MOST]
+    paired = {scheme for pair in conflicts.shares for scheme in pair} or conflicts.alone.keys()
+    order = sorted(paired, key=lambda scheme: (round(conflicts.alone[scheme], 2), scheme))[:MOST]
     place = {scheme: index for index, scheme in enumerate(order)}
     squares = []
     for (first, second), share in conflicts.shares.items():

@@ -139,7 +139,7 @@ def test_a_phone_shows_no_label_without_a_value(page: Page, measurements: str):
 def test_buckets_keep_their_size_and_a_narrow_page_says_that_they_go_on(page: Page, example: None):
     address = f"/experiments/?e={next(iter(USAGE))}&stay=1"
     widths = []
-    for width in (1280, 240):
+    for width in (1700, 240):
         page.set_viewport_size({"width": width, "height": 800})
         page.goto(address)
         wall = page.locator(".buckets .wall").first.bounding_box()

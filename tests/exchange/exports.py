@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from inference.core.core_model import CoreModel, MemoryTimes, OperandLatencies
 from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_in, hidden_kinds
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence
+from inference.formats.exported_core import ExportedCore, exported_core
 from inference.formats.provenance import Provenance
 from inference.isa import aarch64
 from inference.isa.tool_names import ToolNames
@@ -87,3 +89,38 @@ def exported_mapping(
             )
         )
     return ExportedMapping(name, isa, value, tuple(schemes), PROVENANCE, ToolNames("ZEN3", "znver3"))
+
+
+MOVE = "mov GPR[64]:W, GPR[64]:R"
+ADD_TO = "add MEM[64]:RW, GPR[64]:R"
+IMUL = "imul GPR[64]:RW, GPR[64]:R"
+LATENCIES: dict[str, OperandLatencies] = {
+    ADD: {("1", "1"): 1.0, ("2", "1"): 1.0, ("1", "flags"): 1.0},
+    ADD_LOAD: {("1", "1"): 1.0, ("2 address", "1"): 6.0},
+    ADD_TO: {("1 data", "1 data"): 5.5, ("2", "1 data"): 5.0},
+    IMUL: {("1", "1"): 3.0, ("2", "1"): 3.0},
+    LOAD: {("2 address", "1"): 4.0},
+    VADD: {("2", "1"): 4.0, ("3", "1"): 4.0},
+    VADD_LOAD: {("2", "1"): 4.0, ("3 address", "1"): 10.0},
+    SHIFT: {("1", "1"): 1.0, ("cl", "1"): 2.0, ("flags", "flags"): None},
+}
+CORE = CoreModel(
+    PortMapping(
+        PORTS,
+        {
+            **USAGE,
+            IMUL: ((0b0010, 1),),
+            ADD_TO: ((ALU, 1), (LOADS, 1), (STORES, 1)),
+        },
+        issue_width=4,
+        slots={ADD_TO: 2},
+    ),
+    LATENCIES,
+    moves=frozenset({MOVE}),
+    memory=MemoryTimes({(64, 64, 0, False): 4.5}, usual=12.0),
+)
+
+
+def exported_toy_core() -> ExportedCore:
+    """A core model with these latencies, a move that is eliminated, and forwarding."""
+    return exported_core("Toy core", "x86-64", CORE, PROVENANCE, ToolNames("ZEN3", "znver3"), EVIDENCE)

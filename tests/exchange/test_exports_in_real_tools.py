@@ -12,7 +12,7 @@ from inference.core.experiment import Experiment
 from inference.core.throughput import inverse_throughput
 from inference.formats.exegesis import write_exegesis
 from inference.formats.llvm_td import Opcodes, write_llvm_td
-from inference.formats.osaca_yaml import write_osaca_yaml
+from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.isa import aarch64, llvm_mc
 from inference.isa.bodies import unrolled
 from inference.isa.llvm_opcodes import llvm_opcodes
@@ -30,6 +30,7 @@ from tests.exchange.exports import (
     VADD,
     VADD_LOAD,
     exported_mapping,
+    exported_toy_core,
 )
 from tests.exchange.real_tools import called, llvm, osaca
 
@@ -55,6 +56,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = path / ".osaca" / "data"
     folder.mkdir(parents=True)
     (folder / "zen3.yml").write_text(write_osaca_yaml(exported_mapping()), encoding="utf-8")
+    (folder / "zen2.yml").write_text(write_osaca_core(exported_toy_core(), "zen2"), encoding="utf-8")
     (folder / "a72.yml").write_text(write_osaca_yaml(ARM, "a72"), encoding="utf-8")
     return path
 
@@ -101,6 +103,29 @@ def test_osaca_reads_a_model_of_aarch64(home: Path) -> None:
     names, sums = pressure(home, "a72", kernel)
     assert names == ["I0", "I1", "L"]
     assert sums == pytest.approx([1.5, 1.5, 1.0], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "cycles"),
+    [
+        ("imulq %rax, %rbx\n", 3),
+        ("addq %rax, %rbx\nimulq %rax, %rbx\n", 4),
+        ("movq %rbx, %rcx\nimulq %rcx, %rbx\n", 3),  # the move is eliminated
+        ("movq (%rax), %rax\n", 4),
+        ("addq (%rsi), %rax\n", 1),  # the load does not wait
+        ("movq %rax, (%rsi)\nmovq (%rsi), %rax\n", 4.5),  # forwarded
+        ("addq %rax, (%rsi)\n", 5.5),
+        ("vaddpd (%rsi), %ymm1, %ymm1\n", 4),
+    ],
+)
+def test_osaca_follows_chains_with_the_latencies_of_a_core_model(
+    home: Path, kernel: str, cycles: float
+) -> None:
+    code = home / "chain.s"
+    code.write_text(kernel)
+    told = called([osaca(), "--arch", "zen2", "--syntax", "att", str(code)], home)
+    chains = [float(found) for found in re.findall(r"^\s*\d+ \| +(\d+\.\d+) \|", told, re.MULTILINE)]
+    assert max(chains) == pytest.approx(cycles), told
 
 
 def fragment(tmp_path: Path) -> tuple[Path, dict[str, str]]:

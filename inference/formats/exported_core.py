@@ -1,0 +1,149 @@
+"""A core model as exports for other tools see it: its mapping with evidence, and latencies in one number.
+
+Tools that have room for one latency per instruction are told one of two: what an instruction adds to a chain
+through registers (OSACA), or the largest of its latencies (LLVM).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from inference.core.core_model import CoreModel, OperandLatencies
+from inference.core.experiment import Experiment
+from inference.core.hidden_uops import hidden_in, hidden_kinds
+from inference.core.mapping import PortMapping
+from inference.core.throughput import inverse_throughput
+from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence
+from inference.formats.provenance import Provenance
+from inference.isa import aarch64
+from inference.isa.scheme import Scheme
+from inference.isa.tool_names import NO_NAMES, ToolNames
+from inference.isa.x86.scheme_set import described
+from inference.storage.errors import ExchangeError
+
+
+class _Place(IntEnum):
+    """What an end of a latency is, in the order in which chains usually go through it."""
+
+    EXPLICIT = 0
+    IMPLICIT = 1
+    ADDRESS = 2
+    DATA = 3
+    FLAGS = 4
+
+
+@dataclass(frozen=True)
+class ExportedCore:
+    """A core model with the schemes of its mapping, those that need no µops included."""
+
+    mapping: ExportedMapping
+    model: CoreModel
+
+    def chained(self, text: str) -> float | None:
+        """Cycles that a scheme adds to a chain through registers, None where that is not known.
+
+        Of explicit registers where it has any; the largest of several. A store adds none of its own.
+        """
+        if text in self.model.moves:
+            return 0.0
+        known = _known(self.model.latencies.get(text, {}))
+        for target in (_Place.EXPLICIT, _Place.IMPLICIT, _Place.DATA, _Place.FLAGS):
+            for source in _Place:
+                found = [cycles for ends, cycles in known if ends == (source, target)]
+                if found:
+                    return max(found)
+        return None
+
+    def through_memory(self, text: str) -> float | None:
+        """Cycles from what an instruction reads of memory to what it writes there, None where not known."""
+        known = _known(self.model.latencies.get(text, {}))
+        return max((cycles for ends, cycles in known if ends == (_Place.DATA, _Place.DATA)), default=None)
+
+    def largest(self, text: str) -> float | None:
+        """The largest latency between any two operands of a scheme, None where none is known."""
+        if text in self.model.moves:
+            return 0.0
+        return max((cycles for _, cycles in _known(self.model.latencies.get(text, {}))), default=None)
+
+    def pairs(self, text: str) -> str:
+        """All latencies of a scheme in words: `1 → 1: 3, 2 → 1: 3`; "" where none are known."""
+        known = self.model.latencies.get(text, {})
+        return ", ".join(
+            f"{source} → {target}: {'none' if cycles is None else f'{cycles:.4g}'}"
+            for (source, target), cycles in known.items()
+        )
+
+
+def _known(latencies: OperandLatencies) -> list[tuple[tuple[_Place, _Place], float]]:
+    return [
+        ((_place(source), _place(target)), cycles)
+        for (source, target), cycles in latencies.items()
+        if cycles is not None
+    ]
+
+
+def _place(name: str) -> _Place:
+    number, _, part = name.partition(" ")
+    if part:
+        return _Place.DATA if part == "data" else _Place.ADDRESS
+    if number.isdecimal():
+        return _Place.EXPLICIT
+    return _Place.FLAGS if name == "flags" else _Place.IMPLICIT
+
+
+def exported_core(
+    name: str,
+    isa: str,
+    model: CoreModel,
+    provenance: Provenance,
+    tools: ToolNames = NO_NAMES,
+    evidence: Mapping[str, SchemeEvidence] | None = None,
+) -> ExportedCore:
+    """The value with what is known of its schemes without measuring, in the order of the instruction set.
+
+    Raises `ExchangeError` for a model without ports. Schemes that no instruction set here has are left out.
+    """
+    if model.mapping is None:
+        raise ExchangeError(
+            f"the core model {name!r} has no port mapping, without which there is no such file"
+        )
+    moves = dict.fromkeys(sorted(model.moves - set(model.mapping.usage)), ())
+    value = PortMapping(
+        model.mapping.ports,
+        {**model.mapping.usage, **moves},
+        model.mapping.r_max,
+        model.mapping.issue_width,
+        model.mapping.slots,
+    )
+    schemes = tuple(_schemes(isa, value, evidence or {}))
+    return ExportedCore(ExportedMapping(name, isa, value, schemes, provenance, tools), model)
+
+
+def _schemes(
+    isa: str, value: PortMapping, evidence: Mapping[str, SchemeEvidence]
+) -> Iterator[ExportedScheme]:
+    hidden = hidden_kinds(value)
+    for scheme in _of_instruction_set(isa, value.usage):
+        yield ExportedScheme(
+            scheme.text,
+            scheme.mnemonic,
+            [operand.as_json() for operand in scheme.operands],
+            scheme.extension,
+            scheme.category,
+            value.usage[scheme.text],
+            inverse_throughput(value, Experiment.of([scheme.text])),
+            evidence.get(scheme.text, NOTHING),
+            value.slots_of(scheme.text),
+            hidden_in(value, scheme.text, hidden),
+        )
+
+
+def _of_instruction_set(isa: str, texts: Mapping[str, object]) -> Sequence[Scheme]:
+    """In the order of their texts: the same for the same model, whatever order it was stored in."""
+    if isa == aarch64.NAME:
+        there = aarch64.by_text()
+        return [there[text] for text in sorted(texts) if text in there]
+    found = ((text, described(text)) for text in sorted(texts))
+    return [known[0] for _, known in found if known is not None]

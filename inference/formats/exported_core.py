@@ -62,18 +62,31 @@ class ExportedCore:
         return max((cycles for ends, cycles in known if ends == (_Place.DATA, _Place.DATA)), default=None)
 
     def largest(self, text: str) -> float | None:
-        """The largest latency between any two operands of a scheme, None where none is known."""
+        """The largest latency between any two operands of a scheme, None where none was measured by itself.
+
+        What is stored does not count, unless it was loaded: it takes as long as the load that waits for it.
+        """
         if text in self.model.moves:
             return 0.0
-        return max((cycles for _, cycles in _known(self.model.latencies.get(text, {}))), default=None)
+        bases = self.model.bases.get(text, {})
+        latencies = self.model.latencies.get(text, {})
+        known = _known({ends: cycles for ends, cycles in latencies.items() if not bases.get(ends)})
+        counted = (cycles for ends, cycles in known if ends[1] is not _Place.DATA or ends[0] is _Place.DATA)
+        return max(counted, default=None)
 
     def pairs(self, text: str) -> str:
         """All latencies of a scheme in words: `1 → 1: 3, 2 → 1: 3`; "" where none are known."""
-        known = self.model.latencies.get(text, {})
+        known, bases = self.model.latencies.get(text, {}), self.model.bases.get(text, {})
         return ", ".join(
-            f"{source} → {target}: {'none' if cycles is None else f'{cycles:.4g}'}"
+            f"{source} → {target}: {_in_words(cycles, bases.get((source, target), ''))}"
             for (source, target), cycles in known.items()
         )
+
+
+def _in_words(cycles: float | None, basis: str) -> str:
+    if cycles is None:
+        return "none"
+    return f"{cycles:.4g} ({basis})" if basis else f"{cycles:.4g}"
 
 
 def _known(latencies: OperandLatencies) -> list[tuple[tuple[_Place, _Place], float]]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
+from inference.formats.core_model_exporting import exegesis_of, llvm_of, osaca_of, uops_info_of
 from inference.formats.core_model_json import core_model_json, core_model_of, core_model_text
+from inference.formats.exegesis_yaml import LATENCY, THROUGHPUT, UOPS
 from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.exported import exported
 from inference.formats.llvm_td import Opcodes, write_llvm_td
@@ -21,6 +24,7 @@ from inference.isa.bodies import ASSEMBLED
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_opcodes import llvm_opcodes
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
+from inference.storage.instruction_sets import X86
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.storage.rows import load_mapping, measured_in_parts, tools_of
 
@@ -147,10 +151,50 @@ MAPPING_EXPORTS: Mapping[str, Export[PortMapping]] = {
 RESOURCE_EXPORTS: Mapping[str, Export[ResourceMapping]] = {
     "json": Export("resource mapping (JSON)", "json", "application/json", _resource_json),
 }
+EXEGESIS_MODES = {
+    "exegesis": LATENCY,
+    "exegesis-throughput": THROUGHPUT,
+    "exegesis-uops": UOPS,
+}
+"""By format: one file has one mode."""
 CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
     "json": Export(
         "core model (JSON)", "json", "application/json", _core_model_json, "all there is to it; imports again"
     ),
+    "osaca": Export(
+        "OSACA machine model (YAML)",
+        "yml",
+        "application/yaml",
+        osaca_of,
+        "OSACA predicts with it",
+        _is_assembled,
+    ),
+    "uops-info": Export(
+        "XML like uops.info's",
+        "xml",
+        "application/xml",
+        uops_info_of,
+        "for tools that read instructions.xml: ports and latencies",
+    ),
+    "llvm": Export(
+        "LLVM scheduling model (TableGen)",
+        "td",
+        "text/plain",
+        llvm_of,
+        "a draft, with the evidence on every line",
+        _is_assembled,
+    ),
+    **{
+        key: Export(
+            f"llvm-exegesis benchmarks: {mode} (YAML)",
+            "yaml",
+            "application/yaml",
+            partial(exegesis_of, mode=mode),
+            "llvm-exegesis -mode=analysis holds LLVM's scheduling model against it",
+            lambda isa: isa == X86,
+        )
+        for key, mode in EXEGESIS_MODES.items()
+    },
 }
 SET_EXPORTS: Mapping[str, Export[ExperimentSet]] = {
     "csv": Export("experiments (CSV)", "csv", "text/csv", _experiment_csv, "settled ones; imports again"),

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 
 from inference.core.latency import IdiomKind
 from inference.core.protocols import Json
+from inference.formats.exported import ExportedScheme
+from inference.formats.exported_core import ExportedCore
 from inference.formats.provenance import Provenance
-from inference.formats.uops_info_xml_writing import ARCHITECTURE_LENGTH, write_facts
+from inference.formats.uops_info_xml_writing import (
+    ARCHITECTURE_LENGTH,
+    write_facts,
+    write_uops_info_xml,
+)
 from inference.formats.xml_lines import XmlLines
 from inference.isa.uops_info import XmlInstruction
 from inference.isa.uops_info_writing import numbered_element
@@ -62,6 +68,45 @@ def write_latencies_xml(
     return xml.text()
 
 
+def write_core_xml(core: ExportedCore) -> str:
+    """Ports and latencies of a core model in one document.
+
+    Raises `ExchangeError` where the notation has no place for the ports or counts.
+    """
+
+    def of_scheme(scheme: ExportedScheme) -> tuple[XmlInstruction, Sequence[Mapping[str, str]]]:
+        pairs = _pairs(core, scheme.text)
+        names = [_operand(pair[end]) for pair in pairs for end in ("source", "destination")]
+        made, numbers = numbered_element(scheme.text, scheme.mnemonic, scheme.operands, names)
+        told = (scheme.text, scheme.mnemonic, scheme.extension, scheme.category, scheme.operands)
+        found = _latencies(ExportedLatencies(*told, pairs, _idioms(core, scheme)), numbers)
+        return made, [_attributes(*ends, cycles) for ends, cycles in found.items()]
+
+    return write_uops_info_xml(core.mapping, of_scheme)
+
+
+def _pairs(core: ExportedCore, text: str) -> list[Json]:
+    """As `PairLatency` makes them: what was not measured by itself is a bound."""
+    bases = core.model.bases.get(text, {})
+    return [
+        {
+            "source": ends[0],
+            "destination": ends[1],
+            "least": None if ends in bases else cycles,
+            "most": cycles,
+            "at_most": cycles if ends in bases else None,
+        }
+        for ends, cycles in core.model.latencies.get(text, {}).items()
+    ]
+
+
+def _idioms(core: ExportedCore, scheme: ExportedScheme) -> list[Json]:
+    """What waits for nothing with one register, of the first operand."""
+    if scheme.text not in core.model.free or not scheme.shown or scheme.shown[0]["kind"] != "register":
+        return []
+    return [{"kind": IdiomKind.ZEROING, "destination": "1", "latency": None}]
+
+
 @dataclass(frozen=True, slots=True)
 class _Written:
     scheme: ExportedLatencies
@@ -76,8 +121,12 @@ def _write(xml: XmlLines, architecture: str, each: _Written) -> None:
         for index, operand in enumerate(made.operands, start=1):
             xml.leaf("operand", {"idx": str(index), **operand.attributes}, operand.text)
         with xml.inside("architecture", {"name": architecture}), xml.inside("measurement", {}):
-            for (start, target), cycles in each.latencies.items():
-                xml.leaf("latency", {"start_op": str(start), "target_op": str(target), **cycles})
+            for ends, cycles in each.latencies.items():
+                xml.leaf("latency", _attributes(*ends, cycles))
+
+
+def _attributes(start: int, target: int, cycles: Mapping[str, str]) -> dict[str, str]:
+    return {"start_op": str(start), "target_op": str(target), **cycles}
 
 
 def _latencies(scheme: ExportedLatencies, numbers: Mapping[str, int]) -> Numbered:

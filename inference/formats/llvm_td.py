@@ -1,4 +1,4 @@
-"""A port mapping as a draft of an LLVM scheduling model in TableGen; see docs/formats.md.
+"""A port mapping or a core model as a draft of an LLVM scheduling model in TableGen; see docs/formats.md.
 
 Every line that assigns µops to an opcode says where it comes from. The fragment is read in two ways: as it
 is, below LLVM's own `Target.td`; and by itself, `llvm-tblgen -DPMWEB_STANDALONE`, with the few classes that
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from inference.core.mapping import Uops, described, ports_in
 from inference.formats.exported import ExportedMapping, ExportedScheme
+from inference.formats.exported_core import ExportedCore
 
 MODEL = "PmwebModel"
 
@@ -54,6 +55,10 @@ class PmwebUops<list<ProcResourceKind> used, list<int> cycles, int uops> : Sched
 """
 
 
+_Usage = tuple[Uops, int, int]
+"""µops, slots, and the latency in cycles, -1 where it is not known."""
+
+
 @dataclass(frozen=True)
 class Opcodes:
     """LLVM's names by scheme text; `told_by` what gave them, "" with the `reason` where nothing could."""
@@ -63,28 +68,55 @@ class Opcodes:
     reason: str = ""
 
 
-def write_llvm_td(mapping: ExportedMapping, opcodes: Opcodes) -> str:
-    """The fragment."""
+def write_llvm_td(mapping: ExportedMapping, opcodes: Opcodes, core: ExportedCore | None = None) -> str:
+    """The fragment, with latencies where the `core` model is given."""
+    usages = _Usages(mapping, core)
     return "".join(
         [
-            *_head(mapping, opcodes),
+            *_head(mapping, opcodes, measured=core is not None),
             _STANDALONE,
             "\n",
             *_model(mapping),
-            *_writes(mapping),
-            *_instructions(mapping, opcodes),
+            *_writes(mapping, usages),
+            *_instructions(mapping, opcodes, usages),
         ]
     )
 
 
-def _head(mapping: ExportedMapping, opcodes: Opcodes) -> Iterator[str]:
+class _Usages:
+    """All that schemes are told apart by, with a number each: µops, issue slots and the largest latency."""
+
+    def __init__(self, mapping: ExportedMapping, core: ExportedCore | None) -> None:
+        self._core = core
+        listed = sorted(set(map(self.of, mapping.schemes)), key=lambda usage: (len(usage[0]), usage))
+        self.numbers = {usage: number for number, usage in enumerate(listed)}
+
+    def of(self, scheme: ExportedScheme) -> _Usage:
+        latency = None if self._core is None else self._core.largest(scheme.text)
+        return scheme.uops, scheme.slots, -1 if latency is None else round(latency)
+
+    def write(self, scheme: ExportedScheme) -> str:
+        """The name of what is written of a scheme."""
+        return _write(self.numbers[self.of(scheme)])
+
+    def line(self, mapping: ExportedMapping, scheme: ExportedScheme) -> str:
+        """Where the word on a scheme comes from."""
+        pairs = "" if self._core is None else self._core.pairs(scheme.text)
+        told = mapping.line(scheme)
+        return _plain(f"{told}; latencies {pairs}" if pairs else told)
+
+
+def _head(mapping: ExportedMapping, opcodes: Opcodes, *, measured: bool) -> Iterator[str]:
     yield mapping.provenance.commented("//")
     if opcodes.told_by:
         named = f"{len(opcodes.by_text)} of {len(mapping.schemes)} schemes"
         yield f"// opcodes: as {opcodes.told_by} calls {named}; other releases may have other names\n"
     else:
         yield f"// opcodes: unknown, the lines below are comments: {_plain(opcodes.reason)}\n"
-    yield "// latencies: not measured, left at LLVM's default of one cycle: put in those that you know\n"
+    if measured:
+        yield "// latencies: the largest of each instruction; LLVM's default of one cycle where unknown\n"
+    else:
+        yield "// latencies: not measured, left at LLVM's default of one cycle: put in those that you know\n"
     yield "// check: llvm-tblgen -DPMWEB_STANDALONE FILE\n"
     yield "// LLVM 13 to 17 call a field otherwise: -DPMWEB_BEFORE_LLVM_18\n"
     yield f"// use: include it below Target.td and the instructions, and name {MODEL} in a ProcessorModel\n\n"
@@ -110,48 +142,39 @@ def _model(mapping: ExportedMapping) -> Iterator[str]:
         yield f"def {_resource(mask, ports)} : ProcResGroup<[{members}]>;\n"
 
 
-def _writes(mapping: ExportedMapping) -> Iterator[str]:
+def _writes(mapping: ExportedMapping, usages: _Usages) -> Iterator[str]:
     ports = _port_names(mapping.value.ports)
     yield "\n"
-    for number, (uops, slots) in enumerate(_usages(mapping)):
+    for (uops, slots, latency), number in usages.numbers.items():
         used = ", ".join(_resource(mask, ports) for mask, _ in uops)
         cycles = ", ".join(str(count) for _, count in uops)
         counted = mapping.value.issue_width is not None
         total = slots if counted else max(1, sum(count for _, count in uops))
-        yield f"def {_write(number)} : PmwebUops<[{used}], [{cycles}], {total}>; "
+        end = f" {{ let Latency = {latency}; }}" if latency >= 0 else ";"
+        yield f"def {_write(number)} : PmwebUops<[{used}], [{cycles}], {total}>{end} "
         yield f"// {_plain(described(uops, mapping.value.ports))}\n"
 
 
-def _instructions(mapping: ExportedMapping, opcodes: Opcodes) -> Iterator[str]:
+def _instructions(mapping: ExportedMapping, opcodes: Opcodes, usages: _Usages) -> Iterator[str]:
     """One line for every opcode; of schemes that LLVM takes for one, the least decorated decides."""
-    numbers = {usage: number for number, usage in enumerate(_usages(mapping))}
     alike: dict[str, list[ExportedScheme]] = {}
     for scheme in mapping.schemes:
         alike.setdefault(opcodes.by_text.get(scheme.text, ""), []).append(scheme)
     unnamed = alike.pop("", [])
     yield "\n"
     for opcode, schemes in alike.items():
-        chosen = min(schemes, key=_decorated)
-        write = _write(numbers[_usage(chosen)])
-        yield f'def : InstRW<[{write}], (instregex "^{opcode}$")>; // {_plain(mapping.line(chosen))}\n'
+        chosen = plainest_first(schemes)[0]
+        told = usages.line(mapping, chosen)
+        yield f'def : InstRW<[{usages.write(chosen)}], (instregex "^{opcode}$")>; // {told}\n'
         for other in schemes:
             if other is not chosen:
-                verdict = "agrees" if _usage(other) == _usage(chosen) else "DIFFERS"
+                verdict = "agrees" if usages.of(other) == usages.of(chosen) else "DIFFERS"
                 yield f"// the same opcode {opcode} stands for this too, which {verdict}: "
-                yield f"{_plain(mapping.line(other))}\n"
+                yield f"{usages.line(mapping, other)}\n"
     yield f"}} // SchedModel = {MODEL}\n"
     if unnamed:
         yield f"\n// schemes without an LLVM opcode: {len(unnamed)}\n"
-    yield from (f"// {_write(numbers[_usage(each)])}: {_plain(mapping.line(each))}\n" for each in unnamed)
-
-
-def _usages(mapping: ExportedMapping) -> Sequence[tuple[Uops, int]]:
-    """All that schemes are told apart by: µops and issue slots."""
-    return sorted(set(map(_usage, mapping.schemes)), key=lambda usage: (len(usage[0]), usage))
-
-
-def _usage(scheme: ExportedScheme) -> tuple[Uops, int]:
-    return scheme.uops, scheme.slots
+    yield from (f"// {usages.write(each)}: {usages.line(mapping, each)}\n" for each in unnamed)
 
 
 def _write(number: int) -> str:
@@ -176,6 +199,11 @@ def _short(port: str) -> str:
 
 def _plain(text: str) -> str:
     return " ".join(text.split())
+
+
+def plainest_first(schemes: Sequence[ExportedScheme]) -> list[ExportedScheme]:
+    """Schemes that LLVM has one opcode for; the first is what the opcode means."""
+    return sorted(schemes, key=_decorated)
 
 
 def _decorated(scheme: ExportedScheme) -> bool:

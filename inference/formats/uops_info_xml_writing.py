@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from inference.core.mapping import Uops, ports_in
 from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.formats.json_fields import COUNT_LIMIT
 from inference.formats.provenance import Provenance
 from inference.formats.xml_lines import XmlLines
+from inference.isa.uops_info import XmlInstruction
 from inference.isa.uops_info_writing import element
 from inference.storage.errors import ExchangeError
 
@@ -19,8 +20,16 @@ _DIGITS = "0123456789ABCDEF"
 _FILES = ("p", "FP")
 
 
-def write_uops_info_xml(mapping: ExportedMapping) -> str:
-    """The document; raises `ExchangeError` where the notation has no place for the ports or counts."""
+LatencyElements = Callable[[ExportedScheme], tuple[XmlInstruction, Sequence[Mapping[str, str]]]]
+"""The element of a scheme with all operands that latencies refer to, and the attributes of each latency."""
+
+
+def write_uops_info_xml(mapping: ExportedMapping, latencies: LatencyElements | None = None) -> str:
+    """The document, with `latencies` where they are given.
+
+    Raises `ExchangeError` where the notation has no place for the ports or counts.
+    """
+    of_scheme = latencies or _without_latencies
     codes = port_codes(mapping.value.ports, (scheme.uops for scheme in mapping.schemes))
     xml = XmlLines()
     limits = {"r_max": mapping.value.r_max, "issue_width": mapping.value.issue_width}
@@ -34,7 +43,7 @@ def write_uops_info_xml(mapping: ExportedMapping) -> str:
             with xml.inside("extension", {"name": extension}):
                 for scheme in mapping.schemes:
                     if scheme.extension == extension:
-                        _instruction(xml, mapping, scheme, codes)
+                        _instruction(xml, mapping, scheme, codes, of_scheme)
     return xml.text()
 
 
@@ -45,16 +54,30 @@ def write_facts(xml: XmlLines, provenance: Provenance) -> None:
         xml.leaf("fact", {"label": label}, text)
 
 
+def _without_latencies(scheme: ExportedScheme) -> tuple[XmlInstruction, Sequence[Mapping[str, str]]]:
+    return element(scheme.text, scheme.mnemonic, scheme.operands), ()
+
+
 def _instruction(
-    xml: XmlLines, mapping: ExportedMapping, scheme: ExportedScheme, codes: tuple[str, ...]
+    xml: XmlLines,
+    mapping: ExportedMapping,
+    scheme: ExportedScheme,
+    codes: tuple[str, ...],
+    of_scheme: LatencyElements,
 ) -> None:
-    made = element(scheme.text, scheme.mnemonic, scheme.operands)
+    made, latencies = of_scheme(scheme)
     given = {"category": scheme.category, "extension": scheme.extension, "isa-set": scheme.extension}
     with xml.inside("instruction", {**made.attributes, **given, "scheme": scheme.text}):
         for index, operand in enumerate(made.operands, start=1):
             xml.leaf("operand", {"idx": str(index), **operand.attributes}, operand.text)
         with xml.inside("architecture", {"name": mapping.name[:ARCHITECTURE_LENGTH].strip()}):
-            xml.leaf("measurement", _measurement(mapping, scheme, codes))
+            measured = _measurement(mapping, scheme, codes)
+            if not latencies:
+                xml.leaf("measurement", measured)
+                return
+            with xml.inside("measurement", measured):
+                for latency in latencies:
+                    xml.leaf("latency", latency)
 
 
 def _measurement(mapping: ExportedMapping, scheme: ExportedScheme, codes: tuple[str, ...]) -> dict[str, str]:

@@ -28,6 +28,7 @@ _OLDEST = 11
 _ERROR = re.compile(r"^<stdin>:(\d+):\d+: error: (.*)$", re.MULTILINE)
 _TEXT = b".text"
 _OPCODE = re.compile(r"<MCInst #\d+ (\w+)")
+_OPERAND = re.compile(r"<MCOperand (\w+):([^>\n]*)>")
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*)")
 _MARKERS = {
     "x86_64": (bytes.fromhex("0f1f8078563412"), "305419896("),  # nopl 0x12345678(%rax)
@@ -76,18 +77,29 @@ def assemble(lines: Sequence[str], triple: str, cpu: str, features: str = "") ->
 
 
 @dataclass(frozen=True)
-class LlvmNames:
-    """LLVM's names of some instructions, None for what it does not know, and which llvm-mc said so."""
+class LlvmInstruction:
+    """An instruction as LLVM has it: its `opcode`, and (kind, text) of each operand: `("Imm", "64")`.
 
-    opcodes: Sequence[str | None]
+    Registers are numbers or, in newer releases, names; 0 or "" stands for none.
+    """
+
+    opcode: str
+    operands: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class LlvmNames:
+    """LLVM's words for some instructions, None for what it does not know, and which llvm-mc said so."""
+
+    instructions: Sequence[LlvmInstruction | None]
     told_by: str
 
 
-def opcodes_of(codes: Sequence[bytes], triple: str, cpu: str, features: str = "") -> LlvmNames:
-    """What LLVM calls each of these instructions, `ADD64rr`; one call for all. Raises `AssemblerError`.
+def instructions_of(codes: Sequence[bytes], triple: str, cpu: str, features: str = "") -> LlvmNames:
+    """What LLVM makes of each of these instructions; one call for all. Raises `AssemblerError`.
 
-    One that LLVM takes for several, as it does where there is a prefix, has no name: that of the bare
-    instruction would be another's.
+    One that LLVM takes for several, as it does where there is a prefix, is none: the bare instruction would
+    be another.
     """
     path = program()
     if path is None:
@@ -98,11 +110,13 @@ def opcodes_of(codes: Sequence[bytes], triple: str, cpu: str, features: str = ""
     parts = done.output.decode(errors="replace").split(sign)
     if len(parts) != len(codes) + 1:  # one that it does not know ends older releases with status 1
         raise AssemblerError(f"{path} cannot disassemble: {done.complaints.decode(errors='replace')[:200]}")
-    found: list[str | None] = []
+    found: list[LlvmInstruction | None] = []
     for part in parts[:-1]:
-        names = _OPCODE.findall(part.partition("\n")[2] if found else part)
         # The marker's own line says its opcode behind the sign, the instruction's come on lines of their own.
-        found.append(names[0] if len(names) == 1 else None)
+        own = part.partition("\n")[2] if found else part
+        names = list(_OPCODE.finditer(own))
+        known = LlvmInstruction(names[0][1], _OPERAND.findall(own, names[0].end())) if names else None
+        found.append(known if len(names) == 1 else None)
     version = _called(path, ["--version"], (), triple, cpu).output.decode(errors="replace")
     number = _VERSION.search(version)
     return LlvmNames(found, f"{PROGRAM} {number[1]}" if number else PROGRAM)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from inference.core.core_model import CoreModel
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.formats.exporting import MAPPING_EXPORTS
+from inference.formats.core_model_json import core_model_json
+from inference.formats.exporting import CORE_MODEL_EXPORTS, MAPPING_EXPORTS
 from inference.formats.provenance import PRODUCT
-from inference.models import ExperimentSet, PortMapping
+from inference.isa import llvm_mc
+from inference.models import ExperimentSet, PortMapping, StoredCoreModel
 from inference.storage.instruction_sets import X86, new_isa
 from inference.storage.rows import load_mapping, load_measurements, store_mapping, store_measurements
 
@@ -49,6 +54,40 @@ def test_what_imports_again_imports_as_the_same(mapping: PortMapping, tmp_path: 
     assert (again.ports, again.usage) == (load_mapping(mapping).ports, load_mapping(mapping).usage)
 
 
+@pytest.fixture
+def core_model(mapping: PortMapping) -> StoredCoreModel:
+    """A core model with the mapping, and latencies as a document has them."""
+    model = CoreModel(load_mapping(mapping), {IMUL: {("1", "1"): 3.0, ("2", "1"): 3.0}})
+    return StoredCoreModel.objects.create(
+        name="core", isa=mapping.isa, document=core_model_json(model, name="core", isa=X86)
+    )
+
+
+@pytest.mark.parametrize("wanted", CORE_MODEL_EXPORTS)
+def test_a_core_model_in_every_format(core_model: StoredCoreModel, wanted: str) -> None:
+    if wanted.startswith("exegesis") and llvm_mc.program() is None:
+        pytest.skip("llvm-mc is not installed: the benchmarks have no names")
+    text = export("model", "core", "--format", wanted)
+    assert IMUL in text
+    assert "core" in text
+    latency = r'"cycles": 3\.0|latency: 3\.0|cycles="3"|Latency = 3;|key: latency, value: 3,'
+    assert re.search(latency, text) or wanted in {"exegesis-throughput", "exegesis-uops"}
+
+
+def test_a_core_model_becomes_a_patch_of_llvm(core_model: StoredCoreModel) -> None:
+    if llvm_mc.program() is None or shutil.which("llvm-tblgen") is None:
+        pytest.skip("LLVM's tools are not installed")
+    folder = Path(__file__).parents[1] / "exchange" / "mini_llvm"
+    asked = ("model", "core", "--format", "llvm", "--against", folder)
+    text = export(*asked, "--cpu", "znver3")
+    assert "+++ b/lib/Target/X86/X86ScheduleToy.td" in text
+    assert "+  IMUL64rr // latency 5 → 3 (3)" in text
+    with pytest.raises(CommandError, match="needs an x86-64 core that LLVM's -mcpu has a name for"):
+        export(*asked)
+    with pytest.raises(CommandError, match="no processor 'znver9'"):
+        export(*asked, "--cpu", "znver9")
+
+
 def test_a_set_comes_back_below_its_comments(mapping: PortMapping, tmp_path: Path) -> None:
     row = ExperimentSet.objects.create(name="s", isa=mapping.isa, origin=ExperimentSet.Origin.UPLOAD)
     measured = [Measured(Experiment.of({ADD: 2}), 1.5, note="=1+1"), Measured(Experiment.of({IMUL: 1}), 1.0)]
@@ -77,6 +116,8 @@ def test_an_experiment_becomes_a_snippet(mapping: PortMapping) -> None:
             ("mapping", "two", "--format", "xls"),
             "a mapping cannot be exported as 'xls'; known are json, pmevo",
         ),
+        (("mapping", "two", "--against", "/tmp"), "--against is for core models alone"),
+        (("mapping", "two", "--cpu", "znver3"), "--cpu is for --against alone"),
         (("experiment", "x", "--format", "json"), "an experiment cannot be exported as 'json'"),
         (("mapping", "tow"), "did you mean 'two'"),
         (("experiment", "ad GPR[64]:RW, GPR[64]:R"), f"did you mean {ADD!r}"),

@@ -11,11 +11,12 @@ from iced_x86 import Decoder, Formatter, FormatterSyntax
 from inference.core.experiment import Experiment
 from inference.core.throughput import inverse_throughput
 from inference.formats.exegesis import write_exegesis
+from inference.formats.exegesis_yaml import MODES, LlvmInstances, write_exegesis_yaml
 from inference.formats.llvm_td import Opcodes, write_llvm_td
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.isa import aarch64, llvm_mc
 from inference.isa.bodies import unrolled
-from inference.isa.llvm_opcodes import llvm_opcodes
+from inference.isa.llvm_opcodes import llvm_instructions, llvm_opcodes
 from inference.isa.x86.assembling import unroll
 from tests.exchange.exports import (
     ADD,
@@ -208,3 +209,39 @@ def test_llvm_exegesis_takes_snippets_with_registers_and_memory(
     assert len(instructions) == len(body.listing)
     assert "R14=0x104000" in told or not {LOAD, STORE, ADD_LOAD, VADD_LOAD} & set(experiment.schemes)
     assert "actual measurements skipped" in told
+
+
+def test_llvm_writes_instances_as_its_measurements_have_them() -> None:
+    if llvm_mc.program() is None:
+        pytest.skip("llvm-mc is not installed")
+    found, _ = llvm_instructions([ADD_BYTE, ADD_LOAD, SHIFT, SHIFT_BY, VADD, LOCKED])
+    assert LOCKED not in found
+    assert found[ADD_LOAD] == "ADD64rm RBX RBX RSI i_0x1 %noreg i_0x40 %noreg"
+    assert found[VADD] == "VADDPDYrr YMM1 YMM2 YMM3"
+    assert found[SHIFT] == "SHL64rCL RBX RBX"
+    assert found[SHIFT_BY].startswith("SHL64ri RBX RBX i_0x")
+    assert re.fullmatch(r"ADD8rr (\w+) \1 \w+", found[ADD_BYTE])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_llvm_exegesis_holds_its_model_against_a_core_model(tmp_path: Path, mode: str) -> None:
+    if llvm_mc.program() is None:
+        pytest.skip("llvm-mc is not installed: the benchmarks have no names")
+    program, _ = llvm("llvm-exegesis", 13)
+    core = exported_toy_core()
+    instances = LlvmInstances(*llvm_instructions([scheme.text for scheme in core.mapping.schemes]))
+    path, shown = tmp_path / "benchmarks.yaml", tmp_path / "shown.html"
+    text = write_exegesis_yaml(core, instances, mode)
+    path.write_text(text, encoding="utf-8")
+    told = called(
+        [
+            program,
+            "-mode=analysis",
+            "-analysis-clustering=naive",
+            f"-benchmarks-file={path}",
+            f"-analysis-inconsistencies-output-file={shown}",
+        ]
+    )
+    assert f"Parsed {text.count('---')} benchmark points" in told + shown.read_text()
+    assert "SHL64rCL" in shown.read_text() or mode == "uops"
+    assert "do not match that of LLVM" in shown.read_text()

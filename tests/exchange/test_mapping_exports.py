@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Unit
+from inference.formats.exegesis_yaml import MODES, LlvmInstances, write_exegesis_yaml
 from inference.formats.exported import ExportedMapping
 from inference.formats.exported_core import ExportedCore
+from inference.formats.latencies_xml import write_core_xml
 from inference.formats.llvm_td import Opcodes, write_llvm_td
 from inference.formats.mapping_csv import write_mapping_csv
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
@@ -34,6 +37,7 @@ from tests.exchange.exports import (
     ADD_BYTE,
     ADD_LOAD,
     MASKED,
+    MOVE,
     NOP,
     PORTS,
     SCALED,
@@ -46,6 +50,16 @@ from tests.exchange.exports import (
 GOLDEN = Path(__file__).parent / "golden_exports"
 OPCODES = Opcodes(
     {ADD: "ADD64rr", ADD_LOAD: "ADD64rm", VADD: "VADDPDYrr", MASKED: "VADDPDYrr"},
+    "llvm-mc 0.0",
+)
+INSTANCES = LlvmInstances(
+    {
+        ADD: "ADD64rr RBX RBX RBP",
+        ADD_LOAD: "ADD64rm RBX RBX RSI i_0x1 %noreg i_0x40 %noreg",
+        VADD: "VADDPDYrr YMM1 YMM2 YMM3",
+        MASKED: "VADDPDYrr YMM1 YMM2 YMM3",
+        MOVE: "MOV64rr RBX RBP",
+    },
     "llvm-mc 0.0",
 )
 DEFAULTS = [scheme for scheme in x86.schemes() if not scheme.exclusion]
@@ -73,6 +87,12 @@ def test_every_file_says_who_made_it_and_how_to_cite_it(name: str) -> None:
 
 CORE_WRITERS: dict[str, Callable[[ExportedCore], str]] = {
     "osaca-core.yml": write_osaca_core,
+    "llvm-core.td": lambda core: write_llvm_td(core.mapping, OPCODES, core),
+    "uops-info-core.xml": write_core_xml,
+    **{
+        f"exegesis-{mode}.yaml": partial(write_exegesis_yaml, instances=INSTANCES, mode=mode)
+        for mode in MODES
+    },
 }
 
 

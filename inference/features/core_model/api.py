@@ -197,7 +197,7 @@ def delete_core_model(request: HttpRequest, core_model_id: Id) -> Any:
     openapi_extra={FILE: "application/json"},
 )
 def export_core_model(request: HttpRequest, core_model_id: Id, file_format: CoreModelFormat) -> HttpResponse:
-    """The core model as a file: `json` (docs/formats.md), which imports again."""
+    """The core model as a file (docs/formats.md): `json` imports again, the others are for other tools."""
     return file_answer(
         request, get_object_or_404(core_models(), pk=core_model_id), CORE_MODEL_EXPORTS[file_format]
     )

@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.features.experiments.query import exegesis_snippet
+from inference.formats.core_model_exporting import llvm_patch_of
 from inference.formats.exporting import (
     CORE_MODEL_EXPORTS,
     MAPPING_EXPORTS,
@@ -55,6 +56,19 @@ class Command(DataCommand):
         parser.add_argument(
             "--isa", metavar="NAME", default=X86, help="instruction set of an experiment (x86-64)"
         )
+        parser.add_argument(
+            "--against",
+            type=Path,
+            metavar="FOLDER-OF-LLVM",
+            help="with `model NAME --format llvm`: LLVM's sources (llvm-project/llvm); writes a patch of the "
+            "scheduling model in there, with what differs beyond the noise",
+        )
+        parser.add_argument(
+            "--cpu",
+            metavar="NAME",
+            default="",
+            help="with --against: what LLVM's -mcpu calls the processor (by default, the machine's core)",
+        )
         parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of to the output")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -69,8 +83,17 @@ class Command(DataCommand):
             raise CommandError(
                 f"{_article(kind)} cannot be exported as {wanted!r}; known are {', '.join(known)}"
             )
+        against: Path | None = options["against"]
+        if against is not None and (kind, wanted) != ("model", "llvm"):
+            raise CommandError("--against is for core models alone: export model NAME --format llvm")
+        if options["cpu"] and against is None:
+            raise CommandError("--cpu is for --against alone")
         try:
-            text = _snippet(options) if kind == _EXPERIMENT else _row(kind, options["name"], wanted)
+            if against is not None:
+                row = by_name(StoredCoreModel, options["name"])
+                text = llvm_patch_of(row, against, options["cpu"])
+            else:
+                text = _snippet(options) if kind == _EXPERIMENT else _row(kind, options["name"], wanted)
         except ExchangeError as error:
             raise CommandError(str(error)) from error
         self.deliver(text, options["output"])

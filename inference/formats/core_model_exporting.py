@@ -1,0 +1,101 @@
+"""Stored core models as files for other tools: the row as a value with its evidence, and the writers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from inference.formats.core_model_json import core_model_of
+from inference.formats.exegesis_yaml import LlvmInstances, write_exegesis_yaml
+from inference.formats.exported import evidence_of
+from inference.formats.exported_core import ExportedCore, exported_core
+from inference.formats.latencies_xml import write_core_xml
+from inference.formats.llvm_patch.writing import write_llvm_patch
+from inference.formats.llvm_td import Opcodes, write_llvm_td
+from inference.formats.osaca_yaml import write_osaca_core
+from inference.formats.provenance import Provenance
+from inference.isa.llvm_mc import AssemblerError
+from inference.isa.llvm_opcodes import llvm_instructions, llvm_opcodes
+from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
+from inference.models import StoredCoreModel
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import core_of
+
+
+def core_of_row(row: StoredCoreModel) -> ExportedCore:
+    """The value (a bounded number of queries). Raises `ExchangeError` for a model without ports."""
+    model = core_model_of(row)
+    core = None if row.machine is None else core_of(row.machine)
+    return exported_core(
+        row.name,
+        row.isa.name,
+        model,
+        _provenance(row, model.sources.items()),
+        NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES),
+        {} if row.mapping is None else evidence_of(row.mapping),
+    )
+
+
+def _provenance(row: StoredCoreModel, sources: Iterable[tuple[str, str]]) -> Provenance:
+    machine = row.machine
+    facts = (
+        ("core model", row.name),
+        ("instruction set", row.isa.name),
+        ("machine", "" if machine is None else f"{machine.name} ({machine.cpu})"),
+        *sources,
+        ("created", row.created.date().isoformat()),
+        ("note", row.note),
+    )
+    return Provenance(tuple((label, text) for label, text in facts if text))
+
+
+def osaca_of(row: StoredCoreModel) -> str:
+    """See `osaca_yaml`."""
+    return write_osaca_core(core_of_row(row))
+
+
+def uops_info_of(row: StoredCoreModel) -> str:
+    """See `latencies_xml`."""
+    return write_core_xml(core_of_row(row))
+
+
+def llvm_of(row: StoredCoreModel) -> str:
+    """See `llvm_td`."""
+    core = core_of_row(row)
+    texts = [scheme.text for scheme in core.mapping.schemes]
+    try:
+        opcodes = Opcodes(*llvm_opcodes(core.mapping.isa, texts))
+    except AssemblerError as error:
+        opcodes = Opcodes({}, reason=str(error))
+    return write_llvm_td(core.mapping, opcodes, core)
+
+
+def llvm_patch_of(row: StoredCoreModel, folder: Path, cpu: str = "") -> str:
+    """See `llvm_patch`. `cpu`: what LLVM calls the processor, by default what it calls the machine's core.
+
+    Raises `ExchangeError`.
+    """
+    core = core_of_row(row)
+    if cpu:
+        tools = replace(core.mapping.tools, llvm=cpu)
+        core = replace(core, mapping=replace(core.mapping, tools=tools))
+    try:
+        opcodes = Opcodes(*llvm_opcodes(core.mapping.isa, [scheme.text for scheme in core.mapping.schemes]))
+    except AssemblerError as error:
+        raise ExchangeError(f"LLVM's names of instructions are needed: {error}") from error
+    return write_llvm_patch(core, opcodes, folder)
+
+
+def exegesis_of(row: StoredCoreModel, mode: str) -> str:
+    """See `exegesis_yaml`."""
+    core = core_of_row(row)
+    return write_exegesis_yaml(core, instances_of(core), mode)
+
+
+def instances_of(core: ExportedCore) -> LlvmInstances:
+    """LLVM's words for the schemes. Raises `ExchangeError` where no llvm-mc is installed."""
+    try:
+        return LlvmInstances(*llvm_instructions([scheme.text for scheme in core.mapping.schemes]))
+    except AssemblerError as error:
+        raise ExchangeError(f"LLVM's names of instructions are needed: {error}") from error

@@ -1,0 +1,173 @@
+"""The scheduling model that LLVM ships for a processor: what each opcode writes, by which definition."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from inference.core.protocols import Json
+from inference.storage.errors import ExchangeError
+
+CYCLES_FIELDS = ("ReleaseAtCycles", "ResourceCycles")
+"""What LLVM calls the cycles of resources since 18, and before."""
+
+
+@dataclass(frozen=True)
+class WriteCosts:
+    """What a write takes: `resources` with the cycles of each, in their order."""
+
+    latency: int
+    uops: int
+    resources: tuple[tuple[str, int], ...]
+
+    def throughput(self, units: Mapping[str, int]) -> float:
+        """Cycles per instruction that the busiest resource allows."""
+        return max((cycles / units.get(name, 1) for name, cycles in self.resources), default=0.0)
+
+
+@dataclass(frozen=True)
+class Override:
+    """An `InstRW` of the model: what it makes opcodes write, and how it names them."""
+
+    writes: tuple[str, ...]
+    operator: str
+    arguments: tuple[str, ...]
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Matches the opcodes that it is for."""
+        if self.operator == "instregex":
+            return re.compile("|".join(f"(?:{one.removeprefix('^')})" for one in self.arguments))
+        return re.compile("|".join(map(re.escape, self.arguments)))
+
+    def covers(self, opcode: str) -> bool:
+        """Whether it is for an opcode."""
+        return self.pattern.fullmatch(opcode) is not None
+
+
+@dataclass(frozen=True)
+class OpcodeClass:
+    """What schedules an opcode: its writes and reads, and the `override` that says so, None for its own."""
+
+    writes: tuple[str, ...]
+    reads: tuple[str, ...]
+    override: int | None
+
+
+@dataclass
+class ShippedModel:
+    """One processor's. `opcodes`: {name: what it reads and writes by itself}; `units` of each resource."""
+
+    name: str
+    opcodes: Mapping[str, tuple[str, ...]]
+    costs: Mapping[str, WriteCosts]
+    reads: frozenset[str]
+    overrides: Sequence[Override]
+    units: Mapping[str, int]
+    cycles_field: str
+    _classes: dict[str, OpcodeClass | None] = field(default_factory=dict)
+
+    def class_of(self, opcode: str) -> OpcodeClass | None:
+        """None for an opcode that this LLVM does not have, or does not schedule."""
+        if opcode not in self._classes:
+            self._classes[opcode] = self._class_of(opcode)
+        return self._classes[opcode]
+
+    def _class_of(self, opcode: str) -> OpcodeClass | None:
+        if opcode not in self.opcodes:
+            return None
+        number = next((k for k, each in enumerate(self.overrides) if each.covers(opcode)), None)
+        used = self.opcodes[opcode] if number is None else self.overrides[number].writes
+        writes = tuple(name for name in used if name not in self.reads)
+        return OpcodeClass(writes, tuple(name for name in used if name in self.reads), number)
+
+
+def shipped_model(records: Iterable[tuple[str, Json]], cpu: str) -> ShippedModel:
+    """The model of a processor, as `-mcpu` names it. Raises `ExchangeError` where there is none."""
+    found = _Collected()
+    for name, record in records:
+        found.take(name, record)
+    model = found.models.get(cpu)
+    if model is None:
+        raise ExchangeError(f"LLVM's files have no processor {cpu!r}")
+    return found.of(model)
+
+
+class _Collected:
+    """What matters of the records of all models; each is filed under its model's name."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, str] = {}
+        self._opcodes: dict[str, tuple[str, ...]] = {}
+        self._reads: set[str] = set()
+        self._overrides: dict[str, list[Override]] = {}
+        self._costs: dict[str, dict[str, WriteCosts]] = {}
+        self._aliases: dict[str, dict[str, str]] = {}
+        self._units: dict[str, int] = {}
+        self._groups: dict[str, tuple[str, ...]] = {}
+        self._field = CYCLES_FIELDS[-1]
+
+    def take(self, name: str, record: Json) -> None:
+        kinds = set(record["!superclasses"])
+        if "Instruction" in kinds:
+            if record.get("Namespace") == "X86":
+                self._opcodes[name] = _names(record.get("SchedRW") or ())
+        elif "Processor" in kinds or "ProcessorModel" in kinds:
+            self.models[record["Name"]] = _name(record["SchedModel"])
+        elif kinds & {"SchedRead", "SchedReadAdvance", "SchedReadVariant"}:
+            self._reads.add(name)
+        elif "InstRW" in kinds:
+            self._take_override(record)
+        elif kinds & {"WriteRes", "SchedWriteRes"}:
+            target = _name(record["WriteType"]) if "WriteRes" in kinds else name
+            self._costs.setdefault(_name(record["SchedModel"]), {})[target] = self._cost(record)
+        elif "SchedAlias" in kinds:
+            aliases = self._aliases.setdefault(_name(record["SchedModel"]), {})
+            aliases[_name(record["MatchRW"])] = _name(record["AliasRW"])
+        elif "ProcResource" in kinds:
+            self._units[name] = record["NumUnits"]
+        elif "ProcResGroup" in kinds:
+            self._groups[name] = _names(record["Resources"])
+
+    def of(self, model: str) -> ShippedModel:
+        costs = self._costs.get(model, {})
+        aliases = self._aliases.get(model, {})
+        renamed = {name: costs[other] for name, other in aliases.items() if other in costs}
+        groups = {
+            name: sum(self._units.get(each, 1) for each in members) for name, members in self._groups.items()
+        }
+        return ShippedModel(
+            model,
+            self._opcodes,
+            {name: cost for name, cost in costs.items() if name not in aliases} | renamed,
+            frozenset(self._reads),
+            self._overrides.get(model, []),
+            self._units | groups,
+            self._field,
+        )
+
+    def _take_override(self, record: Json) -> None:
+        instructions = record["Instrs"]
+        arguments = tuple(
+            each[0] if isinstance(each[0], str) else _name(each[0]) for each in instructions["args"]
+        )
+        one = Override(_names(record["OperandReadWrites"]), _name(instructions["operator"]), arguments)
+        self._overrides.setdefault(_name(record["SchedModel"]), []).append(one)
+
+    def _cost(self, record: Json) -> WriteCosts:
+        self._field = next(each for each in CYCLES_FIELDS if each in record)
+        resources = _names(record["ProcResources"])
+        cycles = record[self._field] or [1] * len(resources)
+        return WriteCosts(
+            record["Latency"], record["NumMicroOps"], tuple(zip(resources, cycles, strict=False))
+        )
+
+
+def _name(reference: Json | None) -> str:
+    return "" if reference is None else str(reference["def"])
+
+
+def _names(references: Iterable[Json]) -> tuple[str, ...]:
+    return tuple(map(_name, references))

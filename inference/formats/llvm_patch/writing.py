@@ -1,0 +1,177 @@
+"""The patch: new writes and the opcodes that they are for, with the evidence, and a test for llvm-mca."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from inference.formats.exported_core import ExportedCore
+from inference.formats.llvm_patch.differing import ModelDifference, OpcodeChange, model_difference
+from inference.formats.llvm_patch.shipped import OpcodeClass, ShippedModel, WriteCosts, shipped_model
+from inference.formats.llvm_patch.text import (
+    ModelFile,
+    file_of_model,
+    listed_override,
+    places_of_overrides,
+    replaced,
+)
+from inference.formats.llvm_td import Opcodes
+from inference.isa.llvm_tblgen import LlvmSources, TableGeneratorError, records_of, sources_in
+from inference.isa.x86.att import encoded, listed, written
+from inference.storage.errors import ExchangeError
+
+_TESTS = "test/tools/llvm-mca/X86"
+
+
+def write_llvm_patch(core: ExportedCore, opcodes: Opcodes, folder: Path) -> str:
+    """A patch in unified format, to be applied in LLVM's folder: `patch -p1 <FILE` or `git apply FILE`.
+
+    Raises `ExchangeError` where LLVM's files cannot be read, or do not describe the processor.
+    """
+    cpu = core.mapping.tools.llvm
+    if not core.mapping.x86 or not cpu:
+        raise ExchangeError(
+            f"LLVM has no scheduling model for the core of {core.mapping.name!r}: a patch needs an x86-64 "
+            "core that LLVM's -mcpu has a name for"
+        )
+    try:
+        sources = sources_in(folder)
+        model = shipped_model(records_of(sources), cpu)
+    except TableGeneratorError as error:
+        raise ExchangeError(str(error)) from error
+    return patch_of(core, opcodes, model, sources)
+
+
+def patch_of(core: ExportedCore, opcodes: Opcodes, model: ShippedModel, sources: LlvmSources) -> str:
+    """The same, of a model that was read."""
+    file = file_of_model(sources.folder, sources.target, model.name)
+    difference = model_difference(core, opcodes.by_text, model)
+    patch = _Patch(core, model, file, difference)
+    text = patch.text()
+    head = [*core.mapping.provenance.lines(), *_summary(difference, opcodes, model)]
+    if text == file.text:
+        head.append("nothing differs beyond the noise: there is no patch")
+        return "".join(f"{line}\n" for line in head)
+    diff = _diff(file.path, file.text, text)
+    test = _diff(f"{_TESTS}/pmweb-{core.mapping.tools.llvm}.s", "", patch.test())
+    return "".join([*(f"{line}\n" for line in head), "\n", *diff, *test])
+
+
+def _summary(difference: ModelDifference, opcodes: Opcodes, model: ShippedModel) -> Iterator[str]:
+    """Ahead of the first file a patch may say anything."""
+    yield f"scheduling model: {model.name}; opcodes as {opcodes.told_by} calls them"
+    yield (
+        f"{len(difference.changes)} of {len(difference.compared)} opcodes differ beyond the noise; "
+        f"{len(difference.left_alone)} could not be compared"
+    )
+    yield from (f"not compared: {opcode}: {reason}" for opcode, reason in difference.left_alone)
+
+
+def _diff(path: str, before: str, after: str) -> Iterator[str]:
+    old = f"a/{path}" if before else "/dev/null"
+    lines = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    for line in difflib.unified_diff(*lines, old, f"b/{path}"):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+class _Patch:
+    """What becomes of a model's file."""
+
+    def __init__(
+        self, core: ExportedCore, model: ShippedModel, file: ModelFile, difference: ModelDifference
+    ) -> None:
+        self._core = core
+        self._model = model
+        self._file = file
+        self._difference = difference
+        self._places = places_of_overrides(file.text, model.overrides)
+
+    def text(self) -> str:
+        """The file as it should be."""
+        changed = self._changed()
+        if not changed:
+            return self._file.text
+        replacements = {
+            self._places[number]: self._without(number, changed)
+            for number in sorted({each.group.override for each in changed} - {None})  # type: ignore[type-var]
+            if number is not None
+        }
+        text = replaced(self._file.text, replacements)
+        return text + ("" if text.endswith("\n") else "\n") + "".join(self._block(changed))
+
+    def test(self) -> str:
+        """A file for llvm-mca with every opcode that was changed, and what it should say of it."""
+        cpu = self._core.mapping.tools.llvm
+        run = f"llvm-mca -mtriple=x86_64-unknown-unknown -mcpu={cpu} -instruction-tables < %s | FileCheck %s"
+        lines = [f"# RUN: {run}", ""]
+        checks: list[str] = []
+        for change in self._changed():
+            code, named = encoded(change.scheme.text), written(change.scheme.text)
+            if code is None or named is None:
+                continue
+            lines += listed(code)
+            new = change.measured
+            follows = "-NEXT" if checks else ""
+            checks.append(f"# CHECK{follows}: {{{{^ *}}}}{new.uops} {new.latency} {{{{.*}}}}{named.mnemonic}")
+        return "\n".join([*lines, "", *checks]) + "\n"
+
+    def _changed(self) -> list[OpcodeChange]:
+        """Those whose definition is found: what a multiclass makes cannot be taken apart here."""
+        return [
+            each
+            for each in self._difference.changes
+            if each.group.override is None or each.group.override in self._places
+        ]
+
+    def _without(self, number: int, changed: Sequence[OpcodeChange]) -> str:
+        """What stays of an `InstRW`: its opcodes by name, as far as they are not changed."""
+        override = self._model.overrides[number]
+        gone = {each.opcode for each in changed if each.group.override == number}
+        if self._moves(number):
+            return ""
+        stay = [opcode for opcode in self._model.opcodes if override.covers(opcode) and opcode not in gone]
+        return listed_override(override.writes, stay) if stay else ""
+
+    def _moves(self, number: int) -> bool:
+        """Whether all that was measured of an `InstRW` became the same: then all of it does."""
+        known = [each for each in self._difference.compared if each.group.override == number]
+        return all(each.differs for each in known) and len({each.measured for each in known}) == 1
+
+    def _block(self, changed: Sequence[OpcodeChange]) -> Iterator[str]:
+        yield f"\n// Measured; each opcode with its evidence.\nlet SchedModel = {self._model.name} in {{\n"
+        groups: dict[tuple[OpcodeClass, WriteCosts], list[OpcodeChange]] = {}
+        for each in changed:
+            groups.setdefault((each.group, each.measured), []).append(each)
+        for number, ((group, costs), changes) in enumerate(groups.items()):
+            yield from self._group(f"PmwebWrite{number}", group, costs, changes)
+        yield f"}} // SchedModel = {self._model.name}\n"
+
+    def _group(
+        self, name: str, group: OpcodeClass, costs: WriteCosts, changes: Sequence[OpcodeChange]
+    ) -> Iterator[str]:
+        resources = ", ".join(resource for resource, _ in costs.resources)
+        cycles = ", ".join(str(number) for _, number in costs.resources)
+        told = dict.fromkeys(word for each in changes for word in each.told)
+        yield f"\n// {group.writes[0]}: {', '.join(told)}\n"
+        yield f"def {name} : SchedWriteRes<[{resources}]> {{\n  let Latency = {costs.latency};\n"
+        yield f"  let NumMicroOps = {costs.uops};\n  let {self._model.cycles_field} = [{cycles}];\n}}\n"
+        used = ", ".join((name, *group.reads))
+        if group.override is not None and self._moves(group.override):
+            yield from (f"// {each.opcode}: {self._evidence(each)}\n" for each in changes)
+            override = self._model.overrides[group.override]
+            named = override.arguments
+            quoted = named if override.operator == "instrs" else [f'"{one}"' for one in named]
+            yield f"def : InstRW<[{used}], ({override.operator} {', '.join(quoted)})>;\n"
+            return
+        yield f"def : InstRW<[{used}], (instrs\n"
+        for place, each in enumerate(changes, start=1):
+            comma = "," if place < len(changes) else ""
+            yield f"  {each.opcode}{comma} // {self._evidence(each)}\n"
+        yield ")>;\n"
+
+    def _evidence(self, change: OpcodeChange) -> str:
+        pairs = self._core.pairs(change.scheme.text)
+        told = [*change.told, self._core.mapping.line(change.scheme)]
+        told += [f"latencies {pairs}"] if pairs else []
+        return " ".join("; ".join(told).split())

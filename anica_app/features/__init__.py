@@ -15,6 +15,7 @@ FEATURES = (
     "discoveries",
     "block_sets",
     "coverage",
+    "families",
     "matrices",
     "comparisons",
     "llvm_difference",

@@ -4,6 +4,7 @@ from anica_app.models.block_set import BasicBlock, BasicBlockSet, BlockColumn, P
 from anica_app.models.campaign import Campaign, CampaignFile, CampaignPredictor, SampleBatch
 from anica_app.models.comparison import ComparedColumn, Comparison
 from anica_app.models.discovery import Discovery, Generalisation, GeneralisationStep
+from anica_app.models.family import Family
 from anica_app.models.predictor import IMPORTED, AnswerCache, Predictor, identity_key
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ComparedColumn",
     "Comparison",
     "Discovery",
+    "Family",
     "Generalisation",
     "GeneralisationStep",
     "Prediction",

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from functools import partial
 from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from anica_app.core.domain.wording import in_one_line
 from anica_app.core.protocols import PredictorError
-from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS
+from anica_app.features.block_sets.gate_options import exit_as_error
+from anica_app.features.campaigns.request import DEFAULT_FRESH, DEFAULT_MINUTES, PRESETS
+from anica_app.features.families.shell import (
+    add_against_options,
+    check_against_options,
+    family_lines,
+    hold_against,
+)
 from anica_app.features.predictors.query import chosen
 from anica_app.models import Campaign, Discovery, Predictor
 from inference.core.protocols import Json
@@ -67,23 +75,39 @@ class Command(RunCommand):
         parser.add_argument(
             "--evaluate",
             type=int,
-            default=0,
+            default=DEFAULT_FRESH,
             metavar="N",
-            help="judge N fresh blocks of four instructions at the end: how much do the discoveries explain?",
+            help="judge N fresh blocks of four instructions at the end: how much do the families explain? "
+            f"default: {DEFAULT_FRESH:,}; 0 goes by the blocks that the search began with",
         )
         parser.add_argument(
             "--block", metavar="HEX", help="no search: generalise this one block, given as machine code"
         )
+        parser.add_argument(
+            "--judge",
+            metavar="NAME",
+            help="a third predictor, such as a machine, that tells which of the two is right",
+        )
+        add_against_options(parser)
         parser.add_argument("--name", default="", help="name of the run and of its campaign")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Search to the end."""
+        check_against_options(options)
         run = self.do_run(lambda: self._submitted(options))
         if options["json"]:
             self.stdout.write(json.dumps(run.result))
         else:
             self._tell_result(run.result)
+        if options["against"]:
+            hold_against(run.result, options["junit"])
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        """As usual, but for the exit status of a wrong option: 2 is for new families."""
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser.exit = partial(exit_as_error, parser.exit)  # type: ignore[method-assign]  # argparse has no other way
+        return parser
 
     _told = 0.0
 
@@ -117,6 +141,8 @@ class Command(RunCommand):
             "end": {name: options[name] for name in ("minutes", "discoveries", "blocks", "barren")},
             "evaluate": options["evaluate"],
             "excluded": [pk for text in options["exclude"] for pk in _discoveries(text)],
+            "against": by_name(Campaign, options["against"]).pk if options["against"] else None,
+            "judge": _predictor(options["judge"]).pk if options["judge"] else None,
         }
         if options["schemes"] is not None:
             config["scheme_filter"] = options["schemes"]
@@ -133,6 +159,8 @@ class Command(RunCommand):
                 f"  {result['interesting']:,} of {result['sampled']:,} random blocks are interesting; "
                 f"{result['judged']:,} blocks judged in {result['seconds']:.0f} s"
             )
+        for line in family_lines(result):
+            self.stdout.write(line)
         found = Discovery.objects.filter(campaign=result["campaign"], subsumed_by=None)
         for row in found.order_by("-interestingness", "number")[:_SHOWN]:
             self.stdout.write(f"  {row.number}. {in_one_line(row.abstract or {})}")

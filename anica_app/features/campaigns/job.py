@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,10 +16,14 @@ from anica_app.core.search.findings import Generalised, News, Round
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
 from anica_app.core.search.panel import Driver, Panel
 from anica_app.core.search.settings import Termination
-from anica_app.core.search.state import Counted, State
+from anica_app.core.search.state import State, checkpoint_of, state_of
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.opening import chosen_domain, opened_panel, restricted_domain, world_of
+from anica_app.features.campaigns.progressing import Progressing
 from anica_app.features.campaigns.request import CampaignConfig, read_config
+from anica_app.features.families.grouping import SHARE_OF_QUESTIONS, GroupedDiscoveries
+from anica_app.features.families.stage import CampaignGrouping
+from anica_app.features.families.storing import store_families
 from anica_app.models import (
     Campaign,
     CampaignPredictor,
@@ -28,7 +32,6 @@ from anica_app.models import (
     GeneralisationStep,
     SampleBatch,
 )
-from inference.core.events import PacedReporter
 from inference.core.protocols import Checkpoint, Json
 from inference.models import ISA, Run
 from inference.runs.errors import JobError
@@ -189,87 +192,13 @@ def packed(judged: Iterable[JudgedAnswers[Any]]) -> bytes:
     return pack(Sample(one.code, one.answers) for one in judged)
 
 
-# The reporter of a campaign's search: counters become progress, and what was answered is kept on the way.
-
-
-_KEEP_EVERY = 5.0  # seconds
-
-
-class Progressing:
-    """A `Reporter`. `flush` has the predictors keep their answers.
-
-    Blocks may be generalised for longer than between two checkpoints. Whoever takes the run up again asks for
-    the same answers, finds them remembered and is soon where it was; the checkpoint, saved once more, tells
-    that the run gets on.
-    """
-
-    def __init__(
-        self, reporter: JournalReporter, end: Termination, keeper: RowKeeper, flush: Callable[[], None]
-    ) -> None:
-        self._reporter = reporter
-        self._end = end
-        self._keeper = keeper
-        self._flush = flush
-        self._pace = PacedReporter(self)
-
-    def emit(self, event: Any) -> None:
-        """Pass it on; counters become progress towards whichever end is nearest."""
-        self._reporter.emit(event)
-        if event.kind != Counted.kind:
-            return
-        self._reporter.tell("progress", _progress(event.payload(), self._end))
-        if self._pace.due("keep", _KEEP_EVERY):
-            self._flush()
-            if self._keeper.last is not None:
-                self._reporter.save(_with_seconds(self._keeper.last, event.payload()["seconds"]))
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Pass it on."""
-        self._reporter.save(checkpoint)
-
-    def pulse(self) -> None:
-        """Raises `InterruptedRunError` when asked to stop."""
-        self._reporter.pulse()
-
-
-def _with_seconds(checkpoint: Checkpoint, seconds: float) -> Checkpoint:
-    """The same state, but for the time that has been spent since."""
-    counters = {**checkpoint.meta["counters"], "seconds": seconds}
-    return Checkpoint({**checkpoint.meta, "counters": counters}, checkpoint.arrays)
-
-
-def _progress(counters: Json, end: Termination) -> Json:
-    """How far the campaign is towards the end that is nearest."""
-    ways = [
-        (done, total, unit)
-        for done, total, unit in (
-            (counters["seconds"], 60 * (end.minutes or 0), "seconds"),
-            (counters["standing"], end.discoveries, "discoveries"),
-            (counters["sampled"], end.blocks, "blocks"),
-            (counters["barren"], end.barren, "blocks without a discovery"),
-        )
-        if total
-    ]
-    done, total, unit = max(ways, key=lambda way: way[0] / way[1], default=(0, 1, "seconds"))
-    seconds = counters["seconds"]
-    rate = done / seconds if seconds > 0 else 0.0
-    steady = unit != "blocks without a discovery"  # the next one sets them back
-    return {
-        "phase": "search",
-        "done": round(min(done, total), 1),
-        "total": round(total, 1),
-        "rate": round(rate, 3) if unit == "blocks" else 0.0,
-        "unit": unit,
-        "eta": round(max(0.0, total - done) / rate, 1) if rate > 0 and steady else None,
-    }
-
-
 # Runs of kind `campaign`: a durable search for what tools disagree about.
 
 
-LABELS = ("Find schemes supported by every predictor", "Search")
-JUDGING = "Compute coverage"
-STAGE_SEARCH, STAGE_JUDGING = "search", "judge"
+LABELS = ("Find schemes supported by every predictor", "Search", "Compute coverage", "Group into families")
+STAGE_SEARCH, STAGE_JUDGING, STAGE_FAMILIES = "search", "judge", "families"
+_SEARCHED = "searched"
+"""In the last checkpoint: whoever takes the run up again does not search any more."""
 
 
 class CampaignJob:
@@ -289,23 +218,31 @@ class CampaignJob:
         """Search, storing what is discovered with each checkpoint."""
         config = CampaignConfig.stored(task.run.config)
         campaign = campaign_of(task.run)
-        labels = (*LABELS, JUDGING) if config.evaluate else LABELS
         domain = chosen_domain(config.space, config.domain, config.scheme_filter or "", config.uops)
         try:
             with opened_panel(task, config.predictors) as panel:
-                domain, support = restricted_domain(task, campaign, panel, domain, labels)
+                domain, support = restricted_domain(task, campaign, panel, domain, LABELS)
                 campaign.facts["schemes"] = len(domain.space)
                 campaign.facts["unsupported"] = len(support["lacking"])
                 judge = Disagreement(InterestSettings(**config.interest))
-                task.reporter.tell("phase", {"name": STAGE_SEARCH, "index": 2, "labels": list(labels)})
+                _tell_stage(task, STAGE_SEARCH)
                 state = _searched(task, config, campaign, domain, panel, judge)
-                judged = None
+                judged: list[JudgedAnswers[Any]] = []
                 if config.evaluate:
-                    task.reporter.tell("phase", {"name": STAGE_JUDGING, "index": 3, "labels": list(labels)})
-                    judged = _judged(task, Driver(domain, panel, judge), domain, state, config.evaluate)
+                    _tell_stage(task, STAGE_JUDGING)
+                    judged = _judged(task, Driver(domain, panel, judge), panel, domain, config.evaluate)
+                covered = explained(domain, state.standing, judged, task.reporter.pulse) if judged else None
+                _tell_stage(task, STAGE_FAMILIES)
+                stage = CampaignGrouping(task, campaign, domain, panel, judge, config.against, config.judge)
+                grouped = stage.grouped(judged, round(SHARE_OF_QUESTIONS * state.counters.judged))
         except AnicaError as error:
             raise JobError(str(error)) from error
-        return partial(_store, campaign, state, judged)
+        return partial(_store, campaign, state, covered, grouped)
+
+
+def _tell_stage(task: Task, name: str) -> None:
+    index = (STAGE_SEARCH, STAGE_JUDGING, STAGE_FAMILIES).index(name) + 2
+    task.reporter.tell("phase", {"name": name, "index": index, "labels": list(LABELS)})
 
 
 def _searched(
@@ -319,6 +256,8 @@ def _searched(
     """The search itself, from its beginning or where it was interrupted."""
     begun = task.checkpoint is not None and bool(task.checkpoint.meta)
     resume = task.checkpoint if begun else None
+    if resume is not None and resume.meta.get(_SEARCHED):
+        return state_of(resume, domain)
     keeper = RowKeeper(campaign, domain, task.reporter, resume)
     end = Termination(**config.end)
     search = Search(
@@ -330,7 +269,10 @@ def _searched(
         keeper,
         excluded=[domain.read(one["abstract"]) for one in config.excluded],
     )
-    return search.search(resume)
+    state = search.search(resume)
+    last = checkpoint_of(state, domain)
+    task.reporter.save(Checkpoint({**last.meta, _SEARCHED: True}, last.arrays))
+    return state
 
 
 def make_campaign(run: Run, kind: Campaign.Kind) -> Campaign:
@@ -359,22 +301,22 @@ def campaign_of(run: Run) -> Campaign:
 
 
 def _judged(
-    task: Task, driver: Driver[Any, Any, Any], domain: X86Domain, state: State[Any], number: int
-) -> ExplainedBlocks:
-    """How much of fresh blocks the discoveries explain."""
+    task: Task, driver: Driver[Any, Any, Any], panel: Panel, domain: X86Domain, number: int
+) -> list[JudgedAnswers[Any]]:
+    """Fresh blocks, by which it is told how much the discoveries explain."""
 
     def told(done: int) -> None:
+        panel.flush()
         facts = {"phase": STAGE_JUDGING, "done": done, "total": number, "rate": 0.0}
         task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
 
-    judged = judged_blocks(driver, fresh_blocks(domain, number), told)
-    return explained(domain, state.standing, judged, task.reporter.pulse)
+    return judged_blocks(driver, fresh_blocks(domain, number), told)
 
 
 def _store(
-    campaign: Campaign, state: State[Any], judged: ExplainedBlocks | None
+    campaign: Campaign, state: State[Any], judged: ExplainedBlocks | None, grouped: GroupedDiscoveries
 ) -> tuple[Json, Sequence[Entry]]:
-    """The campaign's last facts; its discoveries are stored already."""
+    """The campaign's last facts and its families; its discoveries are stored already."""
     counters = state.counters
     if judged is not None:
         campaign.facts["explained"] = judged.as_json()
@@ -394,5 +336,6 @@ def _store(
         "rate": round(counters.judged / counters.seconds, 1) if counters.seconds else None,
         "failures": dict(state.failures),
         "explained": None if judged is None else judged.as_json(),
+        **store_families(campaign, grouped),
     }
     return made, [("result", made)]

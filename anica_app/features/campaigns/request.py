@@ -15,7 +15,7 @@ from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.protocols import AnicaError
 from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings, Termination
-from anica_app.models import Discovery, Predictor
+from anica_app.models import Campaign, Discovery, Predictor
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT
@@ -88,6 +88,7 @@ PRESETS = {
 
 MOST_PREDICTORS = 2
 MOST_FRESH = 100_000
+DEFAULT_FRESH = 2000
 DEFAULT_MINUTES = 10.0
 
 GROUPS: Mapping[str, Any] = {
@@ -107,7 +108,10 @@ class CampaignConfig(RunRequest):
     besides. `uops` is the id of a port mapping that gives the numbers of µops. `excluded` are {"discovery":
     its id, "abstract": its document}, or ids. `settings` are any of those of all groups by name, as
     text too, which a complete description does not have. `evaluate`: so many fresh blocks of four
-    instructions are predicted at the end, to tell how much the discoveries explain (§8.2.3); 0 for none.
+    instructions are predicted at the end, to tell how much discoveries and families explain (§8.2.3); 0 for
+    none: then they are weighed by the blocks that the campaign began with. `against`: id of a campaign whose
+    families those of this one are held against; without, the newest over the same tools but for their
+    releases. `judge`: id of a predictor, such as a machine, that tells who is right.
     """
 
     noun = "a campaign"
@@ -122,7 +126,9 @@ class CampaignConfig(RunRequest):
     scheme_filter: str | None = None
     uops: int | None = None
     excluded: list[Any] = []
-    evaluate: Annotated[int, Field(ge=0, le=MOST_FRESH)] = 0
+    evaluate: Annotated[int, Field(ge=0, le=MOST_FRESH)] = DEFAULT_FRESH
+    against: int | None = None
+    judge: int | None = None
     seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
 
 
@@ -138,6 +144,8 @@ def read_config(given: Json) -> CampaignConfig:
         "scheme_filter": _filter(preset.filter if config.scheme_filter is None else config.scheme_filter),
         "uops": None if config.uops is None else read_row(PortMapping, "uops", config.uops).pk,
         "excluded": _excluded(config.excluded),
+        "against": None if config.against is None else read_row(Campaign, "against", config.against).pk,
+        "judge": None if config.judge is None else _judge(config.judge, predictors),
     }
     return config.model_copy(update=found)
 
@@ -148,6 +156,16 @@ def read_predictors(given: list[int]) -> list[Predictor]:
     if len(rows) < len(given):
         raise ConfigError("predictors: a predictor always agrees with itself; choose two different ones")
     return rows
+
+
+def _judge(given: int, predictors: list[Predictor]) -> int:
+    """The id of a third predictor. Raises `ConfigError`."""
+    row = read_row(Predictor, "judge", given)
+    if len(predictors) < MOST_PREDICTORS:
+        raise ConfigError("judge: who is right can be told of two predictors alone")
+    if row.pk in [one.pk for one in predictors]:
+        raise ConfigError(f"judge: {row.name} is one of the two that are judged; choose a third predictor")
+    return row.pk
 
 
 def read_settings(config: Json, usual: Json) -> dict[str, Json]:

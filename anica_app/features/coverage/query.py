@@ -178,7 +178,7 @@ def coverage_of(
     pulse: Callable[[], None] = lambda: None,
 ) -> Coverage:
     """Ask each discovery about each block; `pulse` is called in between, and may raise."""
-    domain = _domain()
+    domain = everything_domain()
     said, unsaid, abstracts, widened = [], [], [], False
     for one in discoveries:
         try:
@@ -251,7 +251,7 @@ def _answers(
 
 
 @cache
-def _domain() -> X86Domain:
+def everything_domain() -> X86Domain:
     """All schemes that blocks can have, and everything that discoveries speak of but numbers of µops.
 
     Those are counted by the mapping of a campaign, which need not be here.
@@ -282,7 +282,7 @@ def overlap_of(
 
     All must be in our words, as `Coverage.discoveries` are. `pulse` is called for each.
     """
-    domain = _domain()
+    domain = everything_domain()
     said = [(row, domain.read(_without_uops(row.abstract)[0])) for row in discoveries]
     found: dict[str, list[int]] = {}
     for row, special in said:

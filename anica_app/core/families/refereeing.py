@@ -1,0 +1,97 @@
+"""A machine as the judge of two tools: who is right about a block, how tools do by class of instruction."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from anica_app.core.protocols import Answer
+from inference.core.protocols import Json
+
+TOLERANCE = 0.25
+"""Of the measured cycles: a tool that is off by more is not right, although it may be closer."""
+NEITHER = 0
+
+
+def right_about(answers: Sequence[Answer], measured: float, tolerance: float = TOLERANCE) -> int:
+    """Which tool, from 1, is right: the closest one, if it is close enough; else `NEITHER`.
+
+    `measured`: cycles, more than 0. The first of two that are equally close.
+    """
+    off = [_off(answer, measured) for answer in answers]
+    best = min(range(len(off)), key=lambda at: off[at], default=-1)
+    return best + 1 if best >= 0 and off[best] <= tolerance else NEITHER
+
+
+def _off(answer: Answer, measured: float) -> float:
+    return math.inf if answer.cycles is None else abs(answer.cycles - measured) / measured
+
+
+@dataclass(frozen=True, slots=True)
+class RefereedBlock:
+    """A block with what the tools said, what was measured, and the classes of its instructions.
+
+    `disputed`: the tools disagree about it.
+    """
+
+    classes: tuple[str, ...]
+    answers: tuple[Answer, ...]
+    measured: float
+    disputed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueRow:
+    """How tools do on the blocks with instructions of a class; "" stands for all blocks.
+
+    Of the `disputed` ones, `right` counts those about which each tool is right, `neither` the others.
+    `errors`: of each tool the mean of |predicted − measured| / measured over all blocks, None without any.
+    """
+
+    name: str
+    blocks: int
+    disputed: int
+    right: tuple[int, ...]
+    neither: int
+    errors: tuple[float | None, ...]
+
+    def as_json(self) -> Json:
+        """For the database."""
+        return {
+            "class": self.name,
+            "blocks": self.blocks,
+            "disputed": self.disputed,
+            "right": list(self.right),
+            "neither": self.neither,
+            "errors": list(self.errors),
+        }
+
+
+def league(blocks: Iterable[RefereedBlock], tools: int) -> list[LeagueRow]:
+    """A row for all blocks, then one per class, those with the most disputed blocks first."""
+    by_class: dict[str, list[RefereedBlock]] = defaultdict(list)
+    for block in blocks:
+        for name in ("", *dict.fromkeys(block.classes)):
+            by_class[name].append(block)
+    rows = [_row(name, some, tools) for name, some in by_class.items()]
+    return sorted(rows, key=lambda row: (row.name != "", -row.disputed, -row.blocks, row.name))
+
+
+def _row(name: str, blocks: Sequence[RefereedBlock], tools: int) -> LeagueRow:
+    disputed = [one for one in blocks if one.disputed]
+    verdicts = [right_about(one.answers, one.measured) for one in disputed]
+    return LeagueRow(
+        name,
+        len(blocks),
+        len(disputed),
+        tuple(verdicts.count(tool) for tool in range(1, tools + 1)),
+        verdicts.count(NEITHER),
+        tuple(_mean_error(blocks, tool) for tool in range(tools)),
+    )
+
+
+def _mean_error(blocks: Sequence[RefereedBlock], tool: int) -> float | None:
+    off = [_off(one.answers[tool], one.measured) for one in blocks if one.answers[tool].cycles is not None]
+    return math.fsum(off) / len(off) if off else None

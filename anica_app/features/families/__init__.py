@@ -1,0 +1,13 @@
+"""What the discoveries of a campaign have in common, told to people."""
+
+from inference.runs.kinds import RunKind
+
+KINDS = (
+    RunKind(
+        "families",
+        label="Families",
+        job="anica_app.features.families.job.FamiliesJob",
+        summary="Group the discoveries of a campaign by their cause",
+        example={"campaign": 4, "evaluate": 2000},
+    ),
+)

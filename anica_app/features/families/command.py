@@ -1,0 +1,74 @@
+"""`manage.py families`: group the discoveries of a campaign that has ended, or was imported."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from anica_app.core.protocols import PredictorError
+from anica_app.features.campaigns.request import DEFAULT_FRESH
+from anica_app.features.families.query import KIND
+from anica_app.features.families.shell import family_lines
+from anica_app.features.predictors.query import chosen
+from anica_app.models import Campaign
+from inference.core.protocols import Json
+from inference.models import Run
+from inference.runs import lifecycle
+from inference.storage.names import by_name
+from inference.web.run_command import RunCommand
+
+
+class Command(RunCommand):
+    """See the module."""
+
+    help = (
+        "Group the discoveries of a campaign by their cause. Campaigns that run here do so by themselves; "
+        "this is for earlier and for imported ones. Where a tool is not here, stored answers are used."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("campaign", metavar="CAMPAIGN", help="by its name")
+        parser.add_argument(
+            "--evaluate",
+            type=int,
+            default=DEFAULT_FRESH,
+            metavar="N",
+            help=f"judge N fresh blocks to weigh the families; default: {DEFAULT_FRESH:,}",
+        )
+        parser.add_argument(
+            "--against", metavar="CAMPAIGN", help="hold the families against those of this one"
+        )
+        parser.add_argument("--judge", metavar="NAME", help="a predictor that tells which tool is right")
+        parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do the run and tell the families."""
+        run = self.do_run(lambda: _submitted(options))
+        if options["json"]:
+            self.stdout.write(json.dumps(run.result))
+            return
+        for line in family_lines(run.result):
+            self.stdout.write(line.removeprefix("  "))
+
+    def line(self, kind: str, payload: Json) -> str:
+        """An event for the shell."""
+        return "" if kind == "progress" else super().line(kind, payload)
+
+
+def _submitted(options: dict[str, Any]) -> Run:
+    campaign = by_name(Campaign, options["campaign"])
+    try:
+        judge = chosen(options["judge"]).pk if options["judge"] else None
+    except PredictorError as error:
+        raise CommandError(str(error)) from error
+    config: Json = {
+        "campaign": campaign.pk,
+        "evaluate": options["evaluate"],
+        "against": by_name(Campaign, options["against"]).pk if options["against"] else None,
+        "judge": judge,
+    }
+    return lifecycle.submit(KIND, config, lifecycle.unused_name(f"Families of {campaign.name}"[:180]))

@@ -1,0 +1,227 @@
+"""Runs of kind `families`: the discoveries of an earlier or imported campaign are grouped.
+
+Where the campaign's tools can be asked here, they tell the causes; else what is stored has to do.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from anica_app.core.families.evidence import Answers
+from anica_app.core.protocols import AnicaError, Answer, Failure
+from anica_app.core.ranking import fresh_blocks, judged_blocks
+from anica_app.core.samples import unpack
+from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
+from anica_app.core.search.panel import Driver, Panel
+from anica_app.core.x86_domain import X86Domain
+from anica_app.features.campaigns.opening import chosen_domain
+from anica_app.features.campaigns.query import judge_of
+from anica_app.features.campaigns.request import DEFAULT_FRESH, MOST_FRESH
+from anica_app.features.campaigns.standing import SUPPORT
+from anica_app.features.coverage.query import everything_domain
+from anica_app.features.families.grouping import (
+    SHARE_OF_QUESTIONS,
+    GroupedDiscoveries,
+    grouped_discoveries,
+    own_disagreements,
+)
+from anica_app.features.families.query import KIND, in_one_sentence
+from anica_app.features.families.stage import CampaignGrouping
+from anica_app.features.families.storing import store_families
+from anica_app.features.predictors.query import opened
+from anica_app.models import Campaign, GeneralisationStep, Predictor
+from inference.core.protocols import Json
+from inference.models import Run
+from inference.runs.described_rows import read_row
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
+
+LEAST_QUESTIONS = 400
+"""For campaigns of which nobody knows how many questions they took."""
+
+
+class FamiliesConfig(RunRequest):
+    """`campaign`: id of the one whose discoveries are grouped. `evaluate`: so many fresh blocks weigh them,
+    if its tools can be asked here; 0 for none. `against` and `judge` are as in the description of a campaign.
+    """
+
+    noun = "a grouping"
+    campaign: Annotated[int, Field(examples=[4])]
+    evaluate: Annotated[int, Field(ge=0, le=MOST_FRESH, examples=[2000])] = DEFAULT_FRESH
+    against: Annotated[int, Field(examples=[3])] | None = None
+    judge: Annotated[int, Field(examples=[7])] | None = None
+
+
+def read_config(given: Json) -> FamiliesConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    config = FamiliesConfig.read(given)
+    row = read_row(Campaign, "campaign", config.campaign)
+    if row.kind != Campaign.Kind.CAMPAIGN:
+        raise ConfigError(f"campaign: {row.name} is of one block, whose discoveries have one cause")
+    if row.run is not None and row.run.state not in Run.FINAL:
+        raise ConfigError(f"campaign: {row.name} goes on; it groups its discoveries itself at its end")
+    for name in ("against", "judge"):
+        if getattr(config, name) is not None:
+            read_row(Campaign if name == "against" else Predictor, name, getattr(config, name))
+    return config
+
+
+class FamiliesJob:
+    """Runs of kind `families`; see `FamiliesConfig`."""
+
+    short = False
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing is to be prepared."""
+
+    def work(self, task: Task) -> Store:
+        """Group by the tools' answers, or by what is stored."""
+        config = FamiliesConfig.stored(task.run.config)
+        campaign = Campaign.objects.filter(pk=config.campaign).first()
+        if campaign is None:
+            raise JobError("the campaign has been deleted")
+        judge: InterestJudge = judge_of(campaign) or Disagreement(InterestSettings())
+        domain = domain_of(campaign)
+        with ExitStack() as stack:
+            panel = _opened(task, campaign, stack)
+            if panel is None:
+                if config.judge is not None:
+                    raise JobError("the campaign's tools cannot be asked here: there is nothing to be judged")
+                grouped = _by_what_is_stored(campaign, domain, judge, task)
+            else:
+                grouped = _by_asking(_Asked(task, campaign, domain, panel, judge, config))
+        return partial(_store, campaign, grouped)
+
+
+def domain_of(campaign: Campaign) -> X86Domain:
+    """That of a campaign's own search; of an imported one, over all schemes that blocks can have."""
+    if campaign.format != Campaign.Format.OURS:
+        return everything_domain()
+    config = campaign.config
+    domain = chosen_domain(
+        config.get("space", {}),
+        config.get("domain", {}),
+        config.get("scheme_filter") or "",
+        config.get("uops"),
+    )
+    file = campaign.files.filter(path=SUPPORT).first()
+    if file is None:
+        return domain
+    supported = json.loads(zlib.decompress(bytes(file.content))).get("supported", [])
+    return domain.restricted(supported) if supported else domain
+
+
+def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
+    """The campaign's tools; None where one cannot be asked here."""
+    rows = [seat.predictor for seat in campaign.seats.select_related("predictor").order_by("position")]
+    try:
+        tools = [stack.enter_context(closing(opened(row, task))) for row in rows]
+    except AnicaError as error:
+        task.reporter.tell("log", {"level": "info", "text": f"stored answers alone are used: {error}"})
+        return None
+    panel = Panel(tools, task.reporter.pulse)
+    stack.callback(panel.close)
+    return panel
+
+
+@dataclass(frozen=True)
+class _Asked:
+    task: Task
+    campaign: Campaign
+    domain: X86Domain
+    panel: Panel
+    judge: InterestJudge
+    config: FamiliesConfig
+
+
+def _by_asking(work: _Asked) -> GroupedDiscoveries:
+    judged: list[JudgedAnswers[Any]] = []
+    number, task = work.config.evaluate, work.task
+    if number:
+
+        def told(done: int) -> None:
+            work.panel.flush()
+            facts = {"phase": KIND, "done": done, "total": number, "rate": 0.0}
+            task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
+
+        driver = Driver(work.domain, work.panel, work.judge)
+        judged = judged_blocks(driver, fresh_blocks(work.domain, number), told)
+    stage = CampaignGrouping(
+        task,
+        work.campaign,
+        work.domain,
+        work.panel,
+        work.judge,
+        work.config.against,
+        work.config.judge,
+    )
+    asked = work.campaign.facts.get("judged") or 0
+    try:
+        return stage.grouped(judged, max(LEAST_QUESTIONS, round(SHARE_OF_QUESTIONS * asked)))
+    except AnicaError as error:
+        raise JobError(str(error)) from error
+
+
+def _by_what_is_stored(
+    campaign: Campaign, domain: X86Domain, judge: InterestJudge, task: Task
+) -> GroupedDiscoveries:
+    """No question is asked: what the tools once said of the witnesses is looked up."""
+    stored = _StoredAnswers(campaign)
+    disagreements = own_disagreements(campaign, domain, judge)
+    pulse = task.reporter.pulse
+    return GroupedDiscoveries(
+        grouped_discoveries(campaign, domain, stored.ask, disagreements, 0, pulse), disagreements
+    )
+
+
+class _StoredAnswers:
+    """What a campaign has kept of its tools' answers, gone through until all that is asked for is found."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+        self._tools = campaign.seats.count()
+
+    def ask(self, codes: Sequence[bytes]) -> list[Answers]:
+        """The answers for each block, failures without a number for what nobody has kept."""
+        found: dict[bytes, Answers] = {}
+        missing = set(codes)
+        for samples in self._samples():
+            if not missing:
+                break
+            for sample in unpack(samples):
+                if sample.code in missing:
+                    found[sample.code] = sample.answers[: self._tools]
+                    missing.discard(sample.code)
+        unknown = tuple(Answer(failure=Failure.NO_NUMBER) for _ in range(self._tools))
+        return [found.get(code, unknown) for code in codes]
+
+    def _samples(self) -> Any:
+        steps = GeneralisationStep.objects.filter(generalisation__campaign=self._campaign)
+        for rows in (self._campaign.batches.order_by("number"), steps.order_by("number", "pk")):
+            for samples in rows.values_list("samples", flat=True).iterator(50):
+                yield bytes(samples)
+
+
+def _store(campaign: Campaign, grouped: GroupedDiscoveries) -> tuple[Json, Sequence[Entry]]:
+    told = store_families(campaign, grouped)
+    made: Json = {
+        "campaign": campaign.pk,
+        "name": in_one_sentence(campaign),
+        "url": f"/campaigns/{campaign.pk}/",
+        **told,
+    }
+    return made, [("result", {name: made[name] for name in ("campaign", "name", "url")})]

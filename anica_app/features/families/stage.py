@@ -1,0 +1,98 @@
+"""A campaign's discoveries are grouped: the tools tell the causes, an earlier campaign what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from anica_app.core.families.finding import CampaignFamilies
+from anica_app.core.search.judging import InterestJudge, JudgedAnswers
+from anica_app.core.search.panel import Panel
+from anica_app.core.x86_domain import X86Domain
+from anica_app.features.families.carrying import ComparedFamilies, campaign_before, compared
+from anica_app.features.families.grouping import (
+    GroupedDiscoveries,
+    JudgedDisagreements,
+    asking,
+    grouped_discoveries,
+    own_disagreements,
+)
+from anica_app.features.families.referee import RefereedFamilies, refereed
+from anica_app.features.predictors.query import opened
+from anica_app.models import Campaign, Predictor
+from inference.runs.errors import JobError
+from inference.runs.kinds import Task
+
+
+@dataclass(frozen=True)
+class CampaignGrouping:
+    """What the stage works with. `against`: id of a campaign that families are held against, else the newest
+    that fits; `referee`: id of a predictor that judges, None without.
+    """
+
+    task: Task
+    campaign: Campaign
+    domain: X86Domain
+    panel: Panel
+    judge: InterestJudge
+    against: int | None = None
+    referee: int | None = None
+
+    def grouped(self, judged: Sequence[JudgedAnswers[Any]], questions: int) -> GroupedDiscoveries:
+        """The families, weighed by the judged blocks; without such, by the campaign's own random blocks.
+
+        Raises `JobError` where what they are held against, or the judge, is not there any more.
+        """
+        against, referee = self._against(), self._referee()
+        pulse = self.task.reporter.pulse
+        ask = asking(self.panel, pulse)
+        disagreements = self._disagreements(judged)
+        families = grouped_discoveries(self.campaign, self.domain, ask, disagreements, questions, pulse)
+        held: ComparedFamilies | None = None
+        if against is not None:
+            held = compared(
+                self.campaign, against, families.families, self.domain, ask, self.judge, self.task
+            )
+        ruled = None if referee is None else self._refereed(referee, families, judged)
+        return GroupedDiscoveries(families, disagreements, held, ruled)
+
+    def _disagreements(self, judged: Sequence[JudgedAnswers[Any]]) -> JudgedDisagreements:
+        if not judged:
+            return own_disagreements(self.campaign, self.domain, self.judge)
+        blocks = tuple(one.block for one in judged if one.verdict.interesting)
+        return JudgedDisagreements(len(judged), blocks, fresh=True)
+
+    def _against(self) -> Campaign | None:
+        if self.against is None:
+            return campaign_before(self.campaign)
+        row = Campaign.objects.filter(pk=self.against).first()
+        if row is None:
+            raise JobError("the campaign that families are held against has been deleted")
+        return row
+
+    def _referee(self) -> Predictor | None:
+        if self.referee is None:
+            return None
+        row = Predictor.objects.filter(pk=self.referee).first()
+        if row is None:
+            raise JobError("the predictor that judges has been deleted")
+        return row
+
+    def _refereed(
+        self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers[Any]]
+    ) -> RefereedFamilies:
+        with closing(opened(referee, self.task)) as tool:
+            panel = Panel([tool], self.task.reporter.pulse)
+            try:
+                return refereed(
+                    referee,
+                    asking(panel, self.task.reporter.pulse),
+                    families,
+                    judged,
+                    self.domain,
+                    len(self.panel.predictors),
+                )
+            finally:
+                panel.close()

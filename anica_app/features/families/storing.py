@@ -1,0 +1,128 @@
+"""Families as rows of the database, and as scripts are told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anica_app.core.families.finding import FoundFamily
+from anica_app.features.families.carrying import ComparedFamilies, identity_of
+from anica_app.features.families.grouping import GroupedDiscoveries
+from anica_app.models import Campaign, Family
+from inference.core.protocols import Json
+
+MOST_NAME = 300
+
+
+def store_families(campaign: Campaign, grouped: GroupedDiscoveries) -> Json:
+    """Put the families of a campaign in place of those that it has; what the result tells of them.
+
+    Within a transaction of the caller's. Marks and notes are those of the same family before, or of the
+    campaign that it was held against.
+    """
+    marks = {row.name: (row.mark, row.note) for row in campaign.families.all()}
+    campaign.families.all().delete()
+    rows = [_row(campaign, place, one, grouped) for place, one in enumerate(grouped.families.families)]
+    before = _before(grouped.compared)
+    for place, row in enumerate(rows):
+        earlier = before.get(place)
+        if row.name in marks:
+            row.mark, row.note = marks[row.name]
+        elif earlier is not None:
+            row.mark, row.note = earlier.mark, earlier.note
+        row.before = earlier
+    made = Family.objects.bulk_create(rows)
+    ids = dict(campaign.discoveries.values_list("number", "pk"))
+    through = Family.discoveries.through
+    through.objects.bulk_create(
+        through(family_id=row.pk, discovery_id=ids[number])
+        for row, one in zip(made, grouped.families.families, strict=True)
+        for number in one.members
+    )
+    campaign.facts["families"] = summary_of(grouped)
+    Campaign.objects.filter(pk=campaign.pk).update(facts=campaign.facts)
+    return told_of(campaign)
+
+
+def _before(compared: ComparedFamilies | None) -> Mapping[int, Family]:
+    if compared is None:
+        return {}
+    rows = Family.objects.in_bulk(list(compared.before.values()))
+    return {place: rows[pk] for place, pk in compared.before.items() if pk in rows}
+
+
+def _row(campaign: Campaign, place: int, one: FoundFamily, grouped: GroupedDiscoveries) -> Family:
+    low, high = one.interval or (None, None)
+    facts: Json = {"tried": [tried.as_json() for tried in one.witness.cause.tried]}
+    if grouped.refereed is not None:
+        members = {number: grouped.refereed.witnesses.get(number) for number in one.members}
+        facts["judge"] = {
+            "members": {str(number): ruling for number, ruling in members.items() if ruling},
+            **grouped.refereed.blocks.get(place, {}),
+        }
+    return Family(
+        campaign=campaign,
+        number=place,
+        name=one.name[:MOST_NAME],
+        bound=one.bound.value,
+        kind=one.group.way.kind,
+        slower=one.group.way.slower,
+        identity=identity_of(one).as_json(),
+        code=one.witness.code,
+        predictions=[list(each) for each in one.predictions],
+        covered=len(one.blocks),
+        own=one.own,
+        share=one.share,
+        low=low,
+        high=high,
+        status=_status(grouped.compared, place),
+        facts=facts,
+    )
+
+
+def _status(compared: ComparedFamilies | None, place: int) -> Family.Status:
+    if compared is None:
+        return Family.Status.UNKNOWN
+    return Family.Status.NEW if compared.is_new(place) else Family.Status.THERE
+
+
+def summary_of(grouped: GroupedDiscoveries) -> Json:
+    """What the page begins with: how often the tools disagree, and how much of that is explained."""
+    found, by = grouped.families, grouped.disagreements
+    return {
+        "judged": by.judged,
+        "disagreements": found.disagreements,
+        "explained": found.explained,
+        "by_ten": found.by_ten,
+        "fresh": by.fresh,
+        "questions": found.questions,
+        "against": None if grouped.compared is None else grouped.compared.as_json(),
+        "judge": None if grouped.refereed is None else grouped.refereed.as_json(),
+    }
+
+
+def told_of(campaign: Campaign) -> Json:
+    """What results of runs tell scripts: a summary, what has changed, and last the families."""
+    rows = list(campaign.families.prefetch_related("discoveries"))
+    summary: Json = campaign.facts["families"]
+    against = summary["against"] or {}
+    return {
+        "summary": {name: value for name, value in summary.items() if name not in ("against", "judge")},
+        "against": against.get("name"),
+        "new": [row.name for row in rows if row.status == Family.Status.NEW],
+        "there": [row.name for row in rows if row.status == Family.Status.THERE],
+        "gone": [one["name"] for one in against.get("gone", ())],
+        "judge": summary["judge"],
+        "families": [family_json(row) for row in rows],
+    }
+
+
+def family_json(row: Family) -> Json:
+    """A family as scripts are promised it."""
+    return {
+        "name": row.name,
+        "share": row.share,
+        "members": sorted(one.number for one in row.discoveries.all()),
+        "witness": bytes(row.code).hex(),
+        "predictions": row.predictions,
+        "bound": row.bound,
+    }

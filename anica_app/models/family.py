@@ -1,0 +1,59 @@
+"""Families: discoveries of a campaign that have one cause."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from anica_app.models.campaign import Campaign
+from anica_app.models.discovery import Discovery
+
+
+class Family(models.Model):
+    """A group of discoveries, numbered from 0 by how much they explain.
+
+    `bound` is what the tools see differently (`anica_app.core.families`), `slower` the tool, from 1, that
+    says more cycles, 0 where one fails. `identity` is what it is recognised by in another campaign.
+    `code` is its smallest witness; `predictions` has for each tool the lowest and the highest cycles of its
+    members' witnesses. Of the campaign's judged disagreements it explains `covered`, of which no larger
+    family explains `own`; `low` and `high` are the ends of the interval of that share. `before`: the same
+    family of the campaign that this one was held against. `facts` has the changes that were tried on the
+    witness, and who is right by a judging machine.
+    """
+
+    class Status(models.TextChoices):
+        UNKNOWN = "", "not compared"
+        NEW = "new", "new"
+        THERE = "there", "still there"
+
+    campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="families")
+    number = models.PositiveIntegerField()
+    name = models.CharField(max_length=300)
+    bound = models.CharField(max_length=16)
+    kind = models.CharField(max_length=100, blank=True)
+    slower = models.PositiveSmallIntegerField(default=0)
+    identity = models.JSONField(default=dict)
+    code = models.BinaryField(default=bytes)
+    predictions = models.JSONField(default=list)
+    covered = models.PositiveIntegerField(default=0)
+    own = models.PositiveIntegerField(default=0)
+    share = models.FloatField(null=True, blank=True)
+    low = models.FloatField(null=True, blank=True)
+    high = models.FloatField(null=True, blank=True)
+    mark = models.CharField(
+        max_length=10, choices=Discovery.Mark.choices, blank=True, default=Discovery.Mark.NONE
+    )
+    note = models.TextField(blank=True)
+    status = models.CharField(max_length=10, choices=Status.choices, blank=True, default=Status.UNKNOWN)
+    before = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="later")
+    facts = models.JSONField(default=dict, blank=True)
+    discoveries = models.ManyToManyField(Discovery, related_name="families", blank=True)
+
+    class Meta:
+        ordering = ["campaign_id", "number"]
+        verbose_name_plural = "families"
+        constraints = [
+            models.UniqueConstraint(fields=["campaign", "number"], name="family_number_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -66,6 +66,7 @@ KINDS = {
 _ONCE = "stores in the transaction that ends it alone, as `evaluate` does"
 WITHOUT = {
     "coverage": _ONCE,
+    "families": _ONCE,
     "comparison": _ONCE,
     "columns": _ONCE,
     "accuracy": _ONCE,

@@ -49,6 +49,7 @@ def rows(
         "upload": upload.pk,
         "predictors": tools,
         "block_set": block_set.pk,
+        "campaign": discovery.campaign_id,
         "campaigns": [discovery.campaign_id],
         "excluded": [discovery.pk],
     }

@@ -14,7 +14,7 @@ from anica_app.core.domain.settings import GROUPS as SCHEME_GROUPS
 from anica_app.core.protocols import Failure, PredictorError
 from anica_app.core.search.judging import METRICS
 from anica_app.core.search.settings import Termination
-from anica_app.features.campaigns.request import DEFAULT_MINUTES, GROUPS, MOST_FRESH, PRESETS
+from anica_app.features.campaigns.request import DEFAULT_FRESH, DEFAULT_MINUTES, GROUPS, MOST_FRESH, PRESETS
 from anica_app.features.predictors.query import Listed, chosen
 from anica_app.models import Discovery, Predictor
 from inference.core.protocols import Json
@@ -193,7 +193,7 @@ class CampaignForm(forms.Form):
     evaluate = forms.IntegerField(
         label="Compute coverage on fresh blocks",
         required=False,
-        initial=0,
+        initial=DEFAULT_FRESH,
         validators=[MinValueValidator(0), MaxValueValidator(MOST_FRESH)],
         help_text="This many random blocks of four instructions are predicted at the end, to compute how "
         "much of the disagreement the discoveries explain (§8.2.3).",

@@ -39,6 +39,7 @@ from anica_app.features.coverage.query import (
 from anica_app.features.discoveries.generalisations import BY_BLOCK, BY_LENGTH, sample_page, samples_of_batch
 from anica_app.features.discoveries.query import discoveries_csv
 from anica_app.features.discoveries.saying import words_of
+from anica_app.features.families.query import answer_of
 from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
 from anica_app.formats.campaign_zip import write_campaign
 from anica_app.models import BasicBlockSet, Campaign, CampaignFile, Discovery, Predictor, SampleBatch
@@ -231,6 +232,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         "predictors": [seat.predictor for seat in seats],
         "standing": standing_of(found, run),
         "chart": chart_of(found),
+        "answer": answer_of(found),
         "tabs": TABS.items(),
         "tab": tab,
         "tab_template": f"anica/campaigns/tab_{tab.replace('-', '_')}.html",

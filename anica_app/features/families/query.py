@@ -54,7 +54,7 @@ def share_of(summary: Json, name: str) -> float | None:
 
 def families_in_order(campaign: Campaign) -> QuerySet[Family]:
     """Those of a campaign, the one that explains most first; `size`: how many discoveries each has."""
-    return campaign.families.annotate(size=Count("discoveries")).select_related("before__campaign")
+    return campaign.families.annotate(size=Count("discoveries")).prefetch_related("discoveries")
 
 
 def answer_of(campaign: Campaign) -> FamilyAnswer | None:

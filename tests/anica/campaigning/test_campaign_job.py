@@ -57,6 +57,7 @@ def config(tools, *names, **more):
         "scheme_filter": "-nothing",  # of those that are loaded
         "settings": QUICK,
         "end": {"blocks": 120},
+        "evaluate": 0,
         **more,
     }
 
@@ -95,7 +96,7 @@ def test_a_campaign_ends_with_discoveries_their_generalisations_and_every_sample
     support = json.loads(zlib.decompress(bytes(campaign.files.get(path=opening.SUPPORT).content)))
     assert len(support["supported"]) == campaign.facts["schemes"]
     assert all(tool.closed for tool in tools["made"].values())
-    assert [p["name"] for p in payloads(run, "phase")] == ["support", "search", "judge"]
+    assert [p["name"] for p in payloads(run, "phase")] == ["support", "search", "judge", "families"]
     assert [p["round"] for p in payloads(run, "batch")] == [0, 1, 2]
     told = [p["number"] for p in payloads(run, "discovery")]
     assert told == list(range(campaign.discoveries.count()))

@@ -49,6 +49,14 @@ class AnicaConfig(AppConfig):
             offers.offer_to_publish(
                 offers.Publishable(kind, title, f"{where}.publishable", f"{where}.published_page")
             )
+        offers.offer_on_machine(
+            offers.MachineOffer(
+                "Check accuracy …",
+                "How good its core model, its mappings and all tools predict blocks that are measured on it",
+                "chart",
+                "accuracy-check-new",
+            )
+        )
         offers.say_schemes_of_blocks("anica_app.features.block_sets.query.scheme_texts")
         offers.say_dependents("anica_app.BasicBlockSet", "anica_app.features.block_sets.query.of_block_set")
         offers.say_dependents("anica_app.Campaign", "anica_app.features.campaigns.query.of_campaign")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from anica_app.features.accuracy_checks.pages import urlpatterns as accuracy_checks
 from anica_app.features.block_sets.accuracy_pages import urlpatterns as block_sets_accuracy_pages
 from anica_app.features.block_sets.gate_pages import urlpatterns as block_sets_gate_pages
 from anica_app.features.block_sets.import_pages import urlpatterns as block_sets_import_pages
@@ -22,6 +23,7 @@ from anica_app.features.questions.answers import urlpatterns as questions_answer
 from anica_app.features.questions.pages import urlpatterns as questions
 
 urlpatterns = [
+    *accuracy_checks,
     *block_sets_accuracy_pages,
     *block_sets_gate_pages,
     *block_sets_import_pages,

@@ -14,6 +14,8 @@ from datetime import timedelta
 import numpy as np
 from django.utils import timezone
 
+from anica_app.core.protocols import Answer
+from anica_app.features.accuracy_checks.result import AccuracyCheck, MeasuredBlockList
 from anica_app.features.predictors.query import row_for
 from anica_app.formats.block_sets import BlockSetOptions
 from anica_app.formats.block_sets import store as store_blocks
@@ -109,6 +111,7 @@ class World:
     question: Run
     comparison: Run
     matrix: Run
+    accuracy_check: Run
     bin: tuple[int, int]
 
 
@@ -178,6 +181,7 @@ def generated_site(scale: Scale) -> World:
             "comparison", {"experiment_set": sets[2].pk, "mappings": [each.pk for each in rows[:3]]}
         ),
         matrix=matrix,
+        accuracy_check=_accuracy_check(machine, blocks),
         bin=(int(fullest[0]), int(fullest[1])),
     )
 
@@ -321,6 +325,25 @@ def _upload(name: str, content: bytes) -> Upload:
     read_uploads()
     made.refresh_from_db()
     return made
+
+
+def _accuracy_check(machine: Machine, blocks: BasicBlockSet) -> Run:
+    """Of two predictors of 500 blocks."""
+    codes = [bytes(one.code) for one in blocks.blocks.order_by("position")[:500]]
+    dice = np.random.default_rng(2)
+    measured = MeasuredBlockList(codes, dice.uniform(1, 9, len(codes)), [""] * len(codes), {})
+    said = [
+        measured.beside(name, [Answer(float(each * dice.uniform(0.5, 2))) for each in measured.cycles])
+        for name in ("again", "tool 0", "tool 1")
+    ]
+    found = AccuracyCheck(
+        machine.name, blocks.name, "unrolled", len(codes), len(codes), said[0], tuple(said[1:]), {}
+    )
+    result = {"name": "accuracy", "block_set": blocks.pk, "source": blocks.pk, "check": found.as_json()}
+    config = {"machine": machine.pk, "block_set": blocks.pk}
+    return Run.objects.create(
+        name="an accuracy check", kind="accuracy-check", state="done", config=config, result=result
+    )
 
 
 def _blocks(scale: Scale) -> tuple[BasicBlockSet, Run]:

@@ -107,6 +107,7 @@ _PLAIN = (
         "sets",
         "sets-merge",
     ),
+    *("accuracy-checks", "accuracy-check-new"),
     *("block-sets", "block-set-upload", "blocks", "campaigns", "campaign-new", "comparisons"),
     *("comparison-new", "matrices", "matrix-new", "predictors"),
 )
@@ -127,6 +128,7 @@ _ONE_OF = {
     "campaign": ("campaign", "campaign-edit", "campaign-delete"),
     "comparison": ("comparison",),
     "matrix": ("matrix",),
+    "accuracy_check": ("accuracy-check",),
     "upload": ("upload-preview",),
     "archive": ("upload-run",),
     "anica": ("anica-import",),

@@ -18,6 +18,7 @@ FEATURES = (
     "families",
     "matrices",
     "comparisons",
+    "accuracy_checks",
     "llvm_difference",
 )
 
@@ -35,6 +36,7 @@ OPERATIONS = (
     ("/coverages", "coverage.api", "What campaigns explain"),
     ("/matrices", "matrices.api", "Tool × tool matrices"),
     ("/predictor-comparisons", "comparisons.api", "Predictor comparisons"),
+    ("/accuracy-checks", "accuracy_checks.api", "Accuracy checks"),
     ("/llvm-differences", "llvm_difference.api", "Port mappings"),
 )
 """(where they answer, module, heading) of the operations of the API, in the order of its reference."""

@@ -1,11 +1,55 @@
-"""What is said of a processor that a tool does not know: which ones it may have been, and which there are."""
+"""What tools call processors, and what is said of one that a tool does not know."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
 
-from inference.isa.tool_names import TOOL_NAMES
+from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
+
+UICA_NAMES = {
+    "sandybridge": "SNB",
+    "ivybridge": "IVB",
+    "haswell": "HSW",
+    "broadwell": "BDW",
+    "skylake": "SKL",
+    "skylake-avx512": "SKX",
+    "icelake-client": "ICL",
+    "tigerlake": "TGL",
+    "rocketlake": "RKL",
+}
+"""What uiCA calls the cores that it knows, by their names in LLVM; IACA and Facile have the same names."""
+
+PROCESSORS = tuple(name for name in TOOL_NAMES if not name.startswith(("Cortex", "Neoverse")))
+"""The cores of x86-64 that tools may know, by `Microarchitecture.name`."""
+
+_SAME_CORE = {"emeraldrapids": "sapphirerapids", "raptorlake": "alderlake"}
+"""An older name in LLVM of the same core or a very near one, for releases that lack the newer."""
+_OPTION = {"llvm-mca": "cpu", "osaca": "arch", "uica": "arch", "iaca": "arch", "facile": "arch"}
+"""The option in which a kind of predictor takes its processor."""
+
+
+def processor_option(kind: str) -> str:
+    """The name of the option in which predictors of a kind take their processor; "" for those without."""
+    return _OPTION.get(kind, "")
+
+
+def names_of_processor(kind: str, processor: str) -> tuple[str, ...]:
+    """What a kind of predictor may call a core, the best name first; () where it knows none."""
+    names = TOOL_NAMES.get(processor, NO_NAMES)
+    if kind == "osaca":
+        known: tuple[str, ...] = (names.osaca,)
+    elif kind == "llvm-mca":
+        known = (names.llvm, _SAME_CORE.get(names.llvm, ""))
+    else:
+        known = (UICA_NAMES.get(names.llvm, ""),)
+    return tuple(filter(None, known))
+
+
+def processors_named(kind: str, name: str) -> tuple[str, ...]:
+    """The cores that a kind of predictor may mean by a name; () for none that is known here."""
+    return tuple(core for core in PROCESSORS if name in names_of_processor(kind, core))
+
 
 _MOST_NEAR = 3
 

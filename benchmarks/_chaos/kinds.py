@@ -70,6 +70,7 @@ WITHOUT = {
     "comparison": _ONCE,
     "columns": _ONCE,
     "accuracy": _ONCE,
+    "accuracy-check": "measures as `block` does, asks as `ask` does, and stores as `evaluate` does",
     "compare-sets": _ONCE,
     "merge-sets": _ONCE,
     "loops": _ONCE,

@@ -195,10 +195,13 @@ class BlockMeasurer:
         self._clock = clock
         self.identity: Json = {**identity, "settings": settings.as_json(), "block": options.as_json()}
 
-    def measure(self, blocks: Sequence[Block], mode: str = "") -> Iterator[tuple[int, Result]]:
+    def measure(
+        self, blocks: Sequence[Block], mode: str = "", repeat: int = 0
+    ) -> Iterator[tuple[int, Result]]:
         """(index, result in cycles per iteration) of every block, in the order in which they come.
 
-        `mode`: another one than that of the options.
+        `mode`: another one than that of the options. `repeat`: of several measurements of the same blocks in
+        one run, which one this is; each keeps its own results when the run is taken up again.
         """
         options = replace(self._options, mode=mode) if mode else self._options
         able: dict[int, tuple[Frame, BatchItem]] = {}
@@ -206,7 +209,8 @@ class BlockMeasurer:
             if reason := obstacle(block, options, self._flags):
                 yield index, Result("", "failed", note=reason)
             else:
-                able[index] = prepared(block, options, self._flags)
+                frame, item = prepared(block, options, self._flags)
+                able[index] = frame, replace(item, id=f"{item.id} {repeat}") if repeat else item
         yield from self._each(able)
 
     def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:

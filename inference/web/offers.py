@@ -1,4 +1,4 @@
-"""What other apps offer on the pages of mappings, schemes and sets, registered at start-up."""
+"""What other apps offer on the pages of mappings, schemes, sets and machines, registered at start-up."""
 
 from __future__ import annotations
 
@@ -114,6 +114,31 @@ OFFERS: dict[str, SetOffer] = {}
 def offer_on_set(offer: SetOffer) -> None:
     """Add an offer, once; an app does so when its pages are loaded."""
     OFFERS[offer.route] = offer
+
+
+# What other apps offer to do on a machine: they fill this when they start.
+
+
+@dataclass(frozen=True)
+class MachineOffer:
+    """A form about a machine that measures: `title`, `hint` and `icon` of its button, `route` its name.
+
+    Its address takes the number of the machine as `machine`. It is of use to those who may start runs.
+    """
+
+    title: str
+    hint: str
+    icon: str
+    route: str
+
+
+MACHINE_OFFERS: dict[str, MachineOffer] = {}
+"""By route."""
+
+
+def offer_on_machine(offer: MachineOffer) -> None:
+    """Add an offer, once; an app does so when it is ready."""
+    MACHINE_OFFERS[offer.route] = offer
 
 
 # Which schemes occur in a set of basic blocks, which another app has: it says so when it starts.

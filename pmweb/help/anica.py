@@ -43,6 +43,24 @@ PAGES = {
         "The form that asks predictors for all blocks of a set.",
         operators=("Choose predictors; the answers of each become a column.",),
     ),
+    "accuracy-checks": Help(
+        "Checks of how good everything that predicts [[basic block]]s is on a machine.",
+        can=("Open one for its scores.",),
+        operators=("Start another one.",),
+    ),
+    "accuracy-check": Help(
+        "Blocks measured on a machine, and core model, mappings and tools beside that: [[MAPE]], "
+        "[[Kendall τ]], [[heat map]]s. The same blocks measured twice are the floor.",
+        can=(
+            "Choose a predictor for what its large errors have in common, and its worst blocks.",
+            "See by component where the core model is wrong.",
+            "Download the scores as CSV; open the set with all answers.",
+        ),
+    ),
+    "accuracy-check-new": Help(
+        "The form for an accuracy check.",
+        operators=("Choose a machine and a set; without a choice, all predictors that suit it are asked.",),
+    ),
     "block-set-gate": Help(
         "What has become of the accuracy that a file keeps: columns that are worse by now, and why.",
         operators=("Choose a baseline that the accuracy page or the shell has made.",),

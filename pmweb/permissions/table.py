@@ -126,6 +126,13 @@ BLOCK_SETS = {
     "block-column-delete": button(records=Action.CHANGED, of=BLOCK_SET),
 }
 
+ACCURACY_CHECKS = {
+    "accuracy-checks": page(),
+    "accuracy-check": page(),
+    "accuracy-check-new": form(),
+    "accuracy-check-csv": export("inference.Run"),
+}
+
 COMPARISON = "inference.Run"
 
 COMPARISONS = {
@@ -138,6 +145,7 @@ COMPARISONS = {
 }
 
 ANICA = {
+    **ACCURACY_CHECKS,
     **BLOCKS,
     **BLOCK_SETS,
     **CAMPAIGNS,

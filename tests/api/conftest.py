@@ -50,6 +50,7 @@ from inference.storage.rows import load_measurements, store_measurements
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import BrowserSession, Scope
 from pmweb.sharing.links import ShareRequest, share
+from tests.anica.accuracy_checks.checked import checked_run
 from tests.anica.compared import compare
 from tests.anica.exchange.published import write_directory
 from tests.views.conftest import ADD, IMUL, LOAD, experiment_set, isa, mapping
@@ -200,6 +201,12 @@ def matrix(block_set: BasicBlockSet) -> Run:
 
 
 @pytest.fixture
+def accuracy_check(machine: Machine, block_set: BasicBlockSet) -> Run:
+    """Of two predictors, one of which is twice too slow."""
+    return checked_run(machine, block_set)
+
+
+@pytest.fixture
 def discovery(isa: ISA, tmp_path: Path) -> Discovery:
     """Of a small imported campaign: its last decision rests on three blocks, and files came with it.
 
@@ -306,6 +313,7 @@ def world(
     block_file: Upload,
     coverage: Run,
     matrix: Run,
+    accuracy_check: Run,
     comparison: Run,
     discovery: Discovery,
     difference: Run,
@@ -342,6 +350,7 @@ def world(
         "block_file_id": block_file.pk,
         "coverage_id": coverage.pk,
         "matrix_id": matrix.pk,
+        "accuracy_check_id": accuracy_check.pk,
         "comparison_id": comparison.pk,
         "campaign_id": discovery.campaign_id,
         "other_campaign_id": Campaign.objects.create(name="another campaign", origin="import").pk,

@@ -136,3 +136,21 @@ def test_a_baseline_is_read_and_columns_are_held_against_it(
     assert (answer["worse"], len(answer["columns"][0]["reasons"])) == (["two"], 2)
     for wrong in ({**kept, "digest": "1" * 64}, {**kept, "reference": "three"}, {**kept, "version": 2}):
         assert reader("POST", f"{path}/judged", {"baseline": wrong})[0] == 422
+
+
+def test_an_accuracy_check_is_started_and_read(
+    program: Program, accuracy_check: Run, machine: Any, block_set: BasicBlockSet
+) -> None:
+    found = program.get(f"/accuracy-checks/{accuracy_check.pk}")
+    assert (found["machine"], found["blocks"], found["run"]["result"]) == (machine.name, 3, {})
+    assert [one["name"] for one in found["predictors"]] == ["good tool", "bad tool"]
+    assert found["predictors"][1]["worst"][0]["error"] == 100
+    assert found["again"]["mape"] == pytest.approx(1.0)
+    body = {"machine": machine.pk, "block_set": block_set.pk, "blocks": 20}
+    run = program("POST", "/accuracy-checks", body)[1]
+    assert Run.objects.get(pk=run["id"]).config["blocks"] == 20
+    assert program("GET", f"/accuracy-checks/{run['id']}")[0] == 409
+    assert _ids(program.get(f"/accuracy-checks?machine={machine.pk}")) == [run["id"], accuracy_check.pk]
+    assert _ids(program.get("/accuracy-checks?machine=999")) == []
+    assert program("POST", "/accuracy-checks", {**body, "predictors": ["command:command=reboot"]})[0] == 422
+    assert program("POST", "/accuracy-checks", {**body, "blocks": 1})[0] == 422

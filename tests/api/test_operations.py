@@ -272,6 +272,7 @@ def _body(name: str, world: dict[str, int]) -> Any:
         "start_coverage": {"campaigns": [1]},
         "publish_site": {"items": [f"mapping:{world['mapping_id']}"]},
         "share_item": {"items": [f"mapping:{world['mapping_id']}"]},
+        "start_accuracy_check": {"machine": world["machine_id"], "block_set": world["block_set_id"]},
         "convert_mapping": {"name": "as resources"},
         "invite": {"name": "ada"},
         "add_a_machine": {"name": "another machine"},

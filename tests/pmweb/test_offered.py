@@ -31,6 +31,7 @@ CONDITIONS = {
 OPERATORS_PAGES = {
     "inference/core_model/new.html",
     "inference/core_model/upload.html",
+    "anica/accuracy_checks/new.html",
     "anica/block_sets/ask.html",
     "anica/block_sets/gate.html",
     "anica/coverage/new.html",

@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.core.search.settings import Termination
+from anica_app.features.accuracy_checks.request import AccuracyCheckConfig
 from anica_app.features.block_sets.import_job import ImportAnicaConfig
 from anica_app.features.block_sets.loops_job import LoopsConfig
 from anica_app.features.campaigns.request import GROUPS, CampaignConfig
@@ -26,8 +27,10 @@ from inference.models import ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import job, kinds
+from inference.storage.rows import load_mapping
 from tests.api.conftest import Program, program
 from tests.runs.test_odd_descriptions import ODD
+from tests.simulated import simulated_machine
 from tests.views.conftest import experiment_set, isa, mapping
 
 __all__ = ["experiment_set", "isa", "mapping", "program"]
@@ -53,6 +56,8 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
     column = BlockColumn.objects.create(block_set=blocks, position=0, name="one")
     campaign = Campaign.objects.create(name="c", origin="run")
     upload = Upload.objects.create(file_name="a.csv", content=b"", sha256="0" * 64)
+    one_block = BasicBlockSet.objects.create(name="one block", size=1)
+    measured_there = {"machine": simulated_machine(mapping.isa, load_mapping(mapping)).pk}
     described: dict[str, tuple[Json, Any]] = {
         "campaign": ({"predictors": tools}, CampaignConfig),
         "generalise": ({"predictors": tools, "block": "4801d8"}, GeneraliseConfig),
@@ -62,6 +67,7 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
             CoverageConfig,
         ),
         "llvm-difference": ({"mapping": mapping.pk, "cpu": "haswell"}, DifferenceConfig),
+        "accuracy-check": ({**measured_there, "block_set": one_block.pk}, AccuracyCheckConfig),
         "comparison": ({"experiment_set": experiment_set.pk, "mappings": [mapping.pk]}, ComparisonConfig),
     }
     return {

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from anica_app.models import IMPORTED, Predictor
 from anica_app.predictors.llvm.mca_settings import TOTAL, McaSettings
+from anica_app.predictors.processor_names import UICA_NAMES
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
@@ -23,19 +24,6 @@ from inference.isa.x86.blocks.listing import att_of_bytes
 
 LLVM_MCA, OSACA, UICA = "llvm-mca", "osaca", "uica"
 _FOREIGN = re.compile(r"(?P<tool>[A-Za-z-]+)\.(?:(?P<release>\d+)\.)?(?P<core>[\w+-]+)")
-
-_UICA = {
-    "sandybridge": "SNB",
-    "ivybridge": "IVB",
-    "haswell": "HSW",
-    "broadwell": "BDW",
-    "skylake": "SKL",
-    "skylake-avx512": "SKX",
-    "icelake-client": "ICL",
-    "tigerlake": "TGL",
-    "rocketlake": "RKL",
-}
-"""What uiCA calls the cores that it knows, by their names in LLVM."""
 
 _USUAL = "haswell"
 _SHORT = {"zen+": "znver1", "zenp": "znver1", "zen": "znver1", "zen1": "znver1"}
@@ -126,7 +114,7 @@ def _core(short: str) -> str:
     name = short.upper()
     if short.lower() in _SHORT:
         return _SHORT[short.lower()]
-    by_uica = next((core for core, known in _UICA.items() if known == name), "")
+    by_uica = next((core for core, known in UICA_NAMES.items() if known == name), "")
     return by_uica or next((each.llvm for each in TOOL_NAMES.values() if each.osaca == name), "")
 
 
@@ -138,7 +126,7 @@ def _major(banner: str) -> str:
 def _text(asked: _Asked, code: bytes) -> str:
     """The command line; "" where the tool has no model of the core."""
     if asked.tool == UICA:
-        arch = _UICA.get(asked.core, "")
+        arch = UICA_NAMES.get(asked.core, "")
         file = f"printf '{''.join(f'{chr(92)}{byte:03o}' for byte in code)}' > block.bin"
         return f"{file} && uiCA.py block.bin -raw -arch {arch} -TPonly" if arch else ""
     if asked.tool == OSACA:

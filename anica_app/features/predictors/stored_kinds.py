@@ -94,15 +94,20 @@ def unmeasured(settings: machine.MachineSettings) -> machine.MeasuredBlocks:
     return machine.MeasuredBlocks(row.name, _identity(row), measure, settings)
 
 
-def measured(settings: machine.MachineSettings, task: Task) -> machine.MeasuredBlocks:
-    """A machine as a predictor that measures for a run. Raises `PredictorError` where it never will."""
+def measured(settings: machine.MachineSettings, task: Task, repeat: int = 0) -> machine.MeasuredBlocks:
+    """A machine as a predictor that measures for a run. Raises `PredictorError` where it never will.
+
+    `repeat`: see `inference.measuring.blocks.BlockMeasurer.measure`.
+    """
     row = _machine(settings)
     stack = ExitStack()
     try:
         _, measure = stack.enter_context(measuring_blocks(task, row, settings.options))
     except JobError as error:
         raise PredictorError(str(error)) from error
-    return machine.MeasuredBlocks(row.name, _identity(row), measure, settings, stack.close)
+    return machine.MeasuredBlocks(
+        row.name, _identity(row), partial(measure, repeat=repeat), settings, stack.close
+    )
 
 
 def _machine(settings: machine.MachineSettings) -> Machine:

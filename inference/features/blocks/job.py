@@ -34,8 +34,10 @@ MOST_BLOCKS = 500
 class MeasureBlocks(Protocol):
     """Measures blocks."""
 
-    def __call__(self, blocks: Sequence[Block], mode: str = "") -> Iterator[tuple[int, Result]]:
-        """(index, result) of every block; `mode`: another one than that of the options."""
+    def __call__(
+        self, blocks: Sequence[Block], mode: str = "", repeat: int = 0
+    ) -> Iterator[tuple[int, Result]]:
+        """(index, result) of every block; see `BlockMeasurer.measure`."""
         ...
 
 
@@ -134,8 +136,10 @@ def measuring_blocks(
     if machine.kind == Machine.Kind.SIMULATED:
         processor, known = simulated_machine(machine)
 
-        def simulate(blocks: Sequence[Block], mode: str = "") -> Iterator[tuple[int, Result]]:
-            del mode  # it has no loops
+        def simulate(
+            blocks: Sequence[Block], mode: str = "", repeat: int = 0
+        ) -> Iterator[tuple[int, Result]]:
+            del mode, repeat  # it has no loops, and remembers nothing
             for index, block in enumerate(blocks):
                 unknown = block.unknown or [text for text, _ in block.terms if text not in known]
                 if unknown:

@@ -42,6 +42,7 @@ from inference.models.run import runs_on
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.machines.tokens import AGENT_FILE, add_machine, agent_line, issue, revoke
 from inference.storage.names import NAME_LIMIT, free_name
+from inference.web import offers
 from inference.web.naming import delete_page, edit_page
 from inference.web.requests import one_of
 
@@ -169,6 +170,7 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
         "hindered": obstacle_to_measuring(found),
         "knowable": not obstacle_to_blocks(found.name, found.isa.name),
         "facts": _facts(row),
+        "offers": offers.MACHINE_OFFERS.values(),
         "hours": hours,
         "windows": WINDOWS.items(),
         "shares": shares_of(readings),

@@ -1,0 +1,125 @@
+"""What blocks with large errors have in common: which of their traits go with errors far above the rest.
+
+A trait is held by some blocks: a scheme in them, an access to memory, a range of lengths. Whether its
+blocks have larger errors than all others is a matter of ranks (Mann and Whitney 1947): no block counts more
+for being wildly off. So many traits are tried that some would stand out by chance; what is told here still
+stands out after Holm's correction (1979) for all of them. Traits that come together stand out together: one
+may stand for another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from inference.core.arrays import Bools, Floats
+from inference.core.protocols import Json
+
+LEAST_BLOCKS = 5
+"""With a trait, and without it: fewer say nothing."""
+SIGNIFICANT = 0.01
+"""The chance that any trait at all is told without reason."""
+FARTHER = 0.6
+"""The least share of pairs of blocks, one with and one without, of which that with the trait is farther off:
+a large set makes the smallest difference significant."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Trait:
+    """What blocks may have in common: `kind` is scheme, memory, length or bound."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TraitExcess:
+    """A trait of `n` blocks with larger errors than the others.
+
+    Medians of the absolute errors `inside` and `outside` and of the errors with their sign (`signed`, above 0
+    where too much is predicted), in per cent. `farther`: in how many of all pairs of a block with and one
+    without it the former has the larger error. `p`: how likely that is by chance, after the correction.
+    """
+
+    kind: str
+    name: str
+    n: int
+    inside: float
+    outside: float
+    signed: float
+    farther: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class TraitFindings:
+    """Of the traits that were `tried`, those that go with large errors, the farthest off first."""
+
+    tried: int
+    found: tuple[TraitExcess, ...]
+
+    def as_json(self) -> Json:
+        """Plain data."""
+        return {"tried": self.tried, "found": [asdict(one) for one in self.found]}
+
+    @classmethod
+    def from_json(cls, data: Json) -> TraitFindings:
+        """What `as_json` gave."""
+        return cls(data["tried"], tuple(TraitExcess(**one) for one in data["found"]))
+
+
+def telling_traits(errors: Floats, traits: Mapping[Trait, Bools]) -> TraitFindings:
+    """Which traits go with large errors.
+
+    `errors`: float64[n], relative, with their sign, not a number for blocks that are not compared; `traits`:
+    bool[n] each.
+    """
+    known = ~np.isnan(errors)
+    signed = errors[known]
+    sizes = np.abs(signed)
+    ranks = _ranks(sizes)
+    tried = []
+    for trait, holders in sorted(traits.items()):
+        held = holders[known]
+        if LEAST_BLOCKS <= held.sum() <= len(sizes) - LEAST_BLOCKS:
+            farther, p = _compared(ranks, held)
+            tried.append((p, farther, trait, held))
+    found = []
+    least = 0.0
+    for place, (p, farther, trait, held) in enumerate(sorted(tried, key=lambda one: one[:3])):
+        least = max(least, min(1.0, p * (len(tried) - place)))  # Holm: the smallest counts for all of them
+        if least >= SIGNIFICANT:
+            break
+        if farther >= FARTHER:
+            medians = (_percent(sizes[held]), _percent(sizes[~held]), _percent(signed[held]))
+            found.append(TraitExcess(trait.kind, trait.name, int(held.sum()), *medians, farther, least))
+    return TraitFindings(len(tried), tuple(sorted(found, key=lambda one: (-one.farther, one.kind, one.name))))
+
+
+def _percent(errors: Floats) -> float:
+    return round(100 * float(np.median(errors)), 4)
+
+
+def _ranks(values: Floats) -> Floats:
+    """From 1; equal values have the mean of their ranks."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    means: Floats = (ends - (counts - 1) / 2)[which]
+    return means
+
+
+def _compared(ranks: Floats, held: Bools) -> tuple[float, float]:
+    """The share of pairs that those with the trait win, ties halved, and how likely so many or more are."""
+    n, m = int(held.sum()), int((~held).sum())
+    wins = float(ranks[held].sum()) - n * (n + 1) / 2
+    _, ties = np.unique(ranks, return_counts=True)
+    total = n + m
+    tied = float((ties.astype(float) ** 3 - ties).sum()) / (total * (total - 1))
+    variance = n * m / 12 * (total + 1 - tied)
+    if variance <= 0:
+        return 0.5, 1.0
+    z = (wins - n * m / 2 - 0.5) / math.sqrt(variance)
+    return wins / (n * m), math.erfc(z / math.sqrt(2)) / 2

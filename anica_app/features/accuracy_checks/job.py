@@ -59,7 +59,7 @@ class AccuracyCheckJob:
             raise JobError(f"none of the {len(codes)} blocks could be measured: {_complaint(once)}")
         again = _measured(task, settings, codes, 1)
         columns, unasked = _predicted(task, machine, config, codes)
-        bounds = largest_bounds(machine, codes)
+        bounds = largest_bounds(machine, [one.predictor for one in columns], codes)
         measured_blocks = MeasuredBlockList(codes, cycles_in(once), bounds, traits_of(codes, bounds))
         found = AccuracyCheck(
             machine.name,

@@ -12,16 +12,16 @@ from anica_app.models import Predictor
 from anica_app.predictors import core_model, mapping, nanobench
 from anica_app.predictors.kinds import FoundKind, PredictorKind
 from inference.core.protocols import Json
-from inference.features.core_model.query import machines_with_latencies
+from inference.features.core_model.query import usable_core_models
 from inference.isa.x86.blocks import BlockError, block_of_bytes
 from inference.models import Machine
 
-MOST_MAPPINGS = 4
-"""Of each kind, the newest of the machine."""
+MOST_CORE_MODELS, MOST_MAPPINGS = 2, 4
+"""Of the machine, the newest; mappings of each kind."""
 
 
 def usual_predictors(machine: Machine) -> tuple[list[Predictor], dict[str, str]]:
-    """The machine's core model and mappings, and all tools for its processor; {what is left out: why}."""
+    """The machine's core models and mappings, and all tools for its processor; {what is left out: why}."""
     rows: dict[int, Predictor] = {}
     left_out: dict[str, str] = {}
     for name, wanted in _wanted(machine):
@@ -37,16 +37,15 @@ def usual_predictors(machine: Machine) -> tuple[list[Predictor], dict[str, str]]
     return list(rows.values()), left_out
 
 
-def core_model_options(machine: Machine) -> Json | None:
-    """Those of the machine's core model, for blocks as machines measure them; None where it has none."""
-    if machine not in machines_with_latencies():
-        return None
-    return {"machine": machine.name, "registers": "alike"}
+def largest_bounds(machine: Machine, asked: Sequence[Predictor], codes: Sequence[bytes]) -> list[str]:
+    """The largest bound of each block by the first core model that is asked, else by the machine's newest.
 
-
-def largest_bounds(machine: Machine, codes: Sequence[bytes]) -> list[str]:
-    """The largest bound of each block by the core model; "" where it has none or does not know the block."""
-    options = core_model_options(machine)
+    "" where there is none, or it does not know the block.
+    """
+    options = next((row.options for row in asked if row.kind == core_model.KIND), None)
+    if options is None:
+        newest = usable_core_models().filter(machine=machine).first()
+        options = None if newest is None else {"model": newest.name}
     if options is None:
         return [""] * len(codes)
     try:
@@ -67,9 +66,10 @@ def _largest(model: core_model.ModelledBlocks, code: bytes) -> str:
 
 def _wanted(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]]:
     """(what it is called, [(kind, options), …] of which the first is taken that can be used)."""
-    options = core_model_options(machine)
-    if options is not None:
-        yield "core model", [(core_model.KIND, options)]
+    for name in (
+        usable_core_models().filter(machine=machine).values_list("name", flat=True)[:MOST_CORE_MODELS]
+    ):
+        yield f"core model {name}", [(core_model.KIND, {"model": name})]
     for made in (machine.mappings, machine.resource_mappings):
         for name in made.order_by("-pk").values_list("name", flat=True)[:MOST_MAPPINGS]:
             yield f"mapping {name}", [(mapping.KIND, {"mapping": name})]

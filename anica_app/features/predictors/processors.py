@@ -10,7 +10,7 @@ from anica_app.predictors import core_model, machine, mapping
 from anica_app.predictors.kinds import KINDS
 from anica_app.predictors.processor_names import names_of_processor, processor_option, processors_named
 from inference.core.protocols import Json
-from inference.models import Machine, PortMapping, ResourceMapping
+from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
 from inference.storage.instruction_sets import X86, core_of
 
 # The processor at hand.
@@ -68,31 +68,34 @@ def _processors(row: Predictor, machines: Mapping[tuple[str, str], Machine]) -> 
     if option := processor_option(row.sort):
         usual = getattr(KINDS[row.sort].settings(), option)
         return processors_named(row.sort, str(told.get(option) or usual))
-    name = str(row.options.get("machine" if row.kind in _ON_MACHINES else "mapping", ""))
-    found = machines.get((row.kind, name))
+    found = machines.get((row.kind, str(row.options.get(_NAMED_IN.get(row.kind, ""), ""))))
     core = "" if found is None else processor_of_machine(found)
     return (core,) if core else ()
 
 
-_ON_MACHINES = (machine.KIND, core_model.KIND)
+_NAMED_IN = {machine.KIND: "machine", core_model.KIND: "model", mapping.KIND: "mapping"}
+"""The option in which predictors of a kind name what they are made of."""
 
 
 def _machines_of(rows: Iterable[Predictor]) -> dict[tuple[str, str], Machine]:
     """{(kind, name that its options have): the machine behind} of predictors that have one."""
-    options = {machine.KIND: "machine", core_model.KIND: "machine", mapping.KIND: "mapping"}
     wanted = {
-        kind: [row.options.get(option) for row in rows if row.kind == kind]
-        for kind, option in options.items()
+        kind: [str(row.options.get(option, "")) for row in rows if row.kind == kind]
+        for kind, option in _NAMED_IN.items()
     }
     found: dict[tuple[str, str], Machine] = {}
-    for kind in _ON_MACHINES:
-        if wanted[kind]:
-            for one in Machine.objects.filter(name__in=wanted[kind]).select_related("isa"):
-                found[kind, one.name] = one
-    if wanted[mapping.KIND]:
-        for model in (ResourceMapping, PortMapping):
-            named = model._default_manager.filter(name__in=wanted[mapping.KIND], machine__isnull=False)
-            for made in named.select_related("machine__isa"):
+    if names := wanted[machine.KIND]:
+        for one in Machine.objects.filter(name__in=names).select_related("isa"):
+            found[machine.KIND, one.name] = one
+    made_of = (
+        (core_model.KIND, StoredCoreModel),
+        (mapping.KIND, ResourceMapping),
+        (mapping.KIND, PortMapping),
+    )
+    for kind, model in made_of:
+        if names := wanted[kind]:
+            rows_of = model._default_manager.filter(name__in=names, machine__isnull=False)
+            for made in rows_of.select_related("machine__isa"):
                 if made.machine is not None:
-                    found[mapping.KIND, made.name] = made.machine
+                    found[kind, made.name] = made.machine
     return found

@@ -10,14 +10,14 @@ import pytest
 from anica_app.core.protocols import Answer, Failure
 from anica_app.core.residual_traits import Trait
 from anica_app.features.accuracy_checks.job import drawn
-from anica_app.features.accuracy_checks.predicting import usual_predictors
+from anica_app.features.accuracy_checks.predicting import largest_bounds, usual_predictors
 from anica_app.features.accuracy_checks.query import check_of
 from anica_app.features.accuracy_checks.result import AccuracyCheck, MeasuredBlockList
 from anica_app.features.accuracy_checks.traits import traits_of
 from anica_app.features.block_sets.accuracy import accuracy_of
 from anica_app.features.predictors.query import chosen
 from anica_app.models import BasicBlockSet, Predictor
-from inference.models import Machine, PortMapping, Run
+from inference.models import Machine, PortMapping, Run, StoredCoreModel
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from tests.anica.accuracy_checks.conftest import INSTRUCTIONS, UNKNOWN
@@ -84,6 +84,21 @@ def test_without_a_choice_all_that_suit_the_machine_are_asked(
     assert configured in rows
     assert imported not in rows
     assert all(row.kind != "machine" for row in rows)
+
+
+def test_blocks_are_told_apart_by_the_largest_bound_of_the_core_model(
+    machine: Machine, wrong_mapping: PortMapping
+) -> None:
+    imul, loads = "480fafc3", "488b07" * 4
+    codes = [bytes.fromhex(code) for code in (imul, loads, UNKNOWN)]
+    assert largest_bounds(machine, [], codes) == [""] * 3
+    made = {"isa": machine.isa, "machine": machine, "mapping": wrong_mapping}
+    StoredCoreModel.objects.create(name="lab", **made)
+    assert "core model lab" in [row.name for row in usual_predictors(machine)[0]]
+    told = largest_bounds(machine, [], codes)
+    assert (told[1], told[2]) == ("ports", "")
+    without = chosen("core-model:model=lab,without=ports")
+    assert largest_bounds(machine, [without], codes)[1] != "ports"
 
 
 def test_who_cannot_answer_is_left_out_with_the_reason(machine: Machine, block_set: BasicBlockSet) -> None:

@@ -141,6 +141,7 @@ PAGES: dict[str, list[Visit]] = {
     "login": [Visit(stranger=True)],
     "account-of": [Visit(lambda world: {"pk": ensure_administrator().pk})],
     "scheme": [Visit(lambda world: {"pk": world.scheme})],
+    "instruction": [Visit(lambda world: {"isa": "x86-64", "mnemonic": "imul"})],
     "experiment": [Visit(lambda world: {"pk": world.experiment})],
     "mapping": [
         Visit(_of("mapping")),

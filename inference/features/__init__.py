@@ -19,6 +19,7 @@ from inference.web.api import registry
 
 FEATURES = {
     "schemes": "Instruction sets",
+    "instruction": "Instruction sets",
     "machines": "Machines",
     "measure": "",
     "sets": "Experiment sets",

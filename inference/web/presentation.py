@@ -109,6 +109,16 @@ def uops(pairs: Uops, ports: Sequence[str], *, aligned: bool = False) -> dict[st
     return {"uops": named}
 
 
+@register.inclusion_tag("partials/uop_lanes.html")
+def uop_lanes(pairs: Uops, ports: Sequence[str]) -> dict[str, object]:
+    """Return µops as lines in which every port has its place, whether it is used or not."""
+    lanes = [
+        (count, [(index % COLOURS, name, bool(mask >> index & 1)) for index, name in enumerate(ports)])
+        for mask, count in pairs
+    ]
+    return {"lanes": lanes, "wide": any(len(name) > 2 for name in ports)}
+
+
 @register.filter
 def portcolour(index: int) -> int:
     """Return the number of a port's colour: the palette starts again after its last."""

@@ -31,6 +31,15 @@ PAGES = {
             "Download its experiments as CSV.",
         ),
     ),
+    "instruction": Help(
+        "All forms of one instruction on CPUs side by side: the [[port]]s that each [[µop]] can use, the "
+        "cycles of one instance, latencies, issue slots, and how well that is established.",
+        can=(
+            "Type a mnemonic into the search box to come here.",
+            "Open the experiment behind the cycles, the chains behind a latency, the proof of the µops.",
+            "Put further CPUs beside, or take one away: the address keeps them.",
+        ),
+    ),
     "experiments": Help(
         "A mix of instructions that you put together, and what each mapping predicts for it.",
         can=(

@@ -174,6 +174,7 @@ INFERENCE = {
     "isa": page(),
     "isa-load": form(records=Action.UPLOADED),
     "scheme": page(),
+    "instruction": page(),
     "scheme-csv": export("inference.InstructionScheme"),
     "experiments": page(),
     "experiment": page(),

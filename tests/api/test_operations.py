@@ -71,7 +71,7 @@ def filled(path: str, world: dict[str, int]) -> str:
     """The path with numbers of rows."""
     for name, number in world.items():
         path = path.replace(f"{{{name}}}", str(number))
-    path = path.replace("{table}", "mixes")
+    path = path.replace("{table}", "mixes").replace("{mnemonic}", "add")
     return path.replace("{file_format}", "csv" if path.startswith("/sets") else "json")
 
 

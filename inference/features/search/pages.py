@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
+from inference.features.instruction.query import instruction_named
 from inference.features.search.query import MOST_TEXT, Hit, Pasted, SearchHits, find, pasted
 
 MOST_HITS = 8
@@ -16,7 +17,10 @@ MOST_HITS = 8
 
 
 def search(request: HttpRequest) -> HttpResponse:
-    """Groups of what was found for `q`, or the block page where that is certainly code."""
+    """Groups of what was found for `q`; certain code leads to its block page, a mnemonic to its card.
+
+    With `all`, a mnemonic is looked for like any other word.
+    """
     text = request.GET.get("q", "").strip()
     if len(text) > MOST_TEXT:
         error = f"The text has {len(text):,} characters; up to {MOST_TEXT:,} are looked for."
@@ -24,6 +28,9 @@ def search(request: HttpRequest) -> HttpResponse:
     code = pasted(text) if text else None
     if code is not None and code.certain and code.blocks:
         return redirect(block_page(code))
+    named = None if "all" in request.GET else instruction_named(text)
+    if named is not None:
+        return redirect("instruction", isa=named[0].name, mnemonic=named[1])
     groups = find(text, MOST_HITS)
     context: dict[str, Any] = {
         "q": text,

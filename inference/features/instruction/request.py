@@ -1,0 +1,30 @@
+"""Which instruction is asked for, and on which CPUs, by page, API and shell alike."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from inference.storage.instruction_sets import X86
+
+_KEY = r"[mp][0-9]{1,18}"
+
+
+class InstructionRequest(BaseModel):
+    """A mnemonic of an instruction set, and the CPUs that stand side by side."""
+
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+
+    mnemonic: str = Field(min_length=1, max_length=60, examples=["imul"])
+    isa: str = Field(X86, max_length=200, description="Name of the instruction set.", examples=[X86])
+    cpus: str = Field(
+        "",
+        pattern=f"^({_KEY}(,{_KEY}){{0,7}})?$",
+        description="Keys of up to 8 CPUs, joined by commas: m and the number of a machine, p and that of an "
+        "imported port mapping. Without it the three with most to say.",
+        examples=[""],
+    )
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The keys, each once, in the order in which they were given."""
+        return tuple(dict.fromkeys(filter(None, self.cpus.split(","))))

@@ -1,0 +1,5 @@
+"""`manage.py instruction`."""
+
+from inference.features.instruction.command import Command
+
+__all__ = ["Command"]

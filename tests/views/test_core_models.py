@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
 
+from anica_app.features.predictors.query import row_for
 from anica_app.features.predictors.stored_kinds import STORED_KINDS
 from anica_app.predictors.core_model import KIND
 from inference.core.mapping import PortMapping as Mapping
@@ -205,3 +206,22 @@ def test_a_part_that_is_deleted_is_lacking(visitor: Client, model: StoredCoreMod
     model.front_end.delete()
     page = visitor.get(reverse("blocks"), {"code": CODE})
     assert page.context["shown"][0].reason.prediction.lacking == ("no front end",)
+
+
+def test_the_page_of_a_question_asks_with_switches(visitor: Client, model: StoredCoreModel) -> None:
+    asked = {"predictors": [row_for(KIND, {"model": "lab"}).pk], "blocks": ["4801d8480fafc3"], "anew": False}
+    run = work_off(lifecycle.submit("ask", asked, "why"))
+    address = reverse("asked-blocks", args=[run.pk])
+    page = visitor.get(address)
+    why = page.context["why"]
+    assert [bool(line.steps) for line in why.listing] == [True, True]
+    assert sum(cycles for line in why.listing for _, cycles, _ in line.steps) == pytest.approx(
+        chain_of(model), abs=0.01
+    )
+    assert [(one.port, one.cycles) for one in why.ports] == [("0", 1.0), ("1", 1.0)]
+    (line,) = page.context["lines"]
+    assert line.closest == f"dependencies, {line.cycles:.2f}"
+    without = visitor.get(address, {"off": ["dependencies"], "registers": "apart", "model": model.pk})
+    assert without.context["why"].reason.prediction.bounds[0].kind != "dependencies"
+    assert not without.context["why"].reason.assumed.alike
+    assert visitor.get(address, {"registers": "both"}).status_code == 400

@@ -29,6 +29,7 @@ from anica_app.features.questions.query import (
     memory_run,
     said_of,
 )
+from anica_app.features.questions.why import why_of, with_closest
 from anica_app.models import Campaign, Generalisation, Predictor
 from inference.core.protocols import Json
 from inference.features.blocks.query import scheme_rows
@@ -141,7 +142,8 @@ def _detail(
     block = block_of_hex(code.hex())
     isa = ISA.objects.filter(name=X86).first()
     schemes = {} if isa is None else scheme_rows([block], isa)
-    lines = question.lines(code)
+    why = why_of(request, block)
+    lines = with_closest(question.lines(code), why)
     memory = memory_run(code)
     explanations = explanations_of(code, explaining.MOST_SHOWN)
     followed = [question.run, *filter(None, [memory]), *(one.run for one in explanations if one.run)]
@@ -150,6 +152,7 @@ def _detail(
         "number": number,
         "shown_block": block,
         "instructions": rows_of(block, schemes),
+        "why": why,
         "lines": lines,
         "measured": any(one.measures and one.cycles is not None for one in lines),
         **ports_context(request, block, isa, schemes),

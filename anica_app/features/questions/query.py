@@ -63,6 +63,7 @@ class PredictorAnswer:
 
     `share`: its cycles in per cent of the most that anybody says. `difference`: from what a machine has
     measured, in per cent of that. `row`: None where it has been deleted. `asked_as`: how a loop is asked.
+    `closest`: the bound of a core model that its number comes closest to, in words.
     """
 
     pk: int
@@ -73,6 +74,7 @@ class PredictorAnswer:
     share: float | None = None
     difference: float | None = None
     asked_as: str = ""
+    closest: str = ""
 
     @property
     def version(self) -> str:

@@ -89,16 +89,21 @@ def contents_of(row: StoredCoreModel) -> CoreModelContents:
 class BlockReason:
     """How many cycles a block takes by a core model, and why.
 
-    `chain`: of each instruction (by its place), the cycles that it adds to the critical chain. `sources`:
-    {part of the model: what it was taken from}.
+    `chain`: of each instruction (by its place), the cycles that it adds to the critical chain. `model`: as
+    far as it concerns the block.
     """
 
     row: StoredCoreModel
     prediction: CorePrediction
     sentence: str
     chain: Mapping[int, float]
-    sources: Mapping[str, str]
+    model: CoreModel
     assumed: Assumptions = field(default_factory=Assumptions)
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """See `CoreModel`."""
+        return self.model.sources
 
     @property
     def shares(self) -> list[tuple[CoreBound, float]]:
@@ -150,7 +155,7 @@ def _reason(block: Block, row: StoredCoreModel, model: CoreModel, assumed: Assum
     chain: dict[int, float] = {}
     for step in found.chain:
         chain[step.instruction] = chain.get(step.instruction, 0.0) + step.cycles
-    return BlockReason(row, found, sentence_of(block, found), chain, model.sources, assumed)
+    return BlockReason(row, found, sentence_of(block, found), chain, model, assumed)
 
 
 def sentence_of(block: Block, found: CorePrediction) -> str:

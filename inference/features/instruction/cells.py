@@ -40,7 +40,7 @@ class AloneTime:
 
 
 @dataclass(frozen=True)
-class KnownLatency:
+class MeasuredLatency:
     """The latencies of a form in one set: least to most, or what no pair exceeds; None where unknown.
 
     `pairs`: as `inference.core.latency.PairLatency.as_json` has them.
@@ -82,7 +82,7 @@ class FormOnCpu:
     slots: int | None
     predicted: float | None
     alone: AloneTime | None
-    latency: KnownLatency | None
+    latency: MeasuredLatency | None
     verdict: Characterisation | None
     witnesses: int
     residual: SchemeError | None

@@ -12,7 +12,7 @@ from django.db.models import Count
 from inference.core.protocols import Json
 from inference.core.residuals import SchemeError
 from inference.features.evaluations.query import stored_residuals
-from inference.features.instruction.cells import AloneTime, KnownLatency
+from inference.features.instruction.cells import AloneTime, MeasuredLatency
 from inference.models import (
     Characterisation,
     Evaluation,
@@ -33,7 +33,7 @@ class Evidence:
     alone: Mapping[tuple[int, int], AloneTime]
     by_set: Mapping[tuple[int, int], AloneTime]
     sets_of_run: Mapping[int, Sequence[int]]
-    latencies: Mapping[tuple[int, int], KnownLatency]
+    latencies: Mapping[tuple[int, int], MeasuredLatency]
     verdicts: Mapping[tuple[int, int], tuple[Characterisation, int]]
 
     @property
@@ -90,12 +90,12 @@ def _alone_rows(
         yield machine, one_set, run, keys[key], experiment, cycles
 
 
-def _latencies(schemes: Sequence[InstructionScheme]) -> dict[tuple[int, int], KnownLatency]:
+def _latencies(schemes: Sequence[InstructionScheme]) -> dict[tuple[int, int], MeasuredLatency]:
     """The newest set of each machine that has the scheme."""
     rows = SchemeLatencies.objects.filter(scheme__in=schemes).select_related("latency_set")
     rows = rows.defer("latency_set__readings", "latency_set__memory").order_by("latency_set_id")
     return {
-        (row.latency_set.machine_id, row.scheme_id): KnownLatency(
+        (row.latency_set.machine_id, row.scheme_id): MeasuredLatency(
             row.latency_set, row.least, row.most, _bound(row.pairs), row.pairs
         )
         for row in rows

@@ -28,6 +28,7 @@ from anica_app.features.block_sets.query import (
     columns_of,
     compared_in_bin,
 )
+from anica_app.features.predictors.processors import different_processors
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn
 from inference.core.protocols import Json
 from inference.features.comparing.pages import DeviationBin, cells_of
@@ -82,7 +83,12 @@ def accuracy_tab(request: HttpRequest, found: BasicBlockSet, columns: list[Block
         return {}
     reference = _column(columns, whole_number(request, "reference")) or usual_reference(columns)
     known = accuracy_known(found, columns, reference)
-    context: dict[str, Any] = {"reference": reference, "known": known}
+    predictors = [column.predictor for column in columns if column.predictor is not None]
+    context: dict[str, Any] = {
+        "reference": reference,
+        "known": known,
+        "processors": different_processors(predictors),
+    }
     if known.accuracy is None or not known.accuracy.columns:
         return context
     shown = [_shown(one, found.size, reference) for one in known.accuracy.columns]

@@ -14,6 +14,7 @@ from django.db import transaction
 from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.core.remembering import Remembering
 from anica_app.features.predictors.answers import DatabaseAnswers
+from anica_app.features.predictors.processors import options_for, processor_here
 from anica_app.features.predictors.stored_kinds import (
     LISTED,
     MEASURING,
@@ -175,6 +176,7 @@ def listed(among: Mapping[str, PredictorKind] | None = None) -> list[Listed]:
     stored = PredictorRow.objects.filter(kind__in=list(among)).exclude(origin=PredictorRow.Origin.IMPORTED)
     rows = {row.key: row for row in stored}
     seen: set[str] = set()
+    processor = processor_here()
     for kind in among.values():
         try:
             options = kind.found()
@@ -182,7 +184,7 @@ def listed(among: Mapping[str, PredictorKind] | None = None) -> list[Listed]:
             found.append(Listed(kind, "", "", {}, str(error)))
             continue
         for one in options:
-            listing = _listed(kind, one, rows)
+            listing = _listed_for(kind, one, rows, processor)
             seen.add(listing.row.key if listing.row else "")
             found.append(listing)
     for key, row in rows.items():
@@ -200,6 +202,18 @@ def programs() -> list[tuple[PredictorKind, list[FoundKind], str]]:
         except PredictorError as error:
             told.append((kind, [], str(error)))
     return told
+
+
+def _listed_for(
+    kind: PredictorKind, one: FoundKind, rows: Mapping[str, PredictorRow], processor: str
+) -> Listed:
+    """For the processor at hand, as far as the tool knows it; else as it is found."""
+    for options in options_for(kind.name, one.options, processor):
+        if options != one.options:
+            listing = _listed(kind, FoundKind(options, one.version), rows)
+            if listing.usable:
+                return listing
+    return _listed(kind, one, rows)
 
 
 def _listed(kind: PredictorKind, one: FoundKind, rows: Mapping[str, PredictorRow]) -> Listed:

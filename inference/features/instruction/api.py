@@ -76,7 +76,7 @@ class InstructionFormOut(Schema):
     cells: list[FormOnCpuOut]
 
 
-class InstructionOut(Schema):
+class InstructionCardOut(Schema):
     """All forms of a mnemonic on some CPUs. `silent`: forms of which nothing is known on these."""
 
     isa: str = Field(examples=["x86-64"])
@@ -88,7 +88,7 @@ class InstructionOut(Schema):
     relatives: list[str] = Field(description="With or without the leading v.", examples=[[]])
 
 
-@router.get("/isas/{isa_id}/instructions/{mnemonic}", response=InstructionOut)
+@router.get("/isas/{isa_id}/instructions/{mnemonic}", response=InstructionCardOut)
 def get_instruction(request: HttpRequest, isa_id: Id, mnemonic: str, cpus: str = "") -> Any:
     """Ports, cycles and latency of every form of an instruction, CPUs side by side.
 

@@ -40,7 +40,7 @@ class AloneTime:
 
 
 @dataclass(frozen=True)
-class MeasuredLatency:
+class FormLatency:
     """The latencies of a form in one set: least to most, or what no pair exceeds; None where unknown.
 
     `pairs`: as `inference.core.latency.PairLatency.as_json` has them.
@@ -82,7 +82,7 @@ class FormOnCpu:
     slots: int | None
     predicted: float | None
     alone: AloneTime | None
-    latency: MeasuredLatency | None
+    latency: FormLatency | None
     verdict: Characterisation | None
     witnesses: int
     residual: SchemeError | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inference.features.instruction.cells import AloneTime, MeasuredLatency, OtherNumber
+from inference.features.instruction.cells import AloneTime, FormLatency, OtherNumber
 from inference.features.latencies.documented import compared
 from inference.isa.x86.textbook import known_cpi
 from inference.isa.x86.textbook_latencies import known_latencies, latency_source
@@ -14,7 +14,7 @@ NEAR_SHARE = 0.05
 
 
 def documents_of(
-    core: str, scheme: int, text: str, alone: AloneTime | None, latency: MeasuredLatency | None
+    core: str, scheme: int, text: str, alone: AloneTime | None, latency: FormLatency | None
 ) -> tuple[OtherNumber, ...]:
     """What is documented otherwise for a core, by its name ("" where that is not known)."""
     return (*_cycles(core, text, alone), *_latencies(core, scheme, text, latency))
@@ -28,7 +28,7 @@ def _cycles(core: str, text: str, alone: AloneTime | None) -> Iterator[OtherNumb
             yield OtherNumber(source, "cycles", f"{cycles:.2f}")
 
 
-def _latencies(core: str, scheme: int, text: str, latency: MeasuredLatency | None) -> Iterator[OtherNumber]:
+def _latencies(core: str, scheme: int, text: str, latency: FormLatency | None) -> Iterator[OtherNumber]:
     if latency is None or not known_latencies(core):
         return
     for off in compared(core, [(scheme, text, latency.pairs)]).off:

@@ -12,7 +12,7 @@ from django.db.models import Count
 from inference.core.protocols import Json
 from inference.core.residuals import SchemeError
 from inference.features.evaluations.query import stored_residuals
-from inference.features.instruction.cells import AloneTime, MeasuredLatency
+from inference.features.instruction.cells import AloneTime, FormLatency
 from inference.models import (
     Characterisation,
     Evaluation,
@@ -24,7 +24,7 @@ from inference.models import (
 
 
 @dataclass(frozen=True)
-class Evidence:
+class FormEvidence:
     """By machine and scheme: times alone and latencies; by mapping and scheme: verdicts with their witnesses.
 
     `by_set`: times alone in the sets without a machine, by set. `sets_of_run`: which of these a run made.
@@ -33,7 +33,7 @@ class Evidence:
     alone: Mapping[tuple[int, int], AloneTime]
     by_set: Mapping[tuple[int, int], AloneTime]
     sets_of_run: Mapping[int, Sequence[int]]
-    latencies: Mapping[tuple[int, int], MeasuredLatency]
+    latencies: Mapping[tuple[int, int], FormLatency]
     verdicts: Mapping[tuple[int, int], tuple[Characterisation, int]]
 
     @property
@@ -55,7 +55,7 @@ class Evidence:
         return next((self.by_set[one, scheme] for one in sets if (one, scheme) in self.by_set), None)
 
 
-def evidence_about(schemes: Sequence[InstructionScheme]) -> Evidence:
+def evidence_about(schemes: Sequence[InstructionScheme]) -> FormEvidence:
     """All of it for some schemes of one instruction set."""
     readings: defaultdict[tuple[int | None, int, int], list[tuple[float, int]]] = defaultdict(list)
     sets_of_run: defaultdict[int, list[int]] = defaultdict(list)
@@ -70,7 +70,7 @@ def evidence_about(schemes: Sequence[InstructionScheme]) -> Evidence:
             by_set[one_set, scheme] = time
         else:
             alone[machine, scheme] = time
-    return Evidence(alone, by_set, sets_of_run, _latencies(schemes), _verdicts(schemes))
+    return FormEvidence(alone, by_set, sets_of_run, _latencies(schemes), _verdicts(schemes))
 
 
 def _alone_rows(
@@ -90,12 +90,12 @@ def _alone_rows(
         yield machine, one_set, run, keys[key], experiment, cycles
 
 
-def _latencies(schemes: Sequence[InstructionScheme]) -> dict[tuple[int, int], MeasuredLatency]:
+def _latencies(schemes: Sequence[InstructionScheme]) -> dict[tuple[int, int], FormLatency]:
     """The newest set of each machine that has the scheme."""
     rows = SchemeLatencies.objects.filter(scheme__in=schemes).select_related("latency_set")
     rows = rows.defer("latency_set__readings", "latency_set__memory").order_by("latency_set_id")
     return {
-        (row.latency_set.machine_id, row.scheme_id): MeasuredLatency(
+        (row.latency_set.machine_id, row.scheme_id): FormLatency(
             row.latency_set, row.least, row.most, _bound(row.pairs), row.pairs
         )
         for row in rows

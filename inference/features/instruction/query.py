@@ -13,7 +13,7 @@ from inference.core.residuals import SchemeError
 from inference.core.throughput import inverse_throughput
 from inference.features.instruction.cells import FormOnCpu, OtherUsage, differ
 from inference.features.instruction.documents import documents_of
-from inference.features.instruction.evidence import Evidence, evidence_about, residuals_of
+from inference.features.instruction.evidence import FormEvidence, evidence_about, residuals_of
 from inference.features.instruction.request import InstructionRequest
 from inference.isa.x86.naming import meaning_of
 from inference.models import ISA, Evaluation, InstructionScheme, Machine, PortMapping
@@ -94,10 +94,8 @@ def card_of(request: InstructionRequest) -> InstructionCard:
     if isa is None:
         right = ", ".join(ISA.objects.values_list("name", flat=True))
         raise RequestError("isa", f"there is no instruction set {request.isa!r}", f"one of {right}")
-    mnemonic = mnemonic_meant(isa, request.mnemonic)
-    if mnemonic is None:
-        raise UnknownInstructionError("mnemonic", f"{isa.name} has no instruction {request.mnemonic!r}")
-    schemes = sorted(isa.schemes.filter(mnemonic=mnemonic), key=form_order)
+    schemes = _forms(isa, request.mnemonic)
+    mnemonic = schemes[0].mnemonic
     evidence = evidence_about(schemes)
     values = dict(_values(isa, schemes, {mapping for mapping, _ in evidence.verdicts}))
     cpus = _cpus(isa, values, evidence)
@@ -123,6 +121,17 @@ def card_of(request: InstructionRequest) -> InstructionCard:
         relatives=tuple(kin.values_list("mnemonic", flat=True).distinct()),
         elsewhere=tuple(ISA.objects.exclude(pk=isa.pk).filter(schemes__mnemonic=mnemonic).distinct()),
     )
+
+
+def _forms(isa: ISA, word: str) -> list[InstructionScheme]:
+    """The forms of the instruction that a word means, in their order. Raises `UnknownInstructionError`."""
+    found = list(isa.schemes.filter(mnemonic=word.lower()))
+    if not found:
+        mnemonic = mnemonic_meant(isa, word)
+        if mnemonic is None:
+            raise UnknownInstructionError("mnemonic", f"{isa.name} has no instruction {word!r}")
+        found = list(isa.schemes.filter(mnemonic=mnemonic))
+    return sorted(found, key=form_order)
 
 
 def instruction_named(text: str) -> tuple[ISA, str] | None:
@@ -159,7 +168,7 @@ def _values(
         yield row, parts.get(row) or Value(ports=tuple(row.ports), usage={})
 
 
-def _cpus(isa: ISA, values: Mapping[PortMapping, Value], evidence: Evidence) -> list[Cpu]:
+def _cpus(isa: ISA, values: Mapping[PortMapping, Value], evidence: FormEvidence) -> list[Cpu]:
     """Machines, those that say most first, then imported mappings, the newest first."""
     by_machine: dict[int, list[PortMapping]] = defaultdict(list)
     unbound = []
@@ -210,7 +219,7 @@ class _Known:
     """All that cells are made of."""
 
     values: Mapping[PortMapping, Value]
-    evidence: Evidence
+    evidence: FormEvidence
     residuals: Mapping[tuple[int, str], tuple[SchemeError, Evaluation]]
 
     def cell(self, scheme: InstructionScheme, cpu: Cpu) -> FormOnCpu:

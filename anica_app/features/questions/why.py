@@ -82,12 +82,10 @@ def why_of(request: HttpRequest, block: Block) -> WhyView | None:
 
 def _listing(block: Block, chain: Sequence[ChainStep], model: CoreModel) -> tuple[WaitingInstruction, ...]:
     places = [step.instruction for step in chain]
-    mapping = model.mapping
-    counted = mapping is not None and mapping.issue_width is not None
     return tuple(
         WaitingInstruction(
             one.text,
-            mapping.slots_of(one.scheme) if mapping and counted and one.scheme in mapping.usage else None,
+            _slots(one.scheme, model),
             tuple(
                 (name_of_location(step.location), step.cycles, step.basis)
                 for step in chain
@@ -97,6 +95,13 @@ def _listing(block: Block, chain: Sequence[ChainStep], model: CoreModel) -> tupl
         )
         for place, one in enumerate(block.instructions)
     )
+
+
+def _slots(scheme: str | None, model: CoreModel) -> int | None:
+    mapping = model.mapping
+    if mapping is None or mapping.issue_width is None or scheme is None or scheme not in mapping.usage:
+        return None
+    return mapping.slots_of(scheme)
 
 
 def _heat(block: Block, model: CoreModel, cycles: float) -> tuple[PortHeat, ...]:

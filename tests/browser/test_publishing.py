@@ -17,9 +17,8 @@ from tests.browser.visiting import overflow, visit
 def published(page: Page, example: None, tmp_path: Path) -> str:
     """The address of a gallery on the disk: the example's mapping, and the same once more."""
     visit(page, "/publish/")
-    item = (
-        page.get_by_role("group", name="Port mappings").get_by_role("checkbox").first.get_attribute("value")
-    )
+    mappings = page.get_by_role("group", name="Port mappings")
+    item = mappings.get_by_role("checkbox", name="Example: Zen 4, by PMEvo").first.get_attribute("value")
     answer = page.request.get(f"/publish/site.zip?item={item}&title=Published")
     assert answer.ok
     with zipfile.ZipFile(io.BytesIO(answer.body())) as archive:

@@ -73,7 +73,11 @@ def test_every_list_and_row_is_read_as_the_document_says(pmweb: Any, world: dict
         given = []
         for each in operation["parameters"]:
             if each["in"] == "path":
-                words = {"table": "mixes", "file_format": "csv" if path.startswith("/sets") else "json"}
+                words = {
+                    "table": "mixes",
+                    "mnemonic": "add",
+                    "file_format": "csv" if path.startswith("/sets") else "json",
+                }
                 given.append(world.get(each["name"], words.get(each["name"])))
         answer = getattr(pmweb, name)(*given)
         returned = getattr(type(pmweb), name).__annotations__["return"]

@@ -18,6 +18,7 @@ from anica_app.features.block_sets.loops_job import LoopsConfig
 from anica_app.features.campaigns.request import GROUPS, CampaignConfig
 from anica_app.features.comparisons.request import ComparisonConfig
 from anica_app.features.coverage.job import CoverageConfig
+from anica_app.features.families.job import FamiliesConfig
 from anica_app.features.llvm_difference.job import DifferenceConfig
 from anica_app.features.matrices.job import MatrixConfig
 from anica_app.features.questions.generalise_job import GeneraliseConfig
@@ -67,6 +68,7 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
             CoverageConfig,
         ),
         "llvm-difference": ({"mapping": mapping.pk, "cpu": "haswell"}, DifferenceConfig),
+        "families": ({"campaign": campaign.pk}, FamiliesConfig),
         "accuracy-check": ({**measured_there, "block_set": one_block.pk}, AccuracyCheckConfig),
         "comparison": ({"experiment_set": experiment_set.pk, "mappings": [mapping.pk]}, ComparisonConfig),
     }

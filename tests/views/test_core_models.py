@@ -15,6 +15,7 @@ from django.urls import reverse
 
 from anica_app.features.predictors.query import row_for
 from anica_app.features.predictors.stored_kinds import STORED_KINDS
+from anica_app.features.questions.why import closest_bound
 from anica_app.predictors.core_model import KIND
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.core_model.query import contents_of
@@ -210,7 +211,7 @@ def test_a_part_that_is_deleted_is_lacking(visitor: Client, model: StoredCoreMod
 
 def test_the_page_of_a_question_asks_with_switches(visitor: Client, model: StoredCoreModel) -> None:
     asked = {"predictors": [row_for(KIND, {"model": "lab"}).pk], "blocks": ["4801d8480fafc3"], "anew": False}
-    run = work_off(lifecycle.submit("ask", asked, "why"))
+    run = lifecycle.submit("ask", asked, "why")
     address = reverse("asked-blocks", args=[run.pk])
     page = visitor.get(address)
     why = page.context["why"]
@@ -219,8 +220,10 @@ def test_the_page_of_a_question_asks_with_switches(visitor: Client, model: Store
         chain_of(model), abs=0.01
     )
     assert [(one.port, one.cycles) for one in why.ports] == [("0", 1.0), ("1", 1.0)]
-    (line,) = page.context["lines"]
-    assert line.closest == f"dependencies, {line.cycles:.2f}"
+    bounds = why.reason.prediction.bounds
+    assert closest_bound(bounds, bounds[0].cycles) == f"dependencies, {bounds[0].cycles:.2f}"
+    assert closest_bound(bounds, 2 * bounds[0].cycles) == f"near dependencies, {bounds[0].cycles:.2f}"
+    assert closest_bound(bounds, None) == ""
     without = visitor.get(address, {"off": ["dependencies"], "registers": "apart", "model": model.pk})
     assert without.context["why"].reason.prediction.bounds[0].kind != "dependencies"
     assert not without.context["why"].reason.assumed.alike

@@ -40,7 +40,12 @@ def test_llvm_mca_gets_the_jump():
 
 def test_each_kind_says_how_it_is_asked():
     said = {name: asked_as(name, LOOP.code) for name in (*KINDS, "mapping")}
-    assert {name for name, words in said.items() if words == WITH_JUMP} == {"llvm-mca", "uica", "cqa"}
+    assert {name for name, words in said.items() if words == WITH_JUMP} == {
+        "llvm-mca",
+        "uica",
+        "facile",
+        "cqa",
+    }
     assert {words for name, words in said.items() if not KINDS.get(name, KINDS["osaca"]).takes_jumps} == {
         WITHOUT_JUMP
     }

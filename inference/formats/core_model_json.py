@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from inference.core.core_model import CoreModel, FrontEndLimits, LatencyBases, MemoryTimes, OperandLatencies
-from inference.core.errors import CoreError
+from inference.core.errors import CoreError, InvalidInputError
 from inference.core.mapping import PortMapping, ports_in, uops_of
 from inference.core.protocols import Json
 from inference.formats.run_archive.parts import Amount, first_flaw
@@ -19,6 +20,7 @@ from inference.storage.errors import ExchangeError
 
 FORMAT_NAME = "pmweb-core-model"
 VERSION = 1
+_NAMED = re.compile(rb'"format"\s*:\s*"pmweb-core-model"')
 _Text = Annotated[str, Field(max_length=200)]
 _Rate = Annotated[float, Field(gt=0, le=1e6)]
 
@@ -139,7 +141,7 @@ class CoreModelDocument(BaseModel):
 
 def is_core_model_json(content: bytes) -> bool:
     """Whether a file, or its beginning, names this format."""
-    return f'"format": "{FORMAT_NAME}"'.encode() in content[:8192]
+    return _NAMED.search(content[:8192]) is not None
 
 
 def read_core_model(content: bytes | str) -> CoreModelDocument:
@@ -150,7 +152,7 @@ def read_core_model(content: bytes | str) -> CoreModelDocument:
         raise ExchangeError(f"this core model cannot be read: {first_flaw(error, '')}") from error
     try:
         document.model()
-    except (CoreError, KeyError) as error:
+    except CoreError as error:
         raise ExchangeError(f"this core model cannot be read: mapping: {error}") from error
     return document
 
@@ -164,6 +166,10 @@ def core_model_of(row: StoredCoreModel, texts: Collection[str] | None = None) ->
 
 def _port_mapping(told: PortsTold) -> PortMapping:
     bits = {port: bit for bit, port in enumerate(told.ports)}
+    for scheme, uops in told.usage.items():
+        if strangers := {port for one in uops for port in one.ports} - bits.keys():
+            known = ", ".join(told.ports)
+            raise InvalidInputError(f"{scheme} runs on {', '.join(sorted(strangers))}: the ports are {known}")
     usage = {
         scheme: uops_of((sum(1 << bits[port] for port in set(one.ports)), one.count) for one in uops)
         for scheme, uops in told.usage.items()
@@ -248,7 +254,7 @@ def _latencies(pairs: OperandLatencies, model: CoreModel, scheme: str) -> list[J
         one: Json = {
             "source": source,
             "destination": destination,
-            "cycles": None if cycles is None else round(cycles, 4),
+            "cycles": cycles,
         }
         basis = bases.get((source, destination), "")
         told.append({**one, "basis": basis} if basis else one)

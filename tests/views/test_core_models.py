@@ -10,7 +10,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from anica_app.features.predictors.query import row_for
@@ -19,9 +21,10 @@ from anica_app.features.questions.why import closest_bound
 from anica_app.predictors.core_model import KIND
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.core_model.query import contents_of
-from inference.features.core_model.storing import store_parts
+from inference.features.core_model.storing import store_document, store_parts
 from inference.features.uploads.reading import receive
-from inference.formats.core_model_json import core_model_of
+from inference.formats.core_model_json import core_model_of, read_core_model
+from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.isa.x86.scheme_set import described
 from inference.models import PortMapping, Run, StoredCoreModel, Upload
 from inference.runs import lifecycle
@@ -145,6 +148,7 @@ def test_its_file_imports_again_and_predicts_the_same(
 ) -> None:
     file = tmp_path / "lab.json"
     call_command("export", "model", "lab", "--output", str(file), stdout=StringIO())
+    file.write_text(json.dumps(json.loads(file.read_text()), separators=(",", ":")))  # however it is spaced
     call_command("import", str(file), stdout=StringIO())
     copy = StoredCoreModel.objects.exclude(pk=model.pk).get()
     assert core_model_of(copy) == core_model_of(model)
@@ -160,7 +164,10 @@ def test_its_file_imports_again_and_predicts_the_same(
     ("broken", "said"),
     [
         ({"version": 2}, "version"),
-        ({"mapping": {"ports": ["0"], "usage": {ADD: [{"ports": ["7"], "count": 1}]}}}, "7"),
+        (
+            {"mapping": {"ports": ["0"], "usage": {ADD: [{"ports": ["7"], "count": 1}]}}},
+            "runs on 7: the ports are 0",
+        ),
         ({"latencies": {ADD: [{"source": "1", "destination": "1", "cycles": -1.0}]}}, "cycles"),
     ],
 )
@@ -196,7 +203,8 @@ def test_one_is_made_of_parts_on_a_page(visitor: Client, model: StoredCoreModel)
     answer = visitor.post(address, {"name": "half", "latencies": model.latencies_id})
     half = StoredCoreModel.objects.get(name="half")
     assert answer.url == reverse("core-model", args=[half.pk])
-    assert contents_of(half).lacking == ("ports and slots", "front end")
+    (contents,) = contents_of([half])
+    assert contents.lacking == ("ports and slots", "front end")
     assert visitor.post(address, {"name": "half", "latencies": model.latencies_id}).status_code == 400
     assert visitor.post(address, {"name": "none"}).status_code == 400
 
@@ -228,3 +236,17 @@ def test_the_page_of_a_question_asks_with_switches(visitor: Client, model: Store
     assert without.context["why"].reason.prediction.bounds[0].kind != "dependencies"
     assert not without.context["why"].reason.assumed.alike
     assert visitor.get(address, {"registers": "both"}).status_code == 400
+
+
+def test_a_longer_list_takes_as_many_queries(visitor: Client, model: StoredCoreModel) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as found:
+            assert visitor.get(reverse("core-models")).status_code == 200
+        return len(found)
+
+    queries()
+    few = queries()
+    store_document(read_core_model(CORE_MODEL_EXPORTS["json"].write(model)), "a copy")
+    for number in range(4):
+        store_parts(f"more {number}", model.mapping, model.latencies, None)
+    assert queries() == few

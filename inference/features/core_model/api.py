@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,9 +11,11 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from inference.core.core_model import Assumptions, BoundKind
+from inference.core.errors import CoreError
 from inference.features.blocks.api import MOST_BLOCKS, Code
 from inference.features.core_model.query import (
     COLUMNS,
+    CoreModelContents,
     contents_of,
     core_models,
     reasons_of,
@@ -137,7 +140,7 @@ def list_core_models(
 
     A run of the kind `know` makes one.
     """
-    return listed(core_models(q.strip()), COLUMNS, sort, paging, lambda found: [_row(row) for row in found])
+    return listed(core_models(q.strip()), COLUMNS, sort, paging, _rows)
 
 
 @router.post("/core-models", response={201: CoreModelOut})
@@ -157,7 +160,7 @@ def make_core_model(request: HttpRequest, data: CoreModelIn) -> Any:
             row = store_document(data.document, data.name, data.note)
         else:
             raise ProblemError(422, "both parts and a document", where="body document", right="one of them")
-    except (ExchangeError, ValueError, KeyError) as error:
+    except (ExchangeError, CoreError) as error:
         raise ProblemError(
             422, str(error), where="body", right="parts or a document that go together"
         ) from error
@@ -224,7 +227,15 @@ def _part(model: Any, pk: int | None, field: str) -> Any:
 
 
 def _row(row: StoredCoreModel) -> dict[str, Any]:
-    contents = contents_of(row)
+    (told,) = _rows([row])
+    return told
+
+
+def _rows(rows: Sequence[StoredCoreModel]) -> list[dict[str, Any]]:
+    return [_told(row, contents) for row, contents in zip(rows, contents_of(rows), strict=True)]
+
+
+def _told(row: StoredCoreModel, contents: CoreModelContents) -> dict[str, Any]:
     return {
         "id": row.pk,
         **{name: getattr(row, name) for name in ("name", "note", "created")},

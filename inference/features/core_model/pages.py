@@ -34,7 +34,7 @@ def core_models_page(request: HttpRequest) -> HttpResponse:
     page = page_of(core_models(q), order, COLUMNS, request.GET.get("page", ""))
     context = {
         "page": page,
-        "rows": [(row, contents_of(row)) for row in page.rows],
+        "rows": list(zip(page.rows, contents_of(page.rows), strict=True)),
         "q": q,
         "sort": str(order),
         "any": bool(page.rows) or StoredCoreModel.objects.exists(),
@@ -81,7 +81,7 @@ def _parts(row: StoredCoreModel, contents: CoreModelContents) -> list[CoreModelP
 def core_model(request: HttpRequest, pk: int) -> HttpResponse:
     """One core model: its parts, what it lacks, and what can be done with it."""
     row = get_object_or_404(core_models(), pk=pk)
-    contents = contents_of(row)
+    (contents,) = contents_of([row])
     context = {
         "row": row,
         "contents": contents,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.urls import reverse
 
 from inference.core.core_model import (
@@ -23,7 +24,7 @@ from inference.formats.core_model_json import core_model_of
 from inference.isa.x86.blocks import Block
 from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.dependences import accesses_of, name_of_location
-from inference.models import Run, StoredCoreModel
+from inference.models import PortUsage, Run, SchemeLatencies, StoredCoreModel
 from inference.storage.instruction_sets import X86
 from inference.web.paging import having_words
 
@@ -33,10 +34,10 @@ _OTHERS = 2
 
 
 def core_models(text: str = "") -> QuerySet[StoredCoreModel]:
-    """All of them, newest first; those with a text in name or note."""
+    """All of them, newest first, without what is large; those with a text in name or note."""
     rows = StoredCoreModel.objects.select_related(
         "isa", "machine", "mapping", "latencies", "front_end", "run"
-    )
+    ).defer("document", "mapping__report", "latencies__readings", "front_end__readings")
     return rows.filter(having_words(text)) if text else rows
 
 
@@ -65,24 +66,36 @@ class CoreModelContents:
         return tuple(name for name, there in parts if not there)
 
 
-def contents_of(row: StoredCoreModel) -> CoreModelContents:
-    """See there; a bounded number of queries."""
-    if row.document is not None:
-        told = row.document
-        mapping = told["mapping"]
-        return CoreModelContents(
-            0 if mapping is None else len(mapping["usage"]),
-            len(told["latencies"]),
-            told["front_end"] is not None,
-            told["sources"],
-        )
-    parts = {"ports and slots": row.mapping, "latencies": row.latencies, "front end": row.front_end}
+def contents_of(rows: Sequence[StoredCoreModel]) -> list[CoreModelContents]:
+    """Of each row of `core_models` (three queries, however many there are)."""
+    imported = StoredCoreModel.objects.filter(pk__in=[row.pk for row in rows], document__isnull=False)
+    documents: dict[int, Any] = dict(imported.values_list("pk", "document"))
+    usages = PortUsage.objects.filter(mapping__in={row.mapping_id for row in rows}).order_by()
+    described = dict(usages.values_list("mapping").annotate(n=Count("scheme", distinct=True)))
+    timed = SchemeLatencies.objects.filter(latency_set__in={row.latencies_id for row in rows}).order_by()
+    with_latencies = dict(timed.values_list("latency_set").annotate(n=Count("pk")))
+    return [
+        _of_document(documents[row.pk])
+        if row.pk in documents
+        else _of_parts(row, described.get(row.mapping_id, 0), with_latencies.get(row.latencies_id, 0))
+        for row in rows
+    ]
+
+
+def _of_document(told: Json) -> CoreModelContents:
+    mapping = told["mapping"]
     return CoreModelContents(
-        0 if row.mapping is None else row.mapping.usages.values("scheme").distinct().count(),
-        0 if row.latencies is None else row.latencies.schemes.count(),
-        row.front_end is not None,
-        {name: part.name for name, part in parts.items() if part is not None},
+        0 if mapping is None else len(mapping["usage"]),
+        len(told["latencies"]),
+        told["front_end"] is not None,
+        told["sources"],
     )
+
+
+def _of_parts(row: StoredCoreModel, described: int, with_latencies: int) -> CoreModelContents:
+    parts = {"ports and slots": row.mapping, "latencies": row.latencies, "front end": row.front_end}
+    named = {name: part.name for name, part in parts.items() if part is not None}
+    return CoreModelContents(described, with_latencies, row.front_end is not None, named)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def write_junit(suite: str, group: str, cases: Sequence[TestCase]) -> str:
         for case in cases:
             with xml.inside("testcase", {"classname": _printable(group), "name": _printable(case.name)}):
                 if case.failure:
-                    told = {"message": _printable(case.failure), "type": "accuracy"}
+                    told = {"message": _printable(case.failure), "type": "regression"}
                     xml.leaf("failure", told, _printable(case.text))
                 elif case.skipped:
                     xml.leaf("skipped", {"message": _printable(case.skipped)})

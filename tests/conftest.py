@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 from django.conf import settings
+from django.db.backends.signals import connection_created
+from django.dispatch import receiver
 
 from pmweb.garbage import look_seldom
 from tests.prepared import migrated_file
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+    from django.db.backends.base.base import BaseDatabaseWrapper
 
 look_seldom()
 
@@ -52,6 +55,17 @@ def pytest_configure() -> None:
     slow = [hypothesis.HealthCheck.too_slow]
     hypothesis.settings.register_profile("patient", base, deadline=None, suppress_health_check=slow)
     hypothesis.settings.load_profile("patient")
+
+
+@receiver(connection_created)
+def read_while_another_thread_writes(connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Let threads that share the database in memory read a table that another has written to.
+
+    Connections to it share a cache, which locks whole tables and waits for nobody; a file does neither.
+    """
+    if connection.vendor == "sqlite" and connection.settings_dict["NAME"] == IN_MEMORY:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA read_uncommitted = 1")
 
 
 def pytest_unconfigure() -> None:

@@ -123,6 +123,25 @@ class PortMapping:
         return described(self.usage[scheme], self.ports)
 
 
+def with_sums(mapping: PortMapping, sums: Mapping[str, Sequence[str]]) -> PortMapping:
+    """The mapping with further schemes, each of which takes what several others take together.
+
+    Left out are schemes that it describes already, and those of which it does not describe every part.
+    """
+    new = {
+        scheme: parts
+        for scheme, parts in sums.items()
+        if scheme not in mapping.usage and all(part in mapping.usage for part in parts)
+    }
+    if not new:
+        return mapping
+    usage = {
+        scheme: uops_of(uop for part in parts for uop in mapping.usage[part]) for scheme, parts in new.items()
+    }
+    slots = {scheme: sum(map(mapping.slots_of, parts)) for scheme, parts in new.items()}
+    return replace(mapping, usage={**mapping.usage, **usage}, slots={**mapping.slots, **slots})
+
+
 def limits_of(r_max: float | None, issue_width: float | None) -> dict[str, float]:
     """Two limits by what they count, as far as there are any."""
     told = {"instructions": r_max, "slots": issue_width}

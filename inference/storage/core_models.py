@@ -10,8 +10,9 @@ from django.db import transaction
 from inference.core.core_model import CoreModel, FrontEndLimits, LatencyBases, MemoryTimes, OperandLatencies
 from inference.core.front_end import read_front_end
 from inference.core.latency import Forwarding, IdiomKind
-from inference.core.mapping import PortMapping
+from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
+from inference.isa.x86.stack import MOVES_OF_STACK_INSTRUCTIONS
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.front_ends import settled_readings
@@ -53,8 +54,12 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     kinds: dict[IdiomKind, set[str]] = {kind: set() for kind in IdiomKind}
     memory = MemoryTimes()
     sources = {}
+    mapping = None
     if row.mapping is not None:
         sources["ports and slots"] = row.mapping.name
+        mapping = _mapping(row.mapping, texts)
+        if not MOVES_OF_STACK_INSTRUCTIONS.keys().isdisjoint(mapping.usage):
+            sources["push and pop"] = "as moves to and from memory"
     if row.latencies is not None:
         sources["latencies"] = row.latencies.name
         memory = _memory(row.latencies.memory)
@@ -73,7 +78,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         sources["front end"] = row.front_end.name
         front_end = _limits(row.front_end)
     return CoreModel(
-        None if row.mapping is None else _mapping(row.mapping, texts),
+        mapping,
         latencies,
         bases,
         free=_of(kinds, _WAITS_FOR_NOTHING),
@@ -86,9 +91,12 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
 
 
 def _mapping(row: PortMappingRow, texts: Collection[str] | None) -> PortMapping:
+    """With `push` and `pop`, which nothing measures alone, as the moves that they are."""
     if texts is None:
-        return load_mapping(row)
-    return load_part(row, {pk: text for text, pk in ids_of_schemes(row.isa_id, texts).items()})
+        return with_sums(load_mapping(row), MOVES_OF_STACK_INSTRUCTIONS)
+    moves = (move for text in texts for move in MOVES_OF_STACK_INSTRUCTIONS.get(text, ()))
+    ids = ids_of_schemes(row.isa_id, (*texts, *moves))
+    return with_sums(load_part(row, {pk: text for text, pk in ids.items()}), MOVES_OF_STACK_INSTRUCTIONS)
 
 
 def _of(kinds: dict[IdiomKind, set[str]], wanted: Iterable[IdiomKind]) -> frozenset[str]:

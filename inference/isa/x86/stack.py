@@ -1,0 +1,29 @@
+"""What `push` and `pop` do, as moves to and from memory.
+
+They cannot be measured alone, since each moves the stack pointer that the next one uses. Cores follow that
+pointer ahead of everything else and spend no µop on it, so that the move is all that ports and slots see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_LOAD, _STORE = "mov GPR[64]:W, MEM[64]:R", "mov MEM[64]:W, GPR[64]:R"
+_NARROW_LOAD, _NARROW_STORE = "mov GPR[16]:W, MEM[16]:R", "mov MEM[16]:W, GPR[16]:R"
+_STORE_OF_A_NUMBER = "mov MEM[64]:W, IMM[32]:R"
+
+MOVES_OF_STACK_INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
+    "push GPR[64]:R": (_STORE,),
+    "push GPR[16]:R": (_NARROW_STORE,),
+    "push 0x0": (_STORE_OF_A_NUMBER,),
+    "push IMM[8]:R": (_STORE_OF_A_NUMBER,),
+    "push IMM[32]:R": (_STORE_OF_A_NUMBER,),
+    "push IMM[16]:R": ("mov MEM[16]:W, IMM[16]:R",),
+    "push MEM[64]:R": (_LOAD, _STORE),
+    "push MEM[16]:R": (_NARROW_LOAD, _NARROW_STORE),
+    "pop GPR[64]:W": (_LOAD,),
+    "pop GPR[16]:W": (_NARROW_LOAD,),
+    "pop MEM[64]:W": (_LOAD, _STORE),
+    "pop MEM[16]:W": (_NARROW_LOAD, _NARROW_STORE),
+}
+"""{scheme: schemes that together need the same ports and slots}."""

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from iced_x86 import Decoder, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register, RegisterExt
+from iced_x86 import (
+    Decoder,
+    Instruction,
+    InstructionInfoFactory,
+    MemorySizeExt,
+    OpAccess,
+    OpKind,
+    Register,
+    RegisterExt,
+    UsedMemory,
+)
 
 from inference.isa.x86 import forms_by_text
 from inference.isa.x86.holes import ADDRESS_SHAPES
@@ -36,6 +46,12 @@ def accesses(instruction: Instruction) -> tuple[dict[int, int], dict[int, int]]:
             if used.access in letters:
                 found[family] = max(size, found.get(family, 0))
     return read, written
+
+
+def is_within_a_line(offset: int, used: UsedMemory) -> bool:
+    """Whether what is accessed there is aligned, so that it crosses no cache line."""
+    size = MemorySizeExt.size(used.memory_size) or 64
+    return offset % min(1 << (size - 1).bit_length(), 64) == 0
 
 
 def scheme_sequence(terms: Sequence[tuple[str, int]], body: list[Instruction]) -> list[str]:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from iced_x86 import Instruction, OpAccess, OpKind, Register, RegisterExt
 
 from inference.isa.x86 import schemes
-from inference.isa.x86.allocation import LINE
 from inference.isa.x86.assembling import frame, unroll
-from tests.isa.decoding import INFO, READS, WRITES, accesses, decoded
+from inference.isa.x86.choosing import LINE
+from tests.isa.decoding import INFO, READS, WRITES, accesses, decoded, is_within_a_line
 
 DEFAULT = [scheme.text for scheme in schemes() if not scheme.exclusion]
 
@@ -79,14 +79,31 @@ def test_memory_stays_in_the_region_and_loads_and_stores_on_lines_of_their_own(t
             assert used.index == Register.NONE
             offset = used.displacement - 2**64 if used.displacement >= 2**63 else used.displacement
             assert -plan.memory_bytes <= offset < plan.memory_bytes - 64
-            assert offset % 64 == 0  # aligned, and within a cache line, whatever its width
+            assert is_within_a_line(offset, used)
             reads, writes = used.access in READS, used.access in WRITES
             reads |= "maskmov" in str(instruction) and writes  # what the mask leaves out stays as it was
-            lines["RW" if reads and writes else "W" if writes else "R"].add(offset)
+            lines["RW" if reads and writes else "W" if writes else "R"].add(offset // LINE)
             offsets.add(offset)
     assert lines["R"].isdisjoint(lines["W"] | lines["RW"])
     assert lines["W"].isdisjoint(lines["RW"])
     assert len({offset % 4096 for offset in offsets}) == len(offsets)  # the low twelve bits tell all apart
+
+
+@pytest.mark.parametrize(
+    ("scheme", "step"),
+    [
+        ("mov GPR[64]:W, MEM[64]:R", 8),
+        ("movzx GPR[32]:W, MEM[8]:R", 8),
+        ("vpaddd XMM:W, XMM:R, MEM[128]:R", 16),
+        ("vpaddd YMM:W, YMM:R, MEM[256]:R", 32),
+    ],
+)
+def test_loads_go_round_the_words_of_their_line(scheme, step):
+    """Caches with banks read one word only twice per cycle (Golden Cove)."""
+    offsets = [one.memory_displacement for one in decoded(unroll([(scheme, 1)]).code)]
+    turn = LINE // step
+    assert sorted(offsets[:turn]) == list(range(LINE, 2 * LINE, step))
+    assert offsets[turn : 2 * turn] == offsets[:turn]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,10 @@ and every slot for both are cache lines of their own, and one store never goes t
   before. Successive stores to one line are merged, unless another store comes between: `setns [m]` and
   `add [n], r` took five cycles together, with lines in turn two.
 
+What is read takes turns in the words of its line: a core whose cache has banks reads one word of it twice
+per cycle where it could read three (Golden Cove: 0.5 cycles of one word, or of the same word of several
+lines, 0.33 of different ones).
+
 The line that is read lies within a displacement of eight bits, all that are written need 32, so that the
 length of an instruction does not depend on the slot.
 """
@@ -32,10 +36,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from inference.isa.unrolling import evenly_mixed
-from inference.isa.x86.choosing import BANKS, LEGACY_VECTORS, RESERVED, RSI, Bank, Fixed, RegisterChoice, Role
+from inference.isa.x86.choosing import (
+    BANKS,
+    LEGACY_VECTORS,
+    LINE,
+    RESERVED,
+    RSI,
+    Bank,
+    Fixed,
+    RegisterChoice,
+    Role,
+)
 from inference.isa.x86.demands import Demands
 
-LINE = 64
+WORD = 8
 WINDOW = 4096
 WRITTEN: dict[Bank, int] = {"general": 4, "vector": 4, "mask": 2, "mmx": 2, "x87": 1}
 """Registers of a class that mere writes take turns in, where others need registers as well."""
@@ -48,11 +62,11 @@ _LAST_WRITTEN = -3 * LINE
 _FIRST_WRITTEN = _LAST_WRITTEN - (WRITTEN_LINES - 1) * LINE
 
 SLOTS: dict[Role, tuple[int, ...]] = {
-    "R": (LINE,),
+    "R": tuple(range(LINE, 2 * LINE, WORD)),
     "W": tuple(range(_FIRST_WRITTEN, -2 * LINE, LINE)),
     "RW": (*range(2 * LINE, WINDOW // 2, LINE), *range(-WINDOW // 2, _FIRST_WRITTEN, LINE)),
 }
-"""Offsets from the middle of the memory region; every one begins a cache line."""
+"""Offsets from the middle of the memory region: the words that are read, and lines that are written."""
 
 _ORDERS: dict[Bank, dict[Role, tuple[int, ...]]] = {
     # Only rax to rbx have a second byte (ah to bh): they are taken late for what others can do as well.
@@ -208,12 +222,22 @@ class Allocator:
             self._use(one)
         return [self._choose(choice) for choice in scheme.choices]
 
-    def slot(self, role: Role) -> int:
-        """An offset for a memory operand."""
+    def slot(self, role: Role, size: int) -> int:
+        """An offset for a memory operand of so many bytes, which are aligned."""
         self._time += 1
+        if role == "R":
+            return self._word(size)
         offset = min(SLOTS[role], key=self._last_slots.__getitem__)
         self._last_slots[offset] = self._time
         return offset
+
+    def _word(self, size: int) -> int:
+        """Of the places in the line that is read, the one whose words were read least recently."""
+        step = min(max(WORD, 1 << (size - 1).bit_length()), LINE)
+        places = [range(offset, offset + step, WORD) for offset in range(LINE, 2 * LINE, step)]
+        chosen = min(places, key=lambda words: max(map(self._last_slots.__getitem__, words)))
+        self._last_slots.update(dict.fromkeys(chosen, self._time))
+        return chosen.start
 
     def _use(self, one: Fixed) -> None:
         self._time += 1

@@ -163,7 +163,7 @@ def _instructions(plan: _Plan, allocator: Allocator) -> Iterator[Instruction]:
     for choice, family in families.items():
         put_register(instruction, choice.part, choice.position, choice.registers[family])
     if wanted.memory is not None:
-        offset = allocator.slot(wanted.memory)
+        offset = allocator.slot(wanted.memory, wanted.memory_bytes)
         short = _SMALLEST_DISPLACEMENT <= offset <= _LARGEST_DISPLACEMENT
         instruction.memory_base = Register.RSI if wanted.low_base else Register.R14
         if wanted.index is not None:

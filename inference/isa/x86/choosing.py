@@ -45,6 +45,8 @@ RESERVED: dict[Bank, frozenset[int]] = {
 """Stack, memory and iterations: no instruction of a loop body names these as an operand. k0 cannot be a mask,
 and st0 is an operand of nearly every x87 instruction."""
 
+LINE = 64
+"""Bytes of a cache line."""
 LEGACY_VECTORS = 16
 """Vector registers that encodings other than EVEX can name."""
 

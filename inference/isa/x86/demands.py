@@ -21,6 +21,7 @@ from inference.isa.scheme import Operand, Scheme
 from inference.isa.x86.breaking import DependencyBreaker, breakers
 from inference.isa.x86.choosing import (
     LEGACY_VECTORS,
+    LINE,
     R13,
     RBP,
     RESERVED,
@@ -73,6 +74,7 @@ _INDICES = _FAMILIES - {RSP}
 class Demands:
     """All choices of a scheme, its fixed registers, and the role of its memory operand, if it has one.
 
+    `memory_bytes`: the size of what lies there, a whole line where indices lead away from it.
     `low_base`: memory is addressed through rsi, because ah, bh, ch and dh cannot be named together with r14.
     `index`: the register of indices that goes with it. `breakers` stand before
     each instance; what is chosen for them is among the choices.
@@ -84,6 +86,7 @@ class Demands:
     low_base: bool
     index: RegisterValue | None = None
     breakers: tuple[DependencyBreaker, ...] = ()
+    memory_bytes: int = LINE
 
 
 def obstacle(scheme: Scheme, form: Form, *, breaking: bool = False) -> str:
@@ -101,6 +104,7 @@ def demands(scheme: Scheme, form: Form) -> Demands:
     explicit = [operand for operand in scheme.operands if not operand.implicit]
     choices: list[RegisterChoice] = []
     memory: Role | None = None
+    memory_bytes = LINE
     index: RegisterValue | None = None
     for position, (hole, operand) in enumerate(zip(form.holes, explicit, strict=True)):
         if hole.kind == "register" and not hole.fixed:
@@ -110,6 +114,7 @@ def demands(scheme: Scheme, form: Form) -> Demands:
         elif hole.kind == "memory":
             memory = operand.access or "R"
             index = _index(hole)
+            memory_bytes = LINE if index is not None else hole.width // 8
     mask = _mask(scheme, form, choices)
     used_up = mask if scheme.category == "gather" else None
     if mask is not None and mask not in choices:
@@ -118,7 +123,8 @@ def demands(scheme: Scheme, form: Form) -> Demands:
     choices += [choice for breaker in before for choice in breaker.choices]
     fixed = [Fixed.of(operand) for operand in scheme.operands if _is_fixed_register(operand)]
     fixed += _kept_from_others(form, index)
-    return Demands(tuple(choices), tuple(fixed), memory, high and memory is not None, index, before)
+    low_base = high and memory is not None
+    return Demands(tuple(choices), tuple(fixed), memory, low_base, index, before, memory_bytes)
 
 
 def _register(scheme: Scheme, form: Form, position: int, operand: Operand, *, high: bool) -> RegisterChoice:

@@ -36,6 +36,8 @@ LEAST_SETTLED = 0.5
 """Share of the single instructions that must settle for anything to be concluded from a machine."""
 
 _SHOWN = 5
+_LOADS = "words of a line in turn"
+"""Where bodies for x86-64 read, which was one word of it at first: no result is mixed with those."""
 
 Log = Callable[[str, str], None]
 
@@ -116,7 +118,7 @@ def agent_measurer(
             chosen: dict[str, Any] = {"instructions": options.instructions, "breaking": options.breaking}
             yield RemoteMeasurer(
                 board,
-                identity,
+                {**identity, "loads": _LOADS},
                 flags,
                 settings,
                 around.avx,

@@ -27,9 +27,9 @@ from anica_app.core.domain.places import (
 )
 from anica_app.core.domain.sampleable import BASES
 from anica_app.core.domain.space import SchemeSpace
-from inference.isa.x86.allocation import LINE, WINDOW, AllocationError, Allocator
+from inference.isa.x86.allocation import WINDOW, AllocationError, Allocator
 from inference.isa.x86.assembling import pattern, put_register
-from inference.isa.x86.choosing import RBP, aliases
+from inference.isa.x86.choosing import LINE, RBP, aliases
 from inference.isa.x86.demands import Demands, demands
 from inference.isa.x86.holes import GPR64
 from inference.isa.x86.iced_types import RegisterValue
@@ -80,9 +80,13 @@ def _filling(slots: Slots, wanted: Demands, allocator: Allocator) -> Filling:
     return tuple(
         chosen.get((slot.position, slot.part), slot.only)
         if isinstance(slot, RegisterSlot)
-        else slot.fixed or Address(base, slot.indices, 1, allocator.slot(wanted.memory or "R") % 2**64)
+        else slot.fixed or Address(base, slot.indices, 1, _slot(wanted, allocator))
         for slot in slots.all
     )
+
+
+def _slot(wanted: Demands, allocator: Allocator) -> int:
+    return allocator.slot(wanted.memory or "R", wanted.memory_bytes) % 2**64
 
 
 # Machine code of instructions whose operands are chosen: a pattern per scheme, filled in and encoded.

@@ -83,10 +83,12 @@ class ForwardingTold(_Part):
 
 
 class MemoryTold(_Part):
-    """`usual`: cycles where a case was not measured."""
+    """See `MemoryTimes`."""
 
     usual: Amount = MemoryTimes().usual
     forwarded: list[ForwardingTold] = []
+    to_one_line: Amount | None = None
+    to_another_line: Amount | None = None
 
 
 class FrontEndTold(_Part):
@@ -133,7 +135,7 @@ class CoreModelDocument(BaseModel):
             free=frozenset(self.idioms.free),
             portless=frozenset(self.idioms.portless),
             moves=frozenset(self.idioms.moves),
-            memory=MemoryTimes(forwarded, self.memory.usual),
+            memory=MemoryTimes(forwarded, **self.memory.model_dump(exclude={"forwarded"})),
             front_end=None if self.front_end is None else FrontEndLimits(**self.front_end.model_dump()),
             sources=self.sources,
         )
@@ -199,6 +201,8 @@ def core_model_json(model: CoreModel, *, name: str, isa: str, note: str = "") ->
         },
         "memory": {
             "usual": model.memory.usual,
+            "to_one_line": model.memory.to_one_line,
+            "to_another_line": model.memory.to_another_line,
             "forwarded": [
                 {"stored": stored, "loaded": loaded, "offset": offset, "vector": vector, "cycles": cycles}
                 for (stored, loaded, offset, vector), cycles in sorted(model.memory.forwarded.items())

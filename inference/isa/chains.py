@@ -77,13 +77,18 @@ class IdiomChains:
     partial: bool = False
 
 
+ONE_LINE, LINES_IN_TURN = "one cache line", "two cache lines in turn"
+"""Where stores alone go."""
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryChain:
-    """A chain through memory: loads alone, or a store whose value a load reads, with others between them.
+    """A chain through memory: loads alone, or a store whose value a load reads, with others between them;
+    or stores alone, which are no chain.
 
-    `stored` bits (0: no store) and `loaded` bits, the load `offset` bytes behind the store. `register_class`:
-    "general" or "vector". `address`: how memory is addressed, in words. `between`: connectors from the load
-    to the store. `isolated`: the latency follows, else it is a bound.
+    `stored` bits (0: no store) and `loaded` bits (0: no load), the load `offset` bytes behind the store.
+    `register_class`: "general" or "vector". `address`: how memory is addressed, in words. `between`:
+    connectors from the load to the store. `isolated`: the latency follows, else it is a bound.
     """
 
     stored: int

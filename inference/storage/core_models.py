@@ -12,6 +12,7 @@ from inference.core.front_end import read_front_end
 from inference.core.latency import Forwarding, IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
+from inference.isa.chains import LINES_IN_TURN, ONE_LINE
 from inference.isa.x86.stack import MOVES_OF_STACK_INSTRUCTIONS
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
@@ -134,7 +135,9 @@ def _memory(listed: list[Json]) -> MemoryTimes:
             case = one["stored"], one["loaded"], one["offset"], one["register_class"] == "vector"
             same[case] = min(one["cycles"], same.get(case, one["cycles"]))
     forwarded = [one["cycles"] for one in cases if one["how"] == Forwarding.FORWARDED]
-    return MemoryTimes(same, median(forwarded)) if forwarded else MemoryTimes(same)
+    alone = {one["address"]: one["cycles"] for one in cases if not one["loaded"]}
+    usual = median(forwarded) if forwarded else MemoryTimes.usual
+    return MemoryTimes(same, usual, alone.get(ONE_LINE), alone.get(LINES_IN_TURN))
 
 
 def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.core.core_model.dependences import ChainStep, DependenceBound, dependence_bounds
 from inference.core.core_model.model import CoreModel
+from inference.core.core_model.stores import StoreBound, store_bound, without_shared_stores
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import port_bound, work_of
 from inference.isa.dependences import InstructionAccesses
+
+_PARTS = 1000
+"""Of a µop, in which parts of one are counted."""
 
 
 class BoundKind(StrEnum):
@@ -88,18 +92,22 @@ def predict_core(
     lacking: list[str] = []
     unknown: list[str] = []
     bounds: list[CoreBound] = []
+    stores = store_bound(block, model.memory)
     if model.mapping is None:
         lacking.append("no port mapping")
     else:
         described = {*model.mapping.usage, *model.moves}  # what is eliminated has no µops to be described
         unknown = sorted({_named(one) for one in block if one.scheme not in described})
-        bounds += _of_mapping(block, model, model.mapping)
+        bounds += _of_mapping(block, model, model.mapping, stores)
     if not model.latencies:
         lacking.append("no latencies: each takes a cycle")
     registers, whole = dependence_bounds(block, model)
     bounds.append(_of_chain(BoundKind.DEPENDENCES, registers))
-    if whole is not registers:
-        bounds.append(_of_chain(BoundKind.MEMORY, whole))
+    through_memory = [] if whole is registers else [_of_chain(BoundKind.MEMORY, whole)]
+    if stores is not None:
+        through_memory.append(CoreBound(BoundKind.MEMORY, stores.cycles, stores.why))
+    if through_memory:
+        bounds.append(max(through_memory, key=lambda bound: bound.cycles))
     if model.front_end is None:
         lacking.append("no front end")
     else:
@@ -111,14 +119,16 @@ def predict_core(
 
 
 def _of_mapping(
-    block: Sequence[InstructionAccesses], model: CoreModel, mapping: PortMapping
+    block: Sequence[InstructionAccesses], model: CoreModel, mapping: PortMapping, stores: StoreBound | None
 ) -> list[CoreBound]:
     described = [one for one in block if one.scheme in mapping.usage]
     eliminated = [one for one in block if one.scheme in model.moves and one.scheme not in mapping.usage]
     working = Counter(one.scheme for one in described if not _is_portless(one, model))
     bounds = []
-    busy = port_bound(work_of(mapping, Experiment.of(_named_only(working)))) if working else 0.0
-    bounds.append(CoreBound(BoundKind.PORTS, busy, "the busiest ports"))
+    work: Mapping[int, float] = work_of(mapping, Experiment.of(_named_only(working))) if working else {}
+    if stores is not None:
+        work = without_shared_stores(work, block, mapping, stores)
+    bounds.append(CoreBound(BoundKind.PORTS, _busiest(work), "the busiest ports"))
     everything = [*described, *eliminated]
     if mapping.issue_width is not None:
         slots = sum(mapping.slots_of(one.scheme or "") for one in everything)
@@ -127,6 +137,11 @@ def _of_mapping(
         count = len(everything)
         bounds.append(CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, f"{count} instructions"))
     return bounds
+
+
+def _busiest(work: Mapping[int, float]) -> float:
+    """The bound of the ports, for numbers of µops that need not be whole."""
+    return port_bound({mask: round(mass * _PARTS) for mask, mass in work.items()}) / _PARTS
 
 
 def _of_chain(kind: BoundKind, found: DependenceBound) -> CoreBound:

@@ -29,11 +29,14 @@ class FrontEndLimits:
 class MemoryTimes:
     """{(bits stored, bits loaded, bytes apart, vector): cycles} from a stored value to the loaded one.
 
-    `usual`: where a case was not measured.
+    `usual`: where a case was not measured. `to_one_line`, `to_another_line`: cycles per store where each goes
+    to the cache line of the one before, and where none does.
     """
 
     forwarded: Mapping[tuple[int, int, int, bool], float] = field(default_factory=dict)
     usual: float = 5.0
+    to_one_line: float | None = None
+    to_another_line: float | None = None
 
     def cycles(self, stored: int, loaded: int, offset: int, *, vector: bool) -> float:
         """From a store to a load, so many bits each, so many bytes behind."""

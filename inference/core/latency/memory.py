@@ -32,7 +32,8 @@ class Forwarding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryLatency:
-    """`cycles` from the address, or the stored value, to what is loaded; None where it did not settle.
+    """`cycles` from the address, or the stored value, to what is loaded, and of stores alone those that one
+    takes; None where it did not settle.
 
     Of a chain that is not `isolated` they are a bound. `how` is of stores.
     """
@@ -79,6 +80,8 @@ def read_memory(
 def _cycles(asked: MemoryChain, reading: ChainReading, known: Mapping[ChainLink, float]) -> float | None:
     if reading.cycles is None:
         return None
+    if not asked.loaded:
+        return reading.cycles / asked.chain.instances
     left = reading.cycles - sum(known.get(link, LEAST) for link in asked.chain.others)
     return max(left, 0.0)  # what is renamed takes none, and connectors have their own errors
 
@@ -86,7 +89,7 @@ def _cycles(asked: MemoryChain, reading: ChainReading, known: Mapping[ChainLink,
 def _how(
     asked: MemoryChain, cycles: float | None, all_cycles: Mapping[MemoryChain, float | None]
 ) -> Forwarding | None:
-    if not asked.stored or cycles is None:
+    if not asked.stored or not asked.loaded or cycles is None:
         return None
     load = _quickest_load(all_cycles)
     if load is not None and cycles <= load - _QUICKER:

@@ -101,14 +101,15 @@ def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
     memory = [_with_text(one) for one in row.memory]
     forwarding: dict[tuple[Any, ...], list[Json]] = defaultdict(list)
     for one in memory:
-        if one["stored"]:
+        if one["stored"] and one["loaded"]:
             alike = ("register_class", "address", "stored", "loaded", "offset")
             forwarding[tuple(one[name] for name in alike)].append(one)
     context = {
         "row": row,
         "loads": [one for one in memory if not one["stored"]],
         "forwarding": [(found[0], found) for found in forwarding.values()],
-        "between": sorted({one["between"] for one in memory if one["stored"]}),
+        "between": sorted({found["between"] for each in forwarding.values() for found in each}),
+        "stores": [one for one in memory if not one["loaded"]],
     }
     return render(request, "inference/latencies/memory.html", context)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 
@@ -154,3 +155,33 @@ def test_what_the_model_lacks_is_said() -> None:
     assert bare.cycles == 2.0  # a cycle for each
     told = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), CORE)
     assert told.unknown == ("bsf GPR[64]:RW, GPR[64]:R",)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "cycles"),
+    # Measured on a Golden Cove: two of them per cycle to one line, one line per cycle.
+    [((0, 8), 1.0), ((0, 64), 2.0), ((0, 8, 64, 72), 2.0), ((0, 8, 64), 2.0), ((0, 8, 16, 64), 3.0)],
+)
+def test_stores_that_follow_each_other_to_one_line_share_cycles(
+    offsets: tuple[int, ...], cycles: float
+) -> None:
+    times = MemoryTimes(to_one_line=0.5, to_another_line=1.0)
+    stores = block("\n".join(f"mov qword ptr [rsi+{offset}], rax" for offset in offsets))
+    shape = CodeShape(len(stores.code), loop=False)
+    found = {
+        one.kind: one for one in predict_core(accesses_of(stores), shape, replace(CORE, memory=times)).bounds
+    }
+    assert found[BoundKind.MEMORY].cycles == cycles
+    assert found[BoundKind.PORTS].cycles == cycles
+    assert predicted("\n".join(["mov qword ptr [rsi], rax"] * 3)).bounds[0].cycles == 3.0
+
+
+def test_without_a_port_for_stores_alone_their_bound_stands_beside_the_others() -> None:
+    assert CORE.mapping is not None
+    two = replace(CORE.mapping, usage={**CORE.mapping.usage, STORE: ((0b1100, 1),)})
+    core = replace(CORE, mapping=two, memory=MemoryTimes(to_one_line=0.5, to_another_line=1.0))
+    stores = block("mov qword ptr [rsi], rax\nmov qword ptr [rsi+64], rax")
+    found = predict_core(accesses_of(stores), CodeShape(len(stores.code), loop=False), core)
+    by_kind = {one.kind: one.cycles for one in found.bounds}
+    assert by_kind[BoundKind.PORTS] == 1.0
+    assert by_kind[BoundKind.MEMORY] == 2.0

@@ -10,13 +10,15 @@ from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import connectors, memory_chains, pair_chains
 from inference.measuring.simulated_chains import SimulatedLatencies
 
-LOAD, FORWARDED, FAILED = 4.0, 7.0, 19.0
+LOAD, STORE, FORWARDED, FAILED = 4.0, 0.25, 7.0, 19.0
 
 
 def truth(asked: MemoryChain) -> tuple[float, Forwarding | None]:
     """A core that renames whole registers through the same base, and forwards what a store contains."""
     if not asked.stored:
         return LOAD, None
+    if not asked.loaded:
+        return STORE, None
     contained = asked.offset * 8 + asked.loaded <= asked.stored
     if not contained:
         return FAILED, Forwarding.FAILED
@@ -30,7 +32,7 @@ def truth(asked: MemoryChain) -> tuple[float, Forwarding | None]:
 
 
 def latency(link: ChainLink) -> float:
-    of = {asked.chain.links[0]: truth(asked)[0] for asked in memory_chains()}
+    of = {asked.chain.links[0]: truth(asked)[0] for asked in memory_chains() if asked.chain.links}
     return of.get(link, 1.0)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from iced_x86 import Code, Instruction, MemoryOperand, Register
 
-from inference.isa.chains import ChainLink, DependencyChain, MemoryChain
+from inference.isa.chains import LINES_IN_TURN, ONE_LINE, ChainLink, DependencyChain, MemoryChain
 from inference.isa.x86.chains.connectors import (
     EXTEND,
     LOADS,
@@ -24,6 +24,7 @@ from inference.isa.x86.chains.connectors import (
     vector_step,
 )
 from inference.isa.x86.chains.making import encoded
+from inference.isa.x86.choosing import LINE
 from inference.isa.x86.holes import GPR8, GPR16, GPR32, GPR64, XMM, YMM
 from inference.isa.x86.iced_types import CodeValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE
@@ -65,7 +66,7 @@ _VECTOR_PAIRS = ((128, 128, 0), (256, 256, 0), (256, 128, 0), (256, 128, 16), (1
 
 def memory_chains() -> tuple[MemoryChain, ...]:
     """All of them; those of vectors need AVX2."""
-    return (*_loads(), *_forwarded(), *_addressed(), *_through_the_stack(), *_vectors())
+    return (*_loads(), *_forwarded(), *_addressed(), *_through_the_stack(), *_vectors(), *_stores())
 
 
 # From an address to what is loaded.
@@ -171,6 +172,20 @@ def _vectors() -> Iterator[MemoryChain]:
             )
             chain = DependencyChain(encoded([store, load, *[step] * between]), links)
             yield MemoryChain(stored, loaded, "vector", SAME, chain, offset, between)
+
+
+# Stores alone: how many per cycle.
+
+
+def _stores() -> Iterator[MemoryChain]:
+    code, hole = _STORES[64]
+    for lines, distance in ((ONE_LINE, 8), (LINES_IN_TURN, LINE)):
+        stores = [
+            Instruction.create_mem_reg(code, _at(offset), register_of(hole, _VALUE))  # type: ignore[arg-type]
+            for offset in (0, distance)
+        ]
+        chain = DependencyChain(encoded(stores), (), loop=True, instances=len(stores))
+        yield MemoryChain(64, 0, "general", lines, chain)
 
 
 def _link(stored: int, loaded: int, offset: int, address: str, register: str) -> ChainLink:

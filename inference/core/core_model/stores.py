@@ -1,0 +1,84 @@
+"""How long the stores of a block take to reach the first-level cache.
+
+Many cores write one cache line per cycle, and of stores that follow each other to one line two. Measured
+experiments store to another line each time, so that a port mapping says that every store takes a cycle of its
+own. In a block, those that share a cycle with the store before need that port no more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from inference.core.core_model.model import MemoryTimes
+from inference.core.mapping import PortMapping
+from inference.isa.dependences import InstructionAccesses, MemoryPlace
+
+_LINE = 64
+_SLACK = 0.1
+"""Stores by which what was measured may be off."""
+
+
+@dataclass(frozen=True)
+class StoreBound:
+    """`cycles` per iteration for so many `stores`, in `runs` of those that go to one line."""
+
+    stores: int
+    runs: int
+    cycles: float
+
+    @property
+    def why(self) -> str:
+        """In a few words."""
+        lines = "one cache line" if self.runs == 1 else f"cache lines that change {self.runs} times"
+        return f"{self.stores} store{'s' if self.stores > 1 else ''} to {lines}"
+
+
+def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> StoreBound | None:
+    """What the stores of a block take; None without any, or where the core's times are not known.
+
+    Lines are told apart as far as the block leaves addresses alone; each base counts as aligned.
+    """
+    one, another = times.to_one_line, times.to_another_line
+    places = [place for each in block for place in _places(each)]
+    if not places or not one or not another:
+        return None
+    runs = [len(list(run)) for _, run in groupby(places, key=_line)]
+    goes_on = places[0].steady and _line(places[0]) == _line(places[-1])
+    if goes_on and len(runs) == 1:
+        return StoreBound(len(places), 1, len(places) * one)
+    if goes_on:
+        runs[0] += runs.pop()
+    together = max(another / one, 1.0)
+    cycles = another * sum(math.ceil(run / together - _SLACK) for run in runs)
+    return StoreBound(len(places), len(runs), cycles)
+
+
+def without_shared_stores(
+    work: Mapping[int, float], block: Sequence[InstructionAccesses], mapping: PortMapping, found: StoreBound
+) -> dict[int, float]:
+    """The µops of a block, {port mask: µops}, less those of stores that share a cycle with the one before.
+
+    The port of stores is the one that each storing scheme needs; without such a port, nothing changes.
+    """
+    storing = [one.scheme or "" for one in block if _places(one)]
+    usages = [dict(mapping.usage[scheme]) for scheme in storing if scheme in mapping.usage]
+    if len(usages) != len(storing):
+        return dict(work)
+    single = [mask for mask in usages[0] if mask.bit_count() == 1 and all(mask in one for one in usages)]
+    if not single:
+        return dict(work)
+    port = min(single, key=lambda mask: (work[mask], mask))
+    needed = float(sum(one[port] for one in usages))
+    saved = max(needed - found.cycles, 0.0)
+    return {**work, port: work[port] - saved}
+
+
+def _places(one: InstructionAccesses) -> list[MemoryPlace]:
+    return [access.memory for access in one.writes if access.memory is not None]
+
+
+def _line(place: MemoryPlace) -> tuple[str, int]:
+    return place.address, place.offset // _LINE

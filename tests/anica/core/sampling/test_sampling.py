@@ -18,6 +18,7 @@ from anica_app.core.domain.settings import GROUPS, DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace, reasons
 from anica_app.core.x86_domain import X86Domain
 from inference.isa.x86.blocks import block_of_bytes
+from inference.isa.x86.choosing import LINE
 from tests.anica.core.small import TEXTS, random_abstract, random_block, small_domain
 
 SEEDS = st.integers(0, 2**32)
@@ -216,7 +217,7 @@ def test_without_aliasing_blocks_have_few_dependencies() -> None:
         for instruction in Decoder(64, block.code):
             used = factory.info(instruction).used_registers()
             for one in factory.info(instruction).used_memory():
-                memory[one.access in WRITES].add(one.displacement)
+                memory[one.access in WRITES].add(one.displacement // LINE)
             full = [(RegisterExt.full_register(one.register), one.access) for one in used]
             read = {register for register, access in full if access != OpAccess.WRITE}
             uses.append((read, {register for register, access in full if access in WRITES}))

@@ -2,7 +2,8 @@
 
 In a loop an experiment and its double take the same time per instance, but they are different machine code
 and different samples. Where the two disagree by more than the noise, the triple decides. What disturbs a
-computer makes it slower, hardly ever faster: of two that agree, the faster one counts.
+computer makes it slower, hardly ever faster: of two that agree, the faster one counts. Where an experiment's
+own passes did not agree, its double and its triple have its time if they agree on one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from inference.core.experiment import Experiment, Measured
+from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import Json, Measurer
 
 LONGEST = 15  # instructions whose triple still fits into a loop body
@@ -44,15 +45,32 @@ class SecondOpinion:
     def _judged(self, first: Measured, second: Measured | None) -> Measured:
         if second is None or not second.usable or second.cycles is None:
             return first
+        if first.state is MeasurementState.UNSETTLED:
+            return self._settled_by_others(first, second.cycles / 2)
         if not first.usable or first.cycles is None:
             return first
-        once = [first.cycles, second.cycles / 2]
-        if abs(once[0] - once[1]) <= self._epsilon * first.experiment.length:
-            return replace(first, cycles=min(once))
-        (third,) = self._measurer.measure([multiple(first.experiment, 3)])
-        if third.usable and third.cycles is not None:
-            once.append(third.cycles / 3)
-        return replace(first, cycles=statistics.median_low(once))
+        once, twofold = first.cycles, second.cycles / 2
+        if self._agree(once, twofold, first.experiment):
+            return replace(first, cycles=min(once, twofold))
+        third = self._threefold(first.experiment)
+        return replace(first, cycles=statistics.median_low([once, twofold, *third]))
+
+    def _settled_by_others(self, first: Measured, twofold: float) -> Measured:
+        for threefold in self._threefold(first.experiment):
+            if self._agree(twofold, threefold, first.experiment):
+                cycles = min(twofold, threefold)
+                return replace(
+                    first, state=MeasurementState.SETTLED, cycles=cycles, spread=abs(twofold - threefold)
+                )
+        return first
+
+    def _threefold(self, experiment: Experiment) -> list[float]:
+        """Cycles of one instance by the triple; empty where that did not settle."""
+        (third,) = self._measurer.measure([multiple(experiment, 3)])
+        return [third.cycles / 3] if third.usable and third.cycles is not None else []
+
+    def _agree(self, one: float, other: float, experiment: Experiment) -> bool:
+        return abs(one - other) <= self._epsilon * experiment.length
 
 
 def multiple(experiment: Experiment, times: int) -> Experiment:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
@@ -54,6 +56,20 @@ def test_a_failed_multiple_leaves_the_first_answer_as_it_is():
 
 def test_what_cannot_be_measured_is_told_as_such():
     assert judged(None, None) == (None, 2)
+
+
+@pytest.mark.parametrize(("triple", "settles"), [(3.03, True), (4.5, False), (None, False)])
+def test_what_did_not_settle_has_the_time_on_which_its_multiples_agree(triple, settles):
+    class Restless(Told):
+        def measure(self, experiments):
+            for result in super().measure(experiments):
+                alone = result.experiment == ADD
+                yield replace(result, state=MeasurementState.UNSETTLED) if alone else result
+
+    told = Restless({multiple(ADD, k): cycles for k, cycles in enumerate((1.7, 2.0, triple), start=1)})
+    (found,) = SecondOpinion(told, 0.02).measure([ADD])
+    assert found.usable == settles
+    assert found.cycles == (1.0 if settles else 1.7)
 
 
 def test_results_come_in_the_order_asked_and_long_experiments_are_asked_once():

@@ -124,7 +124,8 @@ class PortMapping:
 
 
 def with_sums(mapping: PortMapping, sums: Mapping[str, Sequence[str]]) -> PortMapping:
-    """The mapping with further schemes, each of which takes what several others take together.
+    """The mapping with further schemes, each of which takes what several others take together; one without
+    others needs a slot and no port.
 
     Left out are schemes that it describes already, and those of which it does not describe every part.
     """
@@ -138,7 +139,7 @@ def with_sums(mapping: PortMapping, sums: Mapping[str, Sequence[str]]) -> PortMa
     usage = {
         scheme: uops_of(uop for part in parts for uop in mapping.usage[part]) for scheme, parts in new.items()
     }
-    slots = {scheme: sum(map(mapping.slots_of, parts)) for scheme, parts in new.items()}
+    slots = {scheme: sum(map(mapping.slots_of, parts)) or 1 for scheme, parts in new.items()}
     return replace(mapping, usage={**mapping.usage, **usage}, slots={**mapping.slots, **slots})
 
 

@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable
 from statistics import median
 
 from django.db import transaction
+from django.db.models import Q
 
 from inference.core.core_model import CoreModel, FrontEndLimits, LatencyBases, MemoryTimes, OperandLatencies
+from inference.core.explain import NotCharacterised
 from inference.core.front_end import read_front_end
 from inference.core.latency import Forwarding, IdiomKind
 from inference.core.mapping import PortMapping, with_sums
@@ -24,6 +26,8 @@ _PORTLESS = (IdiomKind.ZEROING, IdiomKind.ELIMINATED)
 _WAITS_FOR_NOTHING = (IdiomKind.ZEROING, IdiomKind.BREAKING)
 HALF_OF_A_SUM = "half of a way there and back"
 AT_MOST = "a bound"
+_AT_FULL_RATE = 1.2
+"""Times the cycles of an instruction at the full rate, up to which a scheme alone runs at it."""
 
 
 @transaction.atomic
@@ -92,12 +96,26 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
 
 
 def _mapping(row: PortMappingRow, texts: Collection[str] | None) -> PortMapping:
-    """With `push` and `pop`, which nothing measures alone, as the moves that they are."""
+    """With what has no µops of its own: schemes that were found to need no port, and `push` and `pop`, which
+    nothing measures alone, as the moves that they are."""
+    portless = row.characterisations.filter(_needs_no_port(row))
     if texts is None:
-        return with_sums(load_mapping(row), MOVES_OF_STACK_INSTRUCTIONS)
-    moves = (move for text in texts for move in MOVES_OF_STACK_INSTRUCTIONS.get(text, ()))
-    ids = ids_of_schemes(row.isa_id, (*texts, *moves))
-    return with_sums(load_part(row, {pk: text for text, pk in ids.items()}), MOVES_OF_STACK_INSTRUCTIONS)
+        mapping = load_mapping(row)
+    else:
+        moves = (move for text in texts for move in MOVES_OF_STACK_INSTRUCTIONS.get(text, ()))
+        ids = ids_of_schemes(row.isa_id, (*texts, *moves))
+        mapping = load_part(row, {pk: text for text, pk in ids.items()})
+        portless = portless.filter(scheme__in=ids.values())
+    sums = dict.fromkeys(portless.values_list("scheme__text", flat=True), ())
+    return with_sums(mapping, {**sums, **MOVES_OF_STACK_INSTRUCTIONS})
+
+
+def _needs_no_port(row: PortMappingRow) -> Q:
+    """Which characterisations say so: in words, or by delaying no flood and running as fast as can be."""
+    found = Q(reason=NotCharacterised.NO_PORTS)
+    if row.r_max is not None:
+        found |= Q(reason=NotCharacterised.MISSING, cycles__lte=_AT_FULL_RATE / row.r_max)
+    return found
 
 
 def _of(kinds: dict[IdiomKind, set[str]], wanted: Iterable[IdiomKind]) -> frozenset[str]:

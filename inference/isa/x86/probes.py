@@ -20,6 +20,7 @@ _ALU = (
     "test GPR[64]:R, GPR[64]:R",
     "add GPR[64]:RW, IMM[8]:R",
     "neg GPR[64]:RW",
+    "not GPR[64]:RW",
     "mov GPR[64]:W, IMM[32]:R",
     "movzx GPR[32]:W, GPR[8]:R",
     "lea GPR[64]:W, ADDR[B+D8]",
@@ -107,6 +108,10 @@ _LOAD = (
 )
 
 PREFERRED = (
+    # Any ALU, and of all the fewest registers to read: where many are read in a cycle, a Golden Cove lets a
+    # store wait that shares no port with them.
+    "not GPR[64]:RW",
+    "not GPR[32]:RW",
     *_INTEGER,
     *_VECTOR,
     "vpor XMM:W, XMM:R, XMM:R",

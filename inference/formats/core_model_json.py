@@ -86,6 +86,8 @@ class MemoryTold(_Part):
     """See `MemoryTimes`."""
 
     usual: Amount = MemoryTimes().usual
+    load: Amount = MemoryTimes().load
+    blocked: Amount | None = None
     forwarded: list[ForwardingTold] = []
     to_one_line: Amount | None = None
     to_another_line: Amount | None = None
@@ -201,6 +203,8 @@ def core_model_json(model: CoreModel, *, name: str, isa: str, note: str = "") ->
         },
         "memory": {
             "usual": model.memory.usual,
+            "load": model.memory.load,
+            "blocked": model.memory.blocked,
             "to_one_line": model.memory.to_one_line,
             "to_another_line": model.memory.to_another_line,
             "forwarded": [

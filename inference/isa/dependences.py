@@ -9,13 +9,15 @@ from dataclasses import dataclass
 class MemoryPlace:
     """An access to memory: `address` is equal for accesses that surely have the same one but for `offset`.
 
-    `steady`: the address is the same in every iteration.
+    `steady`: the address is the same in every iteration. `pointer`: what the address is made of, whatever the
+    block has written to it.
     """
 
     address: str
     offset: int
     bits: int
     steady: bool
+    pointer: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ class Aspect(StrEnum):
     """NOPs in a loop, by the bytes of one."""
     STRAIGHT_LENGTH = "length in straight code"
     """NOPs in code without a loop, by the bytes of one."""
+    STRAIGHT = "straight code"
+    """What needs no port, in code without a loop, by the bytes of an instruction."""
     TAKEN = "taken branch"
     """Jumps, by the bytes between one and its target."""
     UNTAKEN = "untaken branch"

@@ -14,7 +14,7 @@ from inference.core.front_end import read_front_end
 from inference.core.latency import Forwarding, IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
-from inference.isa.chains import LINES_IN_TURN, ONE_LINE
+from inference.isa.chains import BLOCKED, LINES_IN_TURN, ONE_LINE
 from inference.isa.x86.stack import MOVES_OF_STACK_INSTRUCTIONS
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
@@ -26,6 +26,8 @@ _PORTLESS = (IdiomKind.ZEROING, IdiomKind.ELIMINATED)
 _WAITS_FOR_NOTHING = (IdiomKind.ZEROING, IdiomKind.BREAKING)
 HALF_OF_A_SUM = "half of a way there and back"
 AT_MOST = "a bound"
+_PLAIN = 64
+"""Bits of the load that stands for those that were not measured."""
 _AT_FULL_RATE = 1.2
 """Times the cycles of an instruction at the full rate, up to which a scheme alone runs at it."""
 
@@ -77,7 +79,11 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
             if based:
                 bases[text] = based
             for idiom in idioms:
-                kinds[IdiomKind(idiom["kind"])].add(text)
+                kind = IdiomKind(idiom["kind"])
+                kinds[kind].add(text)
+                if kind is IdiomKind.PARTIAL_REGISTER and idiom["latency"] is not None:
+                    merged = idiom["destination"], idiom["destination"]
+                    latencies[text] = {merged: idiom["latency"], **latencies[text]}
     front_end = None
     if row.front_end is not None:
         sources["front end"] = row.front_end.name
@@ -153,9 +159,20 @@ def _memory(listed: list[Json]) -> MemoryTimes:
             case = one["stored"], one["loaded"], one["offset"], one["register_class"] == "vector"
             same[case] = min(one["cycles"], same.get(case, one["cycles"]))
     forwarded = [one["cycles"] for one in cases if one["how"] == Forwarding.FORWARDED]
-    alone = {one["address"]: one["cycles"] for one in cases if not one["loaded"]}
-    usual = median(forwarded) if forwarded else MemoryTimes.usual
-    return MemoryTimes(same, usual, alone.get(ONE_LINE), alone.get(LINES_IN_TURN))
+    loads = [one["cycles"] for one in listed if _is_plain_load(one) and one["cycles"] is not None]
+    alone = {one["address"]: one["cycles"] for one in cases if not one.get("chained", True)}
+    return MemoryTimes(
+        same,
+        usual=median(forwarded) if forwarded else MemoryTimes.usual,
+        load=min(loads, default=MemoryTimes.load),
+        blocked=alone.get(BLOCKED),
+        to_one_line=alone.get(ONE_LINE),
+        to_another_line=alone.get(LINES_IN_TURN),
+    )
+
+
+def _is_plain_load(one: Json) -> bool:
+    return not one["stored"] and not one["at_most"] and one["loaded"] == _PLAIN
 
 
 def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:

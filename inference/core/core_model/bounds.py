@@ -7,7 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from inference.core.core_model.dependences import ChainStep, DependenceBound, dependence_bounds
+from inference.core.core_model.dependences import (
+    ChainStep,
+    DependenceBound,
+    dependence_bounds,
+    has_blocked_load,
+)
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.stores import StoreBound, store_bound, without_shared_stores
 from inference.core.experiment import Experiment
@@ -15,6 +20,7 @@ from inference.core.mapping import PortMapping
 from inference.core.throughput import port_bound, work_of
 from inference.isa.dependences import InstructionAccesses
 
+_BLOCKED = "a load wants more than a store before it wrote"
 _PARTS = 1000
 """Of a µop, in which parts of one are counted."""
 
@@ -106,6 +112,8 @@ def predict_core(
     through_memory = [] if whole is registers else [_of_chain(BoundKind.MEMORY, whole)]
     if stores is not None:
         through_memory.append(CoreBound(BoundKind.MEMORY, stores.cycles, stores.why))
+    if model.memory.blocked is not None and has_blocked_load(block):
+        through_memory.append(CoreBound(BoundKind.MEMORY, model.memory.blocked, _BLOCKED))
     if through_memory:
         bounds.append(max(through_memory, key=lambda bound: bound.cycles))
     if model.front_end is None:

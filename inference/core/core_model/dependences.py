@@ -3,7 +3,7 @@
 A node is a value that an instruction writes: (instruction, destination operand). An edge leads to it from
 the value that one of its sources has, with the latency between these two operands; from the iteration before
 where that was written there. A stored value reaches a load of the same place in the time that forwarding
-takes. Where nothing is known of a pair of operands, it takes a cycle.
+takes. Where nothing is known of a pair of operands, it takes a cycle, and a load what loads take.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.core.core_model.cycles import CriticalCycle, Edge, critical_cycle
-from inference.core.core_model.model import CoreModel
+from inference.core.core_model.model import CoreModel, is_contained
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
 
 UNKNOWN_LATENCY = 1.0
@@ -20,6 +20,8 @@ ASSUMED = "assumed"
 """What the cycles of a pair of operands rest on of which nothing is known."""
 MEMORY = "memory"
 _REGISTERS = ("general", "vector")
+_MOVES = ("mov", "vmov", "pop")
+"""How mnemonics begin whose result is what they load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,38 @@ class DependenceBound:
     def through_memory(self) -> bool:
         """Whether a value is stored and loaded again on the way."""
         return any(step.location == MEMORY for step in self.chain)
+
+
+def has_blocked_load(block: Sequence[InstructionAccesses]) -> bool:
+    """Whether a load wants more than the store before it wrote: it waits until the cache has that, and the
+    store of the next iteration until the load is done, since instructions end in their order."""
+    return any(
+        not is_contained(stored.bits, read.memory.bits, read.memory.offset - stored.offset)
+        for place, one in enumerate(block)
+        for read in one.reads
+        if read.memory is not None and (stored := _last_store(block, place, read)) is not None
+    )
+
+
+def _last_store(block: Sequence[InstructionAccesses], place: int, read: OperandAccess) -> MemoryPlace | None:
+    """The last write of any part of what is read: in this iteration, else in the one before."""
+    for written, _ in _earlier_writes(block, place, read):
+        return written.memory
+    return None
+
+
+def _earlier_writes(
+    block: Sequence[InstructionAccesses], place: int, read: OperandAccess
+) -> Iterator[tuple[OperandAccess, tuple[int, int]]]:
+    """Writes of what is read, the last one first, each with its instruction and how many iterations ago."""
+    for iterations, candidates in (
+        (0, range(place - 1, -1, -1)),
+        (1, range(len(block) - 1, place - 1, -1)),
+    ):
+        for writer in candidates:
+            for written in block[writer].writes:
+                if _is_same(written, read, within=iterations == 0):
+                    yield written, (writer, iterations)
 
 
 def dependence_bounds(
@@ -120,16 +154,10 @@ class _Graph:
                         yield edge
 
     def _writers(self, place: int, access: OperandAccess) -> Iterator[tuple[int, str, int]]:
-        """The last write of what is read: in this iteration before, else in the one before."""
-        for iterations, candidates in (
-            (0, range(place - 1, -1, -1)),
-            (1, range(len(self._block) - 1, place - 1, -1)),
-        ):
-            for writer in candidates:
-                for written in self._block[writer].writes:
-                    if _is_same(written, access, within=iterations == 0):
-                        yield writer, written.operand, iterations
-                        return
+        """The last write of what is read."""
+        for written, (writer, iterations) in _earlier_writes(self._block, place, access):
+            yield writer, written.operand, iterations
+            return
 
     def _latency(self, place: int, access: OperandAccess, destination: str, writer: int) -> float | None:
         """From a source to a destination; None where the destination does not wait for it."""
@@ -147,7 +175,13 @@ class _Graph:
         stored = destination.endswith("data") and not in_address  # counts with its load
         if stored or scheme in self._model.moves:
             return 0.0
-        return known.get((access.operand, destination), UNKNOWN_LATENCY)
+        loads = access.operand.endswith("address") and any(each.memory for each in one.reads)
+        unknown = UNKNOWN_LATENCY if not loads else self._loaded(scheme)
+        return known.get((access.operand, destination), unknown)
+
+    def _loaded(self, scheme: str) -> float:
+        """From an address to the result, where that was not measured."""
+        return self._model.memory.load + (0.0 if scheme.startswith(_MOVES) else UNKNOWN_LATENCY)
 
     def _through_memory(
         self, read: MemoryPlace, destination: str, writer: int, one: InstructionAccesses
@@ -156,7 +190,7 @@ class _Graph:
         vector = one.vector or self._block[writer].vector
         cycles = self._model.memory.cycles(stored.bits, read.bits, read.offset - stored.offset, vector=vector)
         scheme = one.scheme or ""
-        if destination.endswith("data") or not scheme.startswith(("mov", "vmov")):
+        if destination.endswith("data") or not scheme.startswith(_MOVES):
             known = self._model.latencies.get(scheme, {})
             own = known.get((destination, destination), UNKNOWN_LATENCY)
             cycles += own if own is not None else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from statistics import median
 
 from inference.core.mapping import PortMapping
 
@@ -29,12 +30,16 @@ class FrontEndLimits:
 class MemoryTimes:
     """{(bits stored, bits loaded, bytes apart, vector): cycles} from a stored value to the loaded one.
 
-    `usual`: where a case was not measured. `to_one_line`, `to_another_line`: cycles per store where each goes
-    to the cache line of the one before, and where none does.
+    `usual`: where a case was not measured. `load`: cycles from an address to what is loaded. `blocked`:
+    cycles per iteration where a load wants more than a store before it wrote. `to_one_line`,
+    `to_another_line`: cycles per store where each goes to the cache line of the one before, and where none
+    does.
     """
 
     forwarded: Mapping[tuple[int, int, int, bool], float] = field(default_factory=dict)
     usual: float = 5.0
+    load: float = 5.0
+    blocked: float | None = None
     to_one_line: float | None = None
     to_another_line: float | None = None
 
@@ -43,7 +48,15 @@ class MemoryTimes:
         exact = self.forwarded.get((stored, loaded, offset, vector))
         if exact is not None:
             return exact
-        return self.forwarded.get((stored, loaded, 0, vector), self.usual)
+        if is_contained(stored, loaded, offset):
+            return self.forwarded.get((stored, loaded, 0, vector), self.usual)
+        failed = [cycles for case, cycles in self.forwarded.items() if not is_contained(*case[:3])]
+        return median(failed) if failed else self.usual
+
+
+def is_contained(stored: int, loaded: int, offset: int) -> bool:
+    """Whether a store wrote all that a load wants; else the load cannot have it before the cache has it."""
+    return offset >= 0 and 8 * offset + loaded <= stored
 
 
 @dataclass(frozen=True)

@@ -39,14 +39,15 @@ class StoreBound:
 def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> StoreBound | None:
     """What the stores of a block take; None without any, or where the core's times are not known.
 
-    Lines are told apart as far as the block leaves addresses alone; each base counts as aligned.
+    Each base counts as aligned, and as still in the same line where the block has changed it since: most
+    pointers move by less than a line.
     """
     one, another = times.to_one_line, times.to_another_line
     places = [place for each in block for place in _places(each)]
     if not places or not one or not another:
         return None
     runs = [len(list(run)) for _, run in groupby(places, key=_line)]
-    goes_on = places[0].steady and _line(places[0]) == _line(places[-1])
+    goes_on = _line(places[0]) == _line(places[-1])
     if goes_on and len(runs) == 1:
         return StoreBound(len(places), 1, len(places) * one)
     if goes_on:
@@ -81,4 +82,4 @@ def _places(one: InstructionAccesses) -> list[MemoryPlace]:
 
 
 def _line(place: MemoryPlace) -> tuple[str, int]:
-    return place.address, place.offset // _LINE
+    return place.pointer, place.offset // _LINE

@@ -139,12 +139,18 @@ def _capacity(sizes: Sequence[Reading], slots: float | None) -> FrontEndNumber:
 def _most(
     name: str, label: str, of: Mapping[Aspect, Sequence[Reading]], counted: Callable[[int], int]
 ) -> FrontEndNumber:
-    """The most of something per cycle in straight code; `counted`: how much a NOP of so many bytes is."""
-    found = of[Aspect.STRAIGHT_LENGTH]
+    """The most of something per cycle in straight code; `counted`: how much an instruction of so
+    many bytes is."""
+
+    def rate(reading: Reading) -> float:
+        code, cycles = reading
+        return counted(code.value) * code.code.instructions / cycles
+
+    found = [*of[Aspect.STRAIGHT_LENGTH], *of[Aspect.STRAIGHT]]
     if not found:
         return FrontEndNumber(name, label, None)
-    code, cycles = max(found, key=lambda reading: counted(reading[0].value) / reading[1])
-    return FrontEndNumber(name, label, counted(code.value) / cycles, ((code, cycles),))
+    best = max(found, key=rate)
+    return FrontEndNumber(name, label, rate(best), (best,))
 
 
 def _branches(of: Mapping[Aspect, Sequence[Reading]]) -> list[FrontEndNumber]:

@@ -32,8 +32,8 @@ class Forwarding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryLatency:
-    """`cycles` from the address, or the stored value, to what is loaded, and of stores alone those that one
-    takes; None where it did not settle.
+    """`cycles` from the address, or the stored value, to what is loaded, and of what is no chain those of
+    an iteration; None where it did not settle.
 
     Of a chain that is not `isolated` they are a bound. `how` is of stores.
     """
@@ -53,6 +53,7 @@ class MemoryLatency:
             "address": asked.address,
             "offset": asked.offset,
             "between": asked.between,
+            "chained": bool(asked.chain.links),
             "cycles": None if self.cycles is None else round(self.cycles, 3),
             "at_most": not asked.isolated,
             "how": None if self.how is None else str(self.how),
@@ -80,7 +81,7 @@ def read_memory(
 def _cycles(asked: MemoryChain, reading: ChainReading, known: Mapping[ChainLink, float]) -> float | None:
     if reading.cycles is None:
         return None
-    if not asked.loaded:
+    if not asked.chain.links:
         return reading.cycles / asked.chain.instances
     left = reading.cycles - sum(known.get(link, LEAST) for link in asked.chain.others)
     return max(left, 0.0)  # what is renamed takes none, and connectors have their own errors
@@ -89,7 +90,7 @@ def _cycles(asked: MemoryChain, reading: ChainReading, known: Mapping[ChainLink,
 def _how(
     asked: MemoryChain, cycles: float | None, all_cycles: Mapping[MemoryChain, float | None]
 ) -> Forwarding | None:
-    if not asked.stored or not asked.loaded or cycles is None:
+    if not asked.stored or not asked.chain.links or cycles is None:
         return None
     load = _quickest_load(all_cycles)
     if load is not None and cycles <= load - _QUICKER:
@@ -99,6 +100,7 @@ def _how(
         for other, value in all_cycles.items()
         if value is not None
         and other.stored == other.loaded
+        and other.chain.links
         and not other.offset
         and other.register_class == asked.register_class
         and (load is None or value > load - _QUICKER)

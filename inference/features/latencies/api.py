@@ -145,7 +145,7 @@ class MemoryLatencyOut(Schema):
     """From an address, or a stored value, to what is loaded."""
 
     stored: int = Field(description="Bits; 0 without a store.", examples=[64])
-    loaded: int = Field(description="Bits; 0 for stores alone, of which `cycles` are of one.", examples=[64])
+    loaded: int = Field(description="Bits; 0 for stores alone.", examples=[64])
     register_class: str = Field(description="General or vector registers.", examples=["general"])
     address: str = Field(description="How memory is addressed.", examples=["same base"])
     offset: int = Field(description="Bytes from the store to the load.", examples=[0])

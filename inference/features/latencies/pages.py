@@ -101,7 +101,7 @@ def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
     memory = [_with_text(one) for one in row.memory]
     forwarding: dict[tuple[Any, ...], list[Json]] = defaultdict(list)
     for one in memory:
-        if one["stored"] and one["loaded"]:
+        if one["stored"] and one.get("chained", True):
             alike = ("register_class", "address", "stored", "loaded", "offset")
             forwarding[tuple(one[name] for name in alike)].append(one)
     context = {
@@ -109,7 +109,7 @@ def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
         "loads": [one for one in memory if not one["stored"]],
         "forwarding": [(found[0], found) for found in forwarding.values()],
         "between": sorted({found["between"] for each in forwarding.values() for found in each}),
-        "stores": [one for one in memory if not one["loaded"]],
+        "unchained": [one for one in memory if not one.get("chained", True)],
     }
     return render(request, "inference/latencies/memory.html", context)
 

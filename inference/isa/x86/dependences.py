@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 from iced_x86 import Decoder, Instruction, InstructionInfoFactory, OpAccess, Register, RegisterExt
@@ -38,15 +39,25 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
     decoded = list(Decoder(64, block.body))
     written = Counter(name for one in decoded for name in _written_registers(one))
     versions: Counter[str] = Counter()
+    stack = _Stack(0, steady=not sum(one.stack_pointer_increment for one in decoded))
     found = []
     for one, instruction in zip(block.instructions, decoded, strict=True):
         known = None if one.scheme is None else described(one.scheme)
         if known is None:
             found.append(InstructionAccesses(None, (), ()))
         else:
-            found.append(_Reader(known[0], instruction, versions, written, alike=alike).accesses())
+            found.append(_Reader(known[0], instruction, versions, written, stack, alike=alike).accesses())
         versions.update(_written_registers(instruction))
+        stack = replace(stack, depth=stack.depth + instruction.stack_pointer_increment)
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """By how many bytes `push` and `pop` have moved the stack pointer; `steady`: by none in a whole block."""
+
+    depth: int
+    steady: bool
 
 
 class _Reader:
@@ -58,6 +69,7 @@ class _Reader:
         instruction: Instruction,
         versions: Counter[str],
         written: Counter[str],
+        stack: _Stack,
         *,
         alike: bool,
     ) -> None:
@@ -65,6 +77,7 @@ class _Reader:
         self._instruction = instruction
         self._versions = versions
         self._written = written
+        self._stack = stack
         self._alike = alike
         self._on_stack = MNEMONICS[instruction.mnemonic] in _STACK
 
@@ -85,8 +98,12 @@ class _Reader:
         for operand in self._scheme.operands:
             if operand.kind == "flags":
                 touched = [OperandAccess(FLAGS, f"flag {name}") for name in operand.registers]
-                reads += touched if "R" in operand.access else []
-                writes += touched if "W" in operand.access else []
+            elif operand.kind == "memory" and operand.implicit and self._on_stack:
+                touched = [OperandAccess(f"stack {DATA}", memory=self._pushed(operand.width))]
+            else:
+                continue
+            reads += touched if "R" in operand.access else []
+            writes += touched if "W" in operand.access else []
         explicit = [name for name in self._explicit_registers() if name is not None]
         one_register = len(explicit) > 1 and len(set(explicit)) == 1
         vector = any(name is not None and name.startswith("vector") for name in self._explicit_registers())
@@ -123,11 +140,16 @@ class _Reader:
                 bank, family = family_of(register)
                 yield f"{bank} {family}"
 
+    def _pushed(self, bits: int) -> MemoryPlace:
+        offset = self._stack.depth + min(self._instruction.stack_pointer_increment, 0)
+        return MemoryPlace("stack", offset, bits, self._stack.steady, "stack")
+
     def _memory(self, bits: int) -> MemoryPlace:
         one = self._instruction
         if RegisterExt.is_ip(one.memory_base):
-            return MemoryPlace("rip", one.memory_displacement, bits, steady=True)
+            return MemoryPlace("rip", one.memory_displacement, bits, steady=True, pointer="rip")
         parts: Counter[str] = Counter()
+        pointer: Counter[str] = Counter()
         steady = True
         for register, scale in ((one.memory_base, 1), (one.memory_index, one.memory_index_scale)):
             if _is_tracked(register):
@@ -136,10 +158,14 @@ class _Reader:
                 steady = steady and not self._written[name]
                 known = self._alike and not self._written[name]
                 parts[_START if known else f"{name}@{self._versions[name]}"] += scale
+                pointer[_START if known else name] += scale
         displacement = one.memory_displacement
         offset = displacement - (1 << 64) if displacement >= 1 << 63 else displacement
-        address = " + ".join(f"{scale}·{name}" for name, scale in sorted(parts.items()))
-        return MemoryPlace(address, offset, bits, steady)
+        return MemoryPlace(_sum(parts), offset, bits, steady, _sum(pointer))
+
+
+def _sum(parts: Counter[str]) -> str:
+    return " + ".join(f"{scale}·{name}" for name, scale in sorted(parts.items()))
 
 
 def _written_registers(instruction: Instruction) -> set[str]:

@@ -67,14 +67,15 @@ def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
     )
 
 
+_PORTLESS: Mapping[str, Sequence[bytes]] = {
+    "zeroing idioms": [bytes([0x31, 0xC0 | number << 3 | number]) for number in _ZEROED],
+    "register moves": [bytes.fromhex(one) for one in _MOVED],
+}
+
+
 def _sizes() -> Iterator[FrontEndCode]:
     """Loops of one copy, so that nothing but the loop's own counter and branch stands beside."""
-    fillers: Mapping[str, Sequence[bytes]] = {
-        "zeroing idioms": [bytes([0x31, 0xC0 | number << 3 | number]) for number in _ZEROED],
-        "register moves": [bytes.fromhex(one) for one in _MOVED],
-        "NOPs": [_SHORT_NOP],
-    }
-    for name, filler in fillers.items():
+    for name, filler in {**_PORTLESS, "NOPs": [_SHORT_NOP]}.items():
         for size in _SIZES:
             body = b"".join(filler[k % len(filler)] for k in range(size))
             if len(body) <= _LONGEST_LOOP:
@@ -90,6 +91,9 @@ def _lengths() -> Iterator[FrontEndCode]:
         nop = _PREFIX * (length - len(nop)) + nop
         yield FrontEndCode(Aspect.LOOP_LENGTH, "", length, TimedCode(nop, 1, loop=True))
         yield FrontEndCode(Aspect.STRAIGHT_LENGTH, "", length, TimedCode(nop, 1, copies=_STRAIGHT_NOPS))
+    for name, filler in _PORTLESS.items():
+        code = TimedCode(b"".join(filler), len(filler), copies=_STRAIGHT_NOPS // len(filler))
+        yield FrontEndCode(Aspect.STRAIGHT, name, len(filler[0]), code)
 
 
 _STRAIGHT_NOPS = 1600

@@ -85,13 +85,16 @@ def of(code: str, kind: BoundKind) -> float:
         ("mov rax, qword ptr [rax]", 5),
         ("mov qword ptr [rsi], rax\nmov rax, qword ptr [rsi]", 4),  # forwarded
         ("mov qword ptr [rsi], rax\nmov rax, qword ptr [rsi+8]", 0),  # another place
-        ("mov qword ptr [rsi], rax\nmov rax, qword ptr [rsi+4]", 4),  # overlaps: as whole registers do
+        ("mov qword ptr [rsi], rax\nmov rax, qword ptr [rsi+4]", 12),  # wants more than was stored
         ("mov qword ptr [rsi], rax\nmov rax, qword ptr [rdi]", 0),  # taken to be apart
         ("add rsi, 8\nmov qword ptr [rsi], rax\nmov rax, qword ptr [rsi]", 4),  # the same within an iteration
         ("mov qword ptr [rsi], rax\nadd rsi, 8\nmov rax, qword ptr [rsi]", 1),  # not after rsi has moved
         ("adc rax, rbx\nadc rcx, rbx", 2),  # through the carry flag
         ("adc rax, rax\nadc rcx, rcx", 2),  # the same: one register makes the registers ready, not the flag
         ("mov al, bl", 1),  # keeps the rest of rax
+        ("push rax\npop rax", 4),  # forwarded
+        ("push rax\npush rbx\npop rax\npop rbx", 4),  # exchanged: both ways in two iterations
+        ("add rax, qword ptr [rax]", 6),  # not measured: what loads take, and a cycle
     ],
 )
 def test_dependencies(code: str, cycles: float) -> None:
@@ -185,3 +188,27 @@ def test_without_a_port_for_stores_alone_their_bound_stands_beside_the_others() 
     by_kind = {one.kind: one.cycles for one in found.bounds}
     assert by_kind[BoundKind.PORTS] == 1.0
     assert by_kind[BoundKind.MEMORY] == 2.0
+
+
+def test_pushes_go_to_one_line() -> None:
+    """Golden Cove: two per cycle, on and on."""
+    core = replace(CORE, memory=MemoryTimes(to_one_line=0.5, to_another_line=1.0))
+    pushes = block("push rax\npush rbx\npush rcx")
+    found = predict_core(accesses_of(pushes), CodeShape(len(pushes.code), loop=False), core)
+    assert {one.kind: one.cycles for one in found.bounds}[BoundKind.MEMORY] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("code", "cycles"),
+    [
+        ("mov byte ptr [rsi], al\nmov rbx, qword ptr [rsi]", 15.0),
+        ("mov rbx, qword ptr [rsi]\nmov byte ptr [rsi+2], al", 15.0),  # that of the iteration before
+        ("mov qword ptr [rsi], rax\nmov bl, byte ptr [rsi+2]", 0.0),
+        ("mov byte ptr [rsi], al\nmov rbx, qword ptr [rsi+8]", 0.0),
+    ],
+)
+def test_a_load_that_wants_more_than_was_stored_holds_up_every_iteration(code: str, cycles: float) -> None:
+    one = block(code)
+    core = replace(CORE, memory=MemoryTimes(blocked=15.0))
+    bounds = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), core).bounds
+    assert {each.kind: each.cycles for each in bounds}.get(BoundKind.MEMORY, 0.0) == cycles

@@ -17,7 +17,7 @@ def truth(asked: MemoryChain) -> tuple[float, Forwarding | None]:
     """A core that renames whole registers through the same base, and forwards what a store contains."""
     if not asked.stored:
         return LOAD, None
-    if not asked.loaded:
+    if not asked.chain.links:
         return STORE, None
     contained = asked.offset * 8 + asked.loaded <= asked.stored
     if not contained:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from iced_x86 import Code, Instruction, MemoryOperand, Register
 
-from inference.isa.chains import LINES_IN_TURN, ONE_LINE, ChainLink, DependencyChain, MemoryChain
+from inference.isa.chains import BLOCKED, LINES_IN_TURN, ONE_LINE, ChainLink, DependencyChain, MemoryChain
 from inference.isa.x86.chains.connectors import (
     EXTEND,
     LOADS,
@@ -66,7 +66,7 @@ _VECTOR_PAIRS = ((128, 128, 0), (256, 256, 0), (256, 128, 0), (256, 128, 16), (1
 
 def memory_chains() -> tuple[MemoryChain, ...]:
     """All of them; those of vectors need AVX2."""
-    return (*_loads(), *_forwarded(), *_addressed(), *_through_the_stack(), *_vectors(), *_stores())
+    return (*_loads(), *_forwarded(), *_addressed(), *_through_the_stack(), *_vectors(), *_unchained())
 
 
 # From an address to what is loaded.
@@ -174,10 +174,10 @@ def _vectors() -> Iterator[MemoryChain]:
             yield MemoryChain(stored, loaded, "vector", SAME, chain, offset, between)
 
 
-# Stores alone: how many per cycle.
+# Throughput: of stores alone, and of loads that cannot have what was stored.
 
 
-def _stores() -> Iterator[MemoryChain]:
+def _unchained() -> Iterator[MemoryChain]:
     code, hole = _STORES[64]
     for lines, distance in ((ONE_LINE, 8), (LINES_IN_TURN, LINE)):
         stores = [
@@ -186,6 +186,11 @@ def _stores() -> Iterator[MemoryChain]:
         ]
         chain = DependencyChain(encoded(stores), (), loop=True, instances=len(stores))
         yield MemoryChain(64, 0, "general", lines, chain)
+    store_code, store_hole = _STORES[8]
+    store = Instruction.create_mem_reg(store_code, _at(0), register_of(store_hole, _VALUE))  # type: ignore[arg-type]
+    load_code, load_hole, _ = LOADS[64]
+    load = Instruction.create_reg_mem(load_code, register_of(load_hole, _CHASED), _at(0))
+    yield MemoryChain(8, 64, "general", BLOCKED, DependencyChain(encoded([store, load]), (), loop=True))
 
 
 def _link(stored: int, loaded: int, offset: int, address: str, register: str) -> ChainLink:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -33,6 +33,8 @@ LONGEST = 24 * 1024
 """Bytes of all copies of a block, as the agent takes them."""
 
 _INSTRUCTIONS = {UNROLLED: 200, LOOP: 100}
+_TRIES = 3
+"""How often what does not settle is measured: a neighbour is busy for a while, and then is not."""
 _BATCH = 48
 _VECTORS = ("XMM", "YMM", "ZMM", "xmm", "ymm")
 
@@ -173,7 +175,8 @@ class BlockMeasurer:
     """Measures blocks on the machine of a board; `identity` names it and its harness.
 
     `flags` are the CPU's, None where everything may be tried. Contended results are posted again until the
-    computer has been disturbed for `patience` seconds; what came for an earlier attempt of the run is used.
+    computer has been disturbed for `patience` seconds, unsettled ones after all others, twice; what came for
+    an earlier attempt of the run is used.
     """
 
     def __init__(
@@ -238,6 +241,7 @@ class BlockMeasurer:
                 del left[name]
                 yield name, result
         began = self._clock()
+        tries: Counter[str] = Counter()
         while left:
             for batch in list(self._batches(left)):
                 answers = self._answered(batch)
@@ -245,7 +249,10 @@ class BlockMeasurer:
                     began = self._clock()
                 gives_up = self._clock() - began >= self._patience
                 for result in answers:
-                    if result.state != "contended" or gives_up:
+                    tries[result.id] += result.state == "unsettled"
+                    tried_again = result.state == "contended" and not gives_up
+                    tried_again |= result.state == "unsettled" and tries[result.id] < _TRIES
+                    if not tried_again:
                         del left[result.id]
                         yield result.id, result
 

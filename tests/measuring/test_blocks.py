@@ -13,15 +13,19 @@ FLAGS = frozenset({"avx", "avx2", "sse", "sse2"})
 
 
 class Answering:
-    """A harness that says the same of every item, after so many times "contended"."""
+    """A harness that says the same of every item, after so many times "contended", then "unsettled"."""
 
-    def __init__(self, contended: int = 0) -> None:
+    def __init__(self, contended: int = 0, unsettled: int = 0) -> None:
         self.contended = contended
+        self.unsettled = unsettled
 
     async def measure(self, batch: Batch, _progress) -> list[Result]:
         if self.contended:
             self.contended -= 1
             return [Result(item.id, "contended", 9.0, None, 1, "busy") for item in batch.items]
+        if self.unsettled:
+            self.unsettled -= 1
+            return [Result(item.id, "unsettled", 8.0, 3.0, 7, "restless") for item in batch.items]
         return [Result(item.id, "settled", float(item.instructions), 0.0, 2) for item in batch.items]
 
 
@@ -100,6 +104,13 @@ def test_contended_results_are_asked_again_until_the_patience_is_over():
     moments = iter(range(0, 10_000, 1000))
     impatient = measurer(MemoryBoard(Answering(3)), patience=1500.0, clock=lambda: next(moments))
     assert dict(impatient.measure([block_of_hex("90")]))[0].state == "contended"
+
+
+@pytest.mark.parametrize(("times", "state"), [(2, "settled"), (3, "unsettled")])
+def test_what_does_not_settle_is_measured_three_times(times: int, state: str):
+    board = MemoryBoard(Answering(unsettled=times))
+    assert dict(measurer(board).measure([block_of_hex("90")]))[0].state == state
+    assert len(board.posted) == 3
 
 
 def test_what_a_processor_lacks_or_is_too_long_is_said_beforehand():

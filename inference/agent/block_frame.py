@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from inference.agent.frame import FrameError
 from inference.agent.protocol import Frame
+from inference.agent.targets import x86_registers
 
 REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
 """General-purpose registers in the order of their numbers."""
@@ -38,6 +39,7 @@ _FENCE = bytes.fromhex("0faee8")  # lfence
 _UPWARDS = b"\xfc"  # cld
 _ESCAPE_BYTES = 14  # of the instructions that say where to go on when a block is broken off
 _CLEAR_UPPER = bytes.fromhex("c5f877")  # vzeroupper
+_CLEAR_ALL = bytes.fromhex("c5fc77")  # vzeroall
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def _begin(frame: Frame, layout: Layout, *, refills: bool) -> bytes:
     if refills:
         # mov rdi, [rax+SOURCE]; mov rdx, rax; mov rax, [rax+PATTERN]; mov ecx, 512; rep stosq; mov rax, rdx
         code += bytes.fromhex("488b7830 4889c2 488b4060 b900020000 f348ab 4889d0")
-    code += b"".join(_fill_vector(number, avx=frame.avx) for number in range(16))
+    code += _fill_vectors(frame)
     counter = frame.counter_register
     if not frame.unrolled and counter:
         number = REGISTERS.index(counter)  # mov counter, [rax+COUNTER]
@@ -127,6 +129,17 @@ def _end(frame: Frame, layout: Layout) -> bytes:
 def _set(name: str, value: int) -> bytes:
     number = REGISTERS.index(name)
     return bytes([0x48 | number >> 3, 0xB8 | number & 7]) + (value % 2**64).to_bytes(8, "little")
+
+
+def _fill_vectors(frame: Frame) -> bytes:
+    """Fill vector registers and masks, as wide as there are: the processor is in that state then."""
+    if not frame.mask_bits:
+        return b"".join(_fill_vector(number, avx=frame.avx) for number in range(16))
+    if frame.mask_bits not in x86_registers.MASK_BITS:
+        raise FrameError(f"mask registers have 16 or 64 bits, not {frame.mask_bits}")
+    at = bytes([VECTOR // 8])
+    filled = b"".join(x86_registers.broadcast(number, 0, at) for number in range(32))
+    return _CLEAR_ALL + filled + x86_registers.fill_masks(frame.mask_bits)
 
 
 def _fill_vector(number: int, *, avx: bool) -> bytes:

@@ -49,13 +49,14 @@ def facts(core: int | None) -> Json:
         "load": _load(),
         "blocks": True,  # an agent from before basic blocks does not say so
         "offsets": True,  # nor one from before loops that begin anywhere in a cache line
+        "wide_blocks": True,  # nor one from before blocks had masks and vectors of 512 bits
         "unfit": unfit(platform.system(), platform.machine(), emulated),
         **description(core, core_types()),
     }
     if platform.machine() in aarch64.MACHINES:
         found |= {**arm.description(processor, emulated), "emulated": emulated}
         # Blocks and loops at offsets are of x86-64, and no flag tells of a hypervisor.
-        found |= {"blocks": False, "offsets": False, "virtual": None}
+        found |= {"blocks": False, "offsets": False, "wide_blocks": False, "virtual": None}
     return found
 
 

@@ -15,15 +15,32 @@ class ChainLink:
     """The way through one instruction of a chain, from a source operand of its scheme to a destination.
 
     Operands are named by their place in the scheme's text, from "1", those of memory with what of it is meant
-    ("2 address", "2 data"); implicit ones by their register, or "flags".
+    ("2 address", "2 data"); implicit ones by their register, "flags" or "mask". `values`: of which
+    `ValueClass` those are that operands hold, "" where that makes no difference.
     """
 
     scheme: str
     source: str
     destination: str
+    values: str = ""
 
     def __str__(self) -> str:
-        return f"{self.scheme}: {self.source} → {self.destination}"
+        way = f"{self.scheme}: {self.source} → {self.destination}"
+        return f"{way}, {self.values} values" if self.values else way
+
+
+QUICK, SLOW = "quick", "slow"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueClass:
+    """Values with which an instruction takes as long as any others of this class: `QUICK` or `SLOW`.
+
+    `told`: the values, in words.
+    """
+
+    name: str
+    told: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +57,11 @@ class DependencyChain:
     instances: int = 1
 
     @property
+    def values(self) -> str:
+        """The class of values that operands hold, "" where that makes no difference."""
+        return self.links[0].values if self.links else ""
+
+    @property
     def others(self) -> tuple[ChainLink, ...]:
         """The connectors: all links but the first, whose latency is wanted."""
         return self.links[1:]
@@ -49,13 +71,15 @@ class DependencyChain:
 class PairChains:
     """The chains that show a latency; of one that is not `isolated` they only show sums, `why` says it.
 
-    Without any chain, `why` says what keeps it from being measured.
+    Without any chain, `why` says what keeps it from being measured. `classes` of values for which there are
+    chains each; () where values make no difference.
     """
 
     link: ChainLink
     chains: tuple[DependencyChain, ...]
     isolated: bool
     why: str = ""
+    classes: tuple[ValueClass, ...] = ()
 
 
 ONE_REGISTER, OLD_VALUE = "one register", "old value"

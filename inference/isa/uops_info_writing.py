@@ -65,13 +65,18 @@ def numbered_element(
     """The element with implicit registers and flags too, and its operands' numbers by their names.
 
     The names are those that `inference.isa.chains.ChainLink` has, without parts of memory: "1", "rax",
-    "flags". All flags are one operand. What only `names` has, since an instruction set that came with an
-    import knows no implicit operands, is added.
+    "flags", "mask". All flags are one operand. What only `names` has, since an instruction set that came with
+    an import knows no implicit operands, is added.
     """
     made = element(text, mnemonic, operands)
     shown = [each for each in operands if not each.get("implicit")]
     made.operands = made.operands or [XmlOperand(*(_operand(each) or _unusual(each))) for each in shown]
     numbers = {str(number): number for number in range(1, len(shown) + 1)}
+    if any("{k}" in each["name"] for each in shown):
+        masks = [at for at, each in enumerate(made.operands, start=1) if "opmask" in each.attributes]
+        if not masks:
+            made.operands.append(XmlOperand({"type": "reg", "r": "1", "opmask": "1"}, _CLASSES["K"]))
+        numbers["mask"] = masks[0] if masks else len(made.operands)
     flags: dict[str, str] = {}
     for operand in operands:
         letters = operand["access"].lower()

@@ -19,6 +19,7 @@ from inference.isa.timed_code import CodeReading, TimedCode
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import GENERAL, Block
 from inference.isa.x86.scheme_set import described
+from inference.isa.x86.surroundings import needs
 from inference.measuring.closing import iteration_of
 from inference.measuring.remote import PATIENCE, batch_of
 
@@ -94,8 +95,13 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
     return ""
 
 
-def prepared(block: Block, options: BlockOptions, flags: Collection[str] | None) -> tuple[Frame, BatchItem]:
-    """What an agent is sent for a block that has no `obstacle`."""
+def prepared(
+    block: Block, options: BlockOptions, flags: Collection[str] | None, *, wide: bool = True
+) -> tuple[Frame, BatchItem]:
+    """What an agent is sent for a block that has no `obstacle`.
+
+    `wide`: the agent fills masks and vectors of 512 bits.
+    """
     once = iteration_of(block)
     unrolled = options.mode == UNROLLED
     instructions = len(block.instructions) + once.jumps
@@ -106,6 +112,7 @@ def prepared(block: Block, options: BlockOptions, flags: Collection[str] | None)
         registers={**dict.fromkeys(GENERAL, options.registers), **once.registers},
         memory=options.memory,
         avx=_wants_avx(block, flags),
+        mask_bits=_mask_bits(block, flags) if wide else 0,
         pages=options.pages,
         unrolled=unrolled,
     )
@@ -166,6 +173,16 @@ def _wants_avx(block: Block, flags: Collection[str] | None) -> bool:
     return not vectors or any(scheme.encoding != "legacy" for scheme in vectors)
 
 
+def _mask_bits(block: Block, flags: Collection[str] | None) -> int:
+    """Of the mask registers, where the block has AVX-512 and so has the CPU, else 0."""
+    schemes = (_scheme(one.scheme) for one in block.instructions)
+    if not any(scheme is not None and "avx512" in needs(scheme) for scheme in schemes):
+        return 0
+    if flags is not None and "avx512f" not in flags:
+        return 0
+    return 64 if flags is None or "avx512bw" in flags else 16
+
+
 def _scheme(text: str | None) -> Scheme | None:
     found = None if text is None else described(text)
     return None if found is None else found[0]
@@ -176,7 +193,7 @@ class BlockMeasurer:
 
     `flags` are the CPU's, None where everything may be tried. Contended results are posted again until the
     computer has been disturbed for `patience` seconds, unsettled ones after all others, twice; what came for
-    an earlier attempt of the run is used.
+    an earlier attempt of the run is used. `wide`: as in `prepared`.
     """
 
     def __init__(
@@ -187,6 +204,7 @@ class BlockMeasurer:
         settings: Settings,
         options: BlockOptions,
         *,
+        wide: bool = True,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -194,6 +212,7 @@ class BlockMeasurer:
         self._flags = flags
         self._settings = settings
         self._options = options
+        self._wide = wide
         self._patience = patience
         self._clock = clock
         self.identity: Json = {**identity, "settings": settings.as_json(), "block": options.as_json()}
@@ -212,7 +231,7 @@ class BlockMeasurer:
             if reason := obstacle(block, options, self._flags):
                 yield index, Result("", "failed", note=reason)
             else:
-                frame, item = prepared(block, options, self._flags)
+                frame, item = prepared(block, options, self._flags, wide=self._wide)
                 able[index] = frame, replace(item, id=f"{item.id} {repeat}") if repeat else item
         yield from self._each(able)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.core.latency import ChainReading
-from inference.isa.chains import OLD_VALUE, ONE_REGISTER, ChainLink, DependencyChain
+from inference.isa.chains import OLD_VALUE, ONE_REGISTER, QUICK, SLOW, ChainLink, DependencyChain
 from inference.isa.x86.chains import connectors, links_of
 
 PASSES = 5
@@ -20,17 +20,27 @@ Latency = Callable[[ChainLink], float | None]
 _IDIOMATIC = 0.1
 """Share of the schemes that wait for nothing with one register, and of those that wait for an old value."""
 
+_SLOWER = 30
+"""Cycles by which slow values make an instruction slower at most."""
+
 
 def drawn_latencies(seed: int = 0) -> Latency:
-    """Latencies from 1 to 12 cycles, drawn by a seed; connectors take one, as on most cores."""
+    """Latencies from 1 to 12 cycles, drawn by a seed; connectors take one, as on most cores.
+
+    Where values matter, slow ones take up to 30 cycles more than quick ones.
+    """
     quick = frozenset(connectors())
 
     def drawn(link: ChainLink) -> float | None:
+        if link.values == QUICK:  # what takes no values is quick
+            return drawn(replace(link, values=""))
         dice = random.Random(f"{seed} {link}")  # noqa: S311  not for secrets
         if link.source == OLD_VALUE and dice.random() > _IDIOMATIC:
             return None
         if link.source == ONE_REGISTER:
             return None if dice.random() < _IDIOMATIC else _slowest(link)
+        if link.values == SLOW:
+            return (drawn(replace(link, values="")) or 0.0) + dice.randint(0, _SLOWER)
         return 1.0 if link in quick else float(dice.randint(1, 12))
 
     def _slowest(link: ChainLink) -> float:

@@ -129,7 +129,10 @@ def _of(kinds: dict[IdiomKind, set[str]], wanted: Iterable[IdiomKind]) -> frozen
 
 
 def _operand_latencies(pairs: list[Json]) -> tuple[OperandLatencies, LatencyBases]:
-    """What is isolated as it is; a sum over two classes of registers halved, since the way back is alike."""
+    """What is isolated as it is; a sum over two classes of registers halved, since the way back is alike.
+
+    Where values matter, they are the quick ones: a bound holds whatever they are.
+    """
     found: dict[tuple[str, str], float | None] = {}
     bases: dict[tuple[str, str], str] = {}
     for pair in pairs:
@@ -144,7 +147,8 @@ def _operand_latencies(pairs: list[Json]) -> tuple[OperandLatencies, LatencyBase
 
 
 def _share(pair: Json) -> tuple[float, str]:
-    bound = float(pair["at_most"])
+    bounds = [one["at_most"] for one in pair.get("values", ()) if one["at_most"] is not None]
+    bound = float(min(bounds, default=pair["at_most"]))
     if all(word in pair["why"] for word in ("general-purpose", "vector")):
         return max((bound + 1) / 2, 1.0), HALF_OF_A_SUM
     return max(bound, 0.0), AT_MOST

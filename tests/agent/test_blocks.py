@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from iced_x86 import Decoder
 
 from inference.agent import block_frame
 from inference.agent.block_frame import REGISTERS, Layout
@@ -72,6 +73,33 @@ def test_what_surrounds_a_block_is_built_for_any_register_as_counter():
         block_frame.function(surroundings(r16=1), b"\x90", layout.code, layout, refills=False)
     with pytest.raises(FrameError, match="not for armv8"):
         block_frame.function(Frame(isa="armv8", pages=1), b"\x90", layout.code, layout, refills=False)
+
+
+def test_wide_frames_fill_masks_and_all_of_each_vector():
+    layout = Layout(code=0x60_0000, state=0x10_0000)
+    wide = replace(surroundings(), avx=True, mask_bits=16)
+    code = block_frame.function(wide, b"\x90", layout.code, layout, refills=False)
+    listing = [str(one) for one in Decoder(64, code, ip=layout.code)]
+    assert listing.count("vzeroall") == 1
+    assert [one for one in listing if "zmm" in one] == [
+        f"vbroadcastsd zmm{number},qword ptr [rax+{block_frame.VECTOR:X}h]" for number in range(32)
+    ]
+    assert [one for one in listing if "kxnorw" in one] == [f"kxnorw k{n},k{n},k{n}" for n in range(1, 8)]
+    with pytest.raises(FrameError, match="16 or 64"):
+        block_frame.function(replace(wide, mask_bits=3), b"\x90", layout.code, layout, refills=False)
+
+
+@needs_x86
+@pytest.mark.skipif("avx512f" not in facts(None)["flags"], reason="the CPU has no AVX-512")
+async def test_blocks_with_masks_run_in_wide_frames(harness: LocalHarness):
+    wide = replace(surroundings(), mask_bits=16)
+    codes = {
+        "a merge": "62f17d49fec1",  # vpaddd zmm0{k1}, zmm0, zmm1
+        "a mask that is set": "c5f893d9 85db 7502 0f0b",  # kmovw ebx, k1; test ebx, ebx; jnz +2; ud2
+        "a mask that is not": "c5f447c9 c5f893d9 85db 7502 0f0b",  # the same behind kxorw k1, k1, k1
+    }
+    found = await measured(harness, wide, **codes)
+    assert [found[name].state == "failed" for name in codes] == [False, False, True]
 
 
 @needs_x86

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -12,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.isa.chains import QUICK, SLOW
 from inference.isa.x86.chains import links_of
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_chains import drawn_latencies
@@ -25,7 +27,13 @@ from tests.work import work_off
 
 __all__ = ["visitor"]
 
-SCHEMES = ("add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:W, GPR[64]:R, IMM[8]:R", "vcomisd XMM:R, XMM:R")
+SCHEMES = (
+    "add GPR[64]:RW, GPR[64]:R",
+    "imul GPR[64]:W, GPR[64]:R, IMM[8]:R",
+    "vcomisd XMM:R, XMM:R",
+    "div GPR[32]:R",
+)
+DIVISION = SCHEMES[3]
 SEED = 3
 
 
@@ -43,7 +51,8 @@ def machine(isa: ISA) -> Machine:
 
 @pytest.fixture
 def measured(machine: Machine) -> LatencySet:
-    run = lifecycle.submit("latencies", {"machine": machine.pk, "schemes": "all"}, "of all")
+    schemes = list(machine.isa.schemes.order_by("pk").values_list("pk", flat=True))  # "all" has no divisions
+    run = lifecycle.submit("latencies", {"machine": machine.pk, "schemes": schemes}, "of all")
     assert work_off(run).state == Run.State.DONE, run.error
     return LatencySet.objects.get()
 
@@ -60,6 +69,29 @@ def test_a_run_finds_the_latencies_of_the_machine(measured: LatencySet) -> None:
     assert "only in sum" in by_name["2", "flags"]["why"]
     assert measured.run is not None
     assert measured.run.result["pairs"] == sum(len(row.pairs) for row in measured.schemes.all())
+
+
+def test_a_division_has_latencies_of_quick_and_of_slow_values(visitor: Client, measured: LatencySet) -> None:
+    truth = drawn_latencies(SEED)
+    links = {(link.source, link.destination): link for link in links_of(DIVISION)}
+    row = measured.schemes.get(scheme__text=DIVISION)
+    quick, slow = (truth(replace(links["rax", "rdx"], values=name)) for name in (QUICK, SLOW))
+    (pair,) = [one for one in row.pairs if (one["source"], one["destination"]) == ("rax", "rdx")]
+    assert (pair["least"], pair["most"]) == (quick, slow)
+    assert [(one["values"], one["least"]) for one in pair["values"]] == [(QUICK, quick), (SLOW, slow)]
+    assert {chain["values"] for chain in pair["chains"]} == {QUICK, SLOW}
+    page = visitor.get(reverse("latency-scheme", args=[measured.pk, row.scheme_id])).text
+    assert "Slow values: 0x343a9ed700000085 / 0x75e6e44f" in page
+    found = visitor.get(f"/api/v1/latencies/{measured.pk}/schemes", {"q": "div"}).json()["items"]
+    told = [one for one in found[0]["pairs"] if (one["source"], one["destination"]) == ("rax", "rdx")]
+    assert told[0]["values"] == pair["values"]
+    shown = StringIO()
+    call_command("latencies", "--show", measured.name, "--scheme", DIVISION, stdout=shown)
+    assert f"    slow values, 0x343a9ed700000085 / 0x75e6e44f: {slow:.2f}" in shown.getvalue()
+    bounds = [one for one in row.pairs if one["at_most"] is not None]
+    assert bounds
+    for one in bounds:
+        assert one["at_most"] == max(each["at_most"] for each in one["values"])
 
 
 def test_an_instruction_set_without_machine_code_is_refused(db: None) -> None:
@@ -80,6 +112,8 @@ def test_the_form_estimates_and_starts_a_run(visitor: Client, machine: Machine) 
     run = Run.objects.get(kind="latencies")
     assert answer["Location"] == reverse("run", args=[run.pk])
     assert run.config["scheme_filter"] == "imul"
+    divisions = visitor.post(address, {"selection": "filter", "filter": "div", "press": "estimate"})
+    assert "1 scheme" in divisions.text  # chains break its dependencies
     assert work_off(run).state == Run.State.DONE
     made = LatencySet.objects.get()
     assert reverse("latency-set", args=[made.pk]) in visitor.get(reverse("run", args=[run.pk])).text

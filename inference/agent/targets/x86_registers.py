@@ -18,18 +18,18 @@ _FPU = {
     # fninit; seven times fld qword ptr [rsp+8]; fld1; fninit
     "x87": (b"\xdb\xe3" + 7 * (b"\xdd\x44" + _AT_PATTERN) + b"\xd9\xe8", b"\xdb\xe3"),
 }
-_MASK_BITS = (0, 16, 64)
+MASK_BITS = (0, 16, 64)
 _VECTOR = re.compile(r"xmm([0-9]|1[0-5])")
 
 
 def fill(frame: Frame) -> bytes:
     """Code that fills what a frame wants beside general-purpose registers and the sixteen usual vectors."""
-    if frame.mask_bits not in _MASK_BITS:
-        raise FrameError(f"mask registers have {_MASK_BITS[1:]} bits, not {frame.mask_bits}")
+    if frame.mask_bits not in MASK_BITS:
+        raise FrameError(f"mask registers have {MASK_BITS[1:]} bits, not {frame.mask_bits}")
     code = _of(frame)[0]
     if frame.mask_bits:
         code += b"".join(_fill_zmm(number) for number in range(16, 32))
-        code += b"".join(_fill_mask(number, wide=frame.mask_bits > 16) for number in range(1, 8))
+        code += fill_masks(frame.mask_bits)
     for name, pattern in frame.vectors.items():
         code += b"\x48\xb8" + (pattern % 2**64).to_bytes(8, "little")  # mov rax, pattern
         code += b"\x48\x89\x44" + _AT_PATTERN  # mov [rsp+8], rax
@@ -67,9 +67,21 @@ def _number(name: str) -> int:
 
 
 def _fill_zmm(number: int) -> bytes:
-    """vbroadcastsd zmmN, [rsp+8]: the displacement counts in eight bytes."""
+    return broadcast(number, 4, b"\x24\x01")
+
+
+def broadcast(number: int, base: int, rest: bytes) -> bytes:
+    """vbroadcastsd zmmN, [base + displacement].
+
+    `rest`: what follows the byte of the operands, with the displacement in units of eight bytes.
+    """
     high = (~number >> 3 & 1) << 7 | (~number >> 4 & 1) << 4
-    return bytes([0x62, high | 0x62, 0xFD, 0x48, 0x19, 0x44 | (number & 7) << 3, 0x24, 0x01])
+    return bytes([0x62, high | 0x62, 0xFD, 0x48, 0x19, 0x40 | (number & 7) << 3 | base]) + rest
+
+
+def fill_masks(bits: int) -> bytes:
+    """Sets k1 to k7 to so many ones, 16 or 64."""
+    return b"".join(_fill_mask(number, wide=bits > 16) for number in range(1, 8))
 
 
 def _fill_mask(number: int, *, wide: bool) -> bytes:

@@ -16,7 +16,7 @@ from inference.core.latency.algorithm import (
 )
 from inference.core.latency.idioms import Idiom, IdiomKind
 from inference.core.latency.memory import Forwarding, MemoryLatency
-from inference.core.latency.reading import ChainReading, PairLatency, read_pair
+from inference.core.latency.reading import ChainReading, LatencyOfValues, PairLatency, read_pair
 
 __all__ = [
     "ChainMeasurer",
@@ -24,6 +24,7 @@ __all__ = [
     "Forwarding",
     "Idiom",
     "IdiomKind",
+    "LatencyOfValues",
     "LatencyProblem",
     "LatencyResult",
     "MemoryLatency",

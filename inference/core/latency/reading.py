@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.protocols import Json
-from inference.isa.chains import ChainLink, DependencyChain, PairChains
+from inference.isa.chains import ChainLink, DependencyChain, PairChains, ValueClass
 
 ABSOLUTE, RELATIVE = 0.05, 0.015
 """Cycles, and share of a chain's cycles, by which a settled reading may be off."""
@@ -24,6 +24,28 @@ class ChainReading:
     cycles: float | None
     spread: float = 0.0
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyOfValues:
+    """What the chains with the operands' values of one class say: see `PairLatency`."""
+
+    values: ValueClass
+    least: float | None
+    most: float | None
+    at_most: float | None
+    why: str
+
+    def as_json(self) -> Json:
+        """A plain object."""
+        return {
+            "values": self.values.name,
+            "told": self.values.told,
+            "least": _rounded(self.least),
+            "most": _rounded(self.most),
+            "at_most": _rounded(self.at_most),
+            "why": self.why,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +68,8 @@ class PairLatency:
     """The destination does not wait for the source: chains take less than their connectors."""
     best: float | None = None
     """The value of the most exact chain."""
+    by_values: tuple[LatencyOfValues, ...] = ()
+    """Where values matter, of each class of them; `least` and `most` are over all."""
 
     @property
     def is_isolated(self) -> bool:
@@ -63,12 +87,14 @@ class PairLatency:
             "why": self.why,
             "throughput_limited": self.throughput_limited,
             "breaks": self.breaks,
+            "values": [one.as_json() for one in self.by_values],
             "chains": [
                 {
                     "code": one.chain.code.hex(),
                     "cycles": _rounded(one.cycles),
                     "spread": _rounded(one.spread),
                     "note": one.note,
+                    "values": one.chain.values,
                     "connectors": [str(link) for link in one.chain.others],
                 }
                 for one in self.readings
@@ -80,6 +106,39 @@ def read_pair(
     pair: PairChains, readings: Sequence[ChainReading], known: Mapping[ChainLink, float]
 ) -> PairLatency:
     """What the readings of a pair's chains say. `known`: latencies of connectors."""
+    if not pair.classes or not pair.chains:
+        return _read(pair, readings, known)
+    each = [
+        (one, _read(pair, [reading for reading in readings if reading.chain.values == one.name], known))
+        for one in pair.classes
+    ]
+    return _joined(pair.link, each, readings)
+
+
+def _joined(
+    link: ChainLink, each: Sequence[tuple[ValueClass, PairLatency]], readings: Sequence[ChainReading]
+) -> PairLatency:
+    """The least and the most over all classes of values."""
+    found = [one for _, one in each]
+    bounds = [one.at_most for one in found if one.at_most is not None]
+    isolated = [one for one in found if one.is_isolated]
+    return PairLatency(
+        link,
+        min((one.least for one in isolated if one.least is not None), default=None),
+        max((one.most for one in isolated if one.most is not None), default=None),
+        max(bounds) if bounds and not isolated else None,
+        "; ".join(dict.fromkeys(one.why for one in found if one.why and not isolated)),
+        tuple(readings),
+        any(one.throughput_limited for one in found),
+        all(one.breaks for one in found),
+        next((one.best for one in isolated), None),
+        tuple(LatencyOfValues(kind, one.least, one.most, one.at_most, one.why) for kind, one in each),
+    )
+
+
+def _read(
+    pair: PairChains, readings: Sequence[ChainReading], known: Mapping[ChainLink, float]
+) -> PairLatency:
     link, usable = pair.link, [one for one in readings if one.cycles is not None]
     if not pair.chains or not usable:
         notes = dict.fromkeys(one.note for one in readings if one.note)

@@ -172,7 +172,8 @@ def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[B
         )
     with agent_board(task, machine) as (board, identity):
         flags = None if simulated else flags_of(facts)
-        yield BlockMeasurer(board, identity, flags, Settings(), options)
+        wide = simulated or bool(facts.get("wide_blocks"))
+        yield BlockMeasurer(board, identity, flags, Settings(), options, wide=wide)
 
 
 def _told(index: int, result: Result) -> Json:

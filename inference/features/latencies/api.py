@@ -94,7 +94,21 @@ class LatencyChainOut(Schema):
     cycles: float | None = Field(description="Per turn; null where it did not settle.", examples=[1.0])
     spread: float | None = Field(examples=[0.004])
     note: str = Field(examples=[""])
+    values: str = Field(
+        default="", description="Where values matter, which ones operands hold: quick or slow.", examples=[""]
+    )
     connectors: list[str] = Field(examples=[["movsxd GPR[64]:W, GPR[32]:R: 2 → 1"]])
+
+
+class LatencyOfValuesOut(Schema):
+    """The latency of a pair with some values of the operands."""
+
+    values: str = Field(description="quick or slow", examples=["slow"])
+    told: str = Field(description="The values.", examples=["0x3485 / 0x75"])
+    least: float | None = Field(examples=[17.0])
+    most: float | None = Field(examples=[17.0])
+    at_most: float | None = Field(examples=[None])
+    why: str = Field(examples=[""])
 
 
 class OperandPairOut(Schema):
@@ -108,6 +122,9 @@ class OperandPairOut(Schema):
     why: str = Field(description="Why there is no value.", examples=[""])
     throughput_limited: bool = Field(description="Chains were limited by throughput.", examples=[False])
     breaks: bool = Field(description="The destination does not wait for the source.", examples=[False])
+    values: list[LatencyOfValuesOut] = Field(
+        default=[], description="Where values matter, of each class of them; least and most are over all."
+    )
     chains: list[LatencyChainOut]
 
 

@@ -151,6 +151,8 @@ class Command(RunCommand):
                 self.stdout.write(f"  {idiom['kind']}: {_idiom(idiom)}")
             for pair in each.pairs:
                 self.stdout.write(f"  {pair['source']} → {pair['destination']}: {_cycles(pair)}")
+                for one in pair.get("values", ()):
+                    self.stdout.write(f"    {one['values']} values, {one['told']}: {_cycles(one)}")
                 for chain in pair["chains"] if scheme else ():
                     code = "; ".join(block_of_hex(chain["code"]).text.splitlines())
                     cycles = chain["note"] if chain["cycles"] is None else f"{chain['cycles']:.3f}"

@@ -51,15 +51,16 @@ def measurable_schemes(
     return able.filter(Q(exclusion="") | BREAKABLE_ONES if breaking else Q(exclusion=""))
 
 
-def chosen_schemes(form: forms.Form, machine: Machine) -> list[tuple[int, str]]:
+def chosen_schemes(form: forms.Form, machine: Machine, *, breaking: bool = False) -> list[tuple[int, str]]:
     """(id, text) of what the fields `selection`, `filter` and `breaking` of a valid form choose there.
 
+    `breaking`: whatever the form says, since chains break dependencies of their own.
     Empty where the search is wrong or finds nothing, which has become an error of its field.
     """
     data = form.cleaned_data
     try:
         selection = data["filter"] if data["selection"] == "filter" else data["selection"]
-        breaking = bool(data.get("breaking"))
+        breaking = breaking or bool(data.get("breaking"))
         chosen = select_schemes(measurable_schemes(machine, selection, breaking=breaking), selection)
         texts = list(chosen.order_by("id").values_list("pk", "text"))
     except SearchError as error:

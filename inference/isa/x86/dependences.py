@@ -17,7 +17,16 @@ from iced_x86 import Decoder, Instruction, InstructionInfoFactory, OpAccess, Reg
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
 from inference.isa.scheme import Scheme
 from inference.isa.x86.blocks import Block
-from inference.isa.x86.chains.operands import DATA, FLAGS, Place, is_in_address, is_partial, places
+from inference.isa.x86.chains.operands import (
+    ADDRESS,
+    DATA,
+    FLAGS,
+    MASK,
+    Place,
+    is_in_address,
+    is_partial,
+    places,
+)
 from inference.isa.x86.choosing import RSP, Fixed, family_of
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
@@ -110,7 +119,11 @@ class _Reader:
         return InstructionAccesses(self._scheme.text, tuple(reads), tuple(writes), one_register, vector)
 
     def _locations(self, place: Place) -> Iterator[OperandAccess]:
-        if place.name.endswith(DATA) and place.operand.kind == "memory":
+        if place.name == MASK:
+            if self._instruction.op_mask != Register.NONE:
+                bank, family = family_of(self._instruction.op_mask)
+                yield OperandAccess(MASK, f"{bank} {family}")
+        elif place.name.endswith(DATA) and place.operand.kind == "memory":
             yield OperandAccess(place.name, memory=self._memory(place.operand.width))
         elif place.operand.registers:
             fixed = Fixed.of(place.operand)
@@ -123,7 +136,13 @@ class _Reader:
     def _explicit_registers(self) -> Iterator[str | None]:
         """Location of every explicit register operand, None of other operands."""
         for place in places(self._scheme):
-            if place.position is None or place.operand.kind != "register" or place.operand.registers:
+            is_mask = place.name == MASK
+            if (
+                place.position is None
+                or place.operand.kind != "register"
+                or place.operand.registers
+                or is_mask
+            ):
                 continue
             bank, family = family_of(self._instruction.op_register(place.position))
             yield f"{bank} {family}"
@@ -135,6 +154,8 @@ class _Reader:
             wanted = wanted[:1]
         elif place.name.endswith("index"):
             wanted = wanted[1:]
+        elif place.name.endswith(ADDRESS):  # a vector of indices is a source of its own
+            wanted = [one for one in wanted if not RegisterExt.is_vector_register(one)]
         for register in wanted:
             if _is_tracked(register):
                 bank, family = family_of(register)
@@ -194,4 +215,4 @@ def name_of_location(location: str) -> str:
         return rest.upper()
     if bank == "general":
         return register_names()[Register.RAX + int(rest)]
-    return f"xmm{rest}" if bank == "vector" else location
+    return {"vector": "xmm", "mask": "k"}.get(bank, f"{bank} ") + rest

@@ -1,13 +1,18 @@
-"""Connectors: the instructions that lead a chain from a destination back to the source, and their links."""
+"""Connectors: the instructions that lead a chain from a destination back to the source, and their links.
+
+Where the source has to hold a certain value, an AND with zero and an OR with the value restore it.
+"""
 
 from __future__ import annotations
 
-from iced_x86 import Code, Instruction, MemoryOperand
+from dataclasses import dataclass
+
+from iced_x86 import Code, Instruction
 
 from inference.isa.chains import ChainLink
 from inference.isa.x86.chains.operands import Place
 from inference.isa.x86.choosing import aliases
-from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR16, GPR32, GPR64, XMM, YMM, Hole
+from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR16, GPR32, GPR64, MASK, XMM, YMM, ZMM, Hole
 from inference.isa.x86.iced_types import CodeValue, RegisterValue
 
 _IDENTITY = 0xE4
@@ -22,15 +27,70 @@ _HOLES = {8: GPR8, 16: GPR16, 32: GPR32}
 _HIGH = ChainLink("movsx GPR[32]:W, GPR[8h]:R", "2", "1")
 XOR_SOURCE = ChainLink("xor GPR[64]:RW, GPR[64]:R", "2", "1")
 XOR_SAME = ChainLink("xor GPR[64]:RW, GPR[64]:R", "1", "1")
-VECTORS = (
-    (Code.VEX_VPAND_XMM_XMM_XMMM128, "vpand XMM:W, XMM:R, XMM:R"),
-    (Code.VEX_VANDPD_XMM_XMM_XMMM128, "vandpd XMM:W, XMM:R, XMM:R"),
-)
-WIDE_VECTORS = (
-    (Code.VEX_VPAND_YMM_YMM_YMMM256, "vpand YMM:W, YMM:R, YMM:R"),
-    (Code.VEX_VANDPD_YMM_YMM_YMMM256, "vandpd YMM:W, YMM:R, YMM:R"),
-)
-LEGACY_VECTORS = ((Code.PSHUFD_XMM_XMMM128_IMM8, "pshufd XMM:W, XMM:R, IMM[8]:R"),)
+AND_SAME = ChainLink("and GPR[64]:RW, GPR[64]:R", "1", "1")
+OR_SAME = ChainLink("or GPR[64]:RW, GPR[64]:R", "1", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class VectorConnectors:
+    """An AND of some domain, which leads from register to register, and the OR of that domain."""
+
+    leads: CodeValue
+    ors: CodeValue
+    lead: ChainLink
+    restored: ChainLink
+
+    @classmethod
+    def of(cls, leads: CodeValue, ors: CodeValue, name: str, lead: str, restored: str) -> VectorConnectors:
+        """From the second operand to the first one, of registers that are called so."""
+        links = (ChainLink(f"{each} {name}:W, {name}:R, {name}:R", "2", "1") for each in (lead, restored))
+        return cls(leads, ors, *links)
+
+
+VECTORS = {
+    XMM.width: (
+        VectorConnectors.of(
+            Code.VEX_VPAND_XMM_XMM_XMMM128, Code.VEX_VPOR_XMM_XMM_XMMM128, XMM.name, "vpand", "vpor"
+        ),
+        VectorConnectors.of(
+            Code.VEX_VANDPD_XMM_XMM_XMMM128, Code.VEX_VORPD_XMM_XMM_XMMM128, XMM.name, "vandpd", "vorpd"
+        ),
+    ),
+    YMM.width: (
+        VectorConnectors.of(
+            Code.VEX_VPAND_YMM_YMM_YMMM256, Code.VEX_VPOR_YMM_YMM_YMMM256, YMM.name, "vpand", "vpor"
+        ),
+        VectorConnectors.of(
+            Code.VEX_VANDPD_YMM_YMM_YMMM256, Code.VEX_VORPD_YMM_YMM_YMMM256, YMM.name, "vandpd", "vorpd"
+        ),
+    ),
+    ZMM.width: (
+        VectorConnectors.of(
+            Code.EVEX_VPANDD_ZMM_K1Z_ZMM_ZMMM512B32,
+            Code.EVEX_VPORD_ZMM_K1Z_ZMM_ZMMM512B32,
+            ZMM.name,
+            "vpandd",
+            "vpord",
+        ),
+        VectorConnectors.of(
+            Code.EVEX_VANDPD_ZMM_K1Z_ZMM_ZMMM512B64,
+            Code.EVEX_VORPD_ZMM_K1Z_ZMM_ZMMM512B64,
+            ZMM.name,
+            "vandpd",
+            "vorpd",
+        ),
+    ),
+}
+"""By width in bits, the integer domain first."""
+LEGACY_SHUFFLE = ChainLink("pshufd XMM:W, XMM:R, IMM[8]:R", "2", "1")
+LEGACY_AND = ChainLink("andps XMM:RW, XMM:R", "1", "1")
+LEGACY_OR = ChainLink("orps XMM:RW, XMM:R", "1", "1")
+MASKS = (ChainLink("kandw K:W, K:R, K:R", "2", "1"), ChainLink("kshiftrw K:W, K:R, IMM[8]:R", "2", "1"))
+MASK_OR = ChainLink("korw K:W, K:R, K:R", "2", "1")
+FROM_MASK = ChainLink("kmovw GPR[32]:W, K:R", "2", "1")
+TO_MASK = ChainLink("kmovw K:W, GPR[32]:R", "2", "1")
+VECTOR_TO_MASK = ChainLink("vptestmd K:W, XMM:R, XMM:R", "2", "1")
+MASK_TO_VECTOR = ChainLink("vpmovm2d XMM:W, K:R", "2", "1")
 FROM_VECTOR = {
     False: (Code.VEX_VMOVQ_RM64_XMM, "vmovq GPR[64]:W, XMM:R"),
     True: (Code.MOVQ_RM64_XMM, "movq GPR[64]:W, XMM:R"),
@@ -58,14 +118,28 @@ VECTOR_MOVES = {
     64: (Code.VEX_VMOVQ_XMMM64_XMM, Code.VEX_VMOVQ_XMM_XMMM64, XMM, "vmovq"),
     128: (Code.VEX_VMOVDQU_XMMM128_XMM, Code.VEX_VMOVDQU_XMM_XMMM128, XMM, "vmovdqu"),
     256: (Code.VEX_VMOVDQU_YMMM256_YMM, Code.VEX_VMOVDQU_YMM_YMMM256, YMM, "vmovdqu"),
+    512: (Code.EVEX_VMOVDQU32_ZMMM512_K1Z_ZMM, Code.EVEX_VMOVDQU32_ZMM_K1Z_ZMMM512, ZMM, "vmovdqu32"),
+}
+LEGACY_MOVES = {
+    32: (Code.MOVD_RM32_XMM, Code.MOVD_XMM_RM32, XMM, "movd"),
+    64: (Code.MOVQ_XMMM64_XMM, Code.MOVQ_XMM_XMMM64, XMM, "movq"),
+    128: (Code.MOVUPS_XMMM128_XMM, Code.MOVUPS_XMM_XMMM128, XMM, "movups"),
 }
 
 
 def connectors() -> tuple[ChainLink, ...]:
-    """The links that chains are closed with within a class: their own latencies come first."""
-    vectors = (text for _, text in (*VECTORS, *WIDE_VECTORS, *LEGACY_VECTORS))
+    """The links that chains are closed with within a class: their own latencies come first.
+
+    A processor that lacks one of them needs it for nothing.
+    """
     general = (link for _, link in EXTEND.values())
-    return (*general, _HIGH, XOR_SAME, XOR_SOURCE, *(ChainLink(text, "2", "1") for text in vectors))
+    vectors = [each for width in VECTORS.values() for each in width]
+    return (
+        *(*general, _HIGH, XOR_SAME, XOR_SOURCE, AND_SAME, OR_SAME),
+        *(each.lead for each in vectors),
+        *(each.restored for each in vectors),
+        *(LEGACY_SHUFFLE, LEGACY_AND, LEGACY_OR, *MASKS, MASK_OR),
+    )
 
 
 def sign_extension(to: int, of: int, place: Place) -> tuple[Instruction, ChainLink]:
@@ -78,12 +152,16 @@ def sign_extension(to: int, of: int, place: Place) -> tuple[Instruction, ChainLi
     return assembled(code, (GPR64, to), (_HOLES[width], of)), link
 
 
-def vector_step(code: CodeValue, hole: Hole, to: int, of: int, *, legacy: bool) -> Instruction:
-    """A connector between vector registers."""
-    if legacy:
-        registers = register_of(hole, to), register_of(hole, of)
-        return Instruction.create_reg_reg_i32(code, *registers, _IDENTITY)
-    return assembled(code, (hole, to), (hole, of), (hole, of))
+def shuffled(to: int, of: int) -> Instruction:
+    """`LEGACY_SHUFFLE`."""
+    registers = register_of(XMM, to), register_of(XMM, of)
+    return Instruction.create_reg_reg_i32(Code.PSHUFD_XMM_XMMM128_IMM8, *registers, _IDENTITY)
+
+
+def mask_shifted(to: int, of: int) -> Instruction:
+    """The second one of `MASKS`; by no bit."""
+    registers = register_of(MASK, to), register_of(MASK, of)
+    return Instruction.create_reg_reg_i32(Code.VEX_KSHIFTRW_KR_KR_IMM8, *registers, 0)
 
 
 def assembled(code: CodeValue, *operands: tuple[Hole, int]) -> Instruction:
@@ -98,29 +176,3 @@ def assembled(code: CodeValue, *operands: tuple[Hole, int]) -> Instruction:
 def register_of(hole: Hole, family: int) -> RegisterValue:
     """The register of a family that an operand of this kind can be."""
     return aliases(hole.name)[family]
-
-
-# What makes registers and memory ready: it reads nothing.
-
-
-CONSTANT_STORES = {
-    8: Code.MOV_RM8_IMM8,
-    16: Code.MOV_RM16_IMM16,
-    32: Code.MOV_RM32_IMM32,
-    64: Code.MOV_RM64_IMM32,
-}
-"""By width in bits."""
-
-
-def without_reading(bank: str, family: int) -> Instruction:
-    """Writes a register anew."""
-    if bank == "general":
-        return Instruction.create_reg_i32(Code.MOV_R32_IMM32, register_of(GPR32, family), 1)
-    zero = (XMM, family)
-    return assembled(Code.VEX_VXORPS_XMM_XMM_XMMM128, zero, zero, zero)
-
-
-def stored_anew(width: int, base: int) -> Instruction:
-    """Writes memory of one of the widths of `CONSTANT_STORES` anew."""
-    address = MemoryOperand(register_of(GPR64, base))
-    return Instruction.create_mem_i32(CONSTANT_STORES[width], address, 1)

@@ -16,16 +16,15 @@ from inference.isa.x86.chains.making import (
     CHAINED,
     KEPT,
     LOW_BASE,
-    REPEATED,
-    CannotChainError,
     ChainMaker,
-    Families,
     encoded,
     first_free,
 )
-from inference.isa.x86.chains.operands import Place, destinations, is_partial, sources
+from inference.isa.x86.chains.operands import MASK, Place, destinations, is_partial, sources
+from inference.isa.x86.chains.ready import SPARE_MASK
+from inference.isa.x86.chains.ways import REPEATED, CannotChainError, Families, WaysBack
 from inference.isa.x86.forms import Form
-from inference.isa.x86.holes import GPR64, YMM
+from inference.isa.x86.holes import GPR64, ZMM
 from inference.isa.x86.scheme_set import described
 
 _APART = 4
@@ -53,7 +52,7 @@ def plain_additions() -> DependencyChain:
 def _is_chosen(place: Place) -> bool:
     """Whether any register of a class that chains are made of can be the operand."""
     explicit = place.position is not None and not place.operand.registers
-    return explicit and place.bank in {"general", "vector"} and place.width <= YMM.width
+    return explicit and place.bank in {"general", "vector"} and place.width <= ZMM.width
 
 
 def _one_register(scheme: Scheme, form: Form, written: list[Place]) -> IdiomChains | None:
@@ -61,7 +60,7 @@ def _one_register(scheme: Scheme, form: Form, written: list[Place]) -> IdiomChai
     if len(written) != 1:
         return None
     target = written[0]
-    like = [one for one in sources(scheme) if _is_chosen(one) and one.operand.name == target.operand.name]
+    like = [one for one in sources(scheme) if _is_chosen(one) and one.register_class == target.register_class]
     source = next((one for one in like if one.operand is not target.operand), None)
     if source is None:
         return None
@@ -102,7 +101,7 @@ class _IdiomMaker(ChainMaker):
     def asked(self, usual: ChainLink | None) -> IdiomChains:
         """All of it."""
         direct = DependencyChain(encoded(self._instance(self._families(together=True))), (self._link,))
-        closed = self._closed(self._within_class)[: len(REPEATED)]
+        closed = self._closed(WaysBack.within_class)[: len(REPEATED)]
         pair = PairChains(self._link, (direct, *closed), isolated=True)
         return IdiomChains(pair, usual, self._apart(), is_partial(self._target))
 
@@ -118,12 +117,12 @@ class _IdiomMaker(ChainMaker):
         del together
         bank, chosen = self._target.bank, self._registers[self._turn]
         taken: set[tuple[str, int]] = {(each.bank, each.family) for each in self._demands.fixed}
-        taken |= {(bank, family) for family in self._registers}
+        taken |= {(MASK, SPARE_MASK), *((bank, family) for family in self._registers)}
         others = {}
         for choice in self._demands.choices:
             if choice.part == "breaker" or self._is_linked(choice):
                 continue
-            same = self._joined and choice.part == "register" and choice.hole == self._target.operand.name
+            same = self._joined and choice.part == "register" and choice.hole == self._target.register_class
             others[choice] = chosen if same else first_free(choice.registers, KEPT, choice.bank, taken)
         return Families(chosen, chosen, LOW_BASE if self._demands.low_base else BASE, others)
 
@@ -133,7 +132,7 @@ class _IdiomMaker(ChainMaker):
             one.registers
             for one in self._demands.choices
             if one.part == "register"
-            and (self._is_linked(one) or (self._joined and one.hole == self._target.operand.name))
+            and (self._is_linked(one) or (self._joined and one.hole == self._target.register_class))
         ]
         fixed = {each.family for each in self._demands.fixed if each.bank == self._target.bank}
         order = CHAINED if self._target.bank == "general" else range(16)

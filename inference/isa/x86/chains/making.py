@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
-from iced_x86 import Code, Encoder, Instruction, MemoryOperand
+from iced_x86 import Code, Encoder, Instruction
 
 from inference.isa.chains import ChainLink, DependencyChain, PairChains
 from inference.isa.scheme import Scheme
 from inference.isa.x86.assembling import pattern, put_register
-from inference.isa.x86.chains.connectors import (
-    CONSTANT_STORES,
-    EXTEND,
-    FLAG_COPIES,
-    FROM_VECTOR,
-    LEGACY_VECTORS,
-    LOADS,
-    TO_VECTOR,
-    VECTOR_MOVES,
-    VECTORS,
-    WIDE_VECTORS,
-    XOR_SAME,
-    XOR_SOURCE,
-    assembled,
-    register_of,
-    sign_extension,
-    stored_anew,
-    vector_step,
-    without_reading,
-)
+from inference.isa.x86.chains.connectors import assembled, register_of
 from inference.isa.x86.chains.operands import (
     ADDRESS,
     DATA,
     FLAGS,
+    INDEX,
+    MASK,
     MEMORY,
     Place,
     destinations,
@@ -44,69 +27,77 @@ from inference.isa.x86.chains.operands import (
     places,
     sources,
 )
+from inference.isa.x86.chains.ready import (
+    SPARE_MASK,
+    stored_anew,
+    stored_value,
+    with_value,
+    written_anew,
+)
+from inference.isa.x86.chains.values import OperandValues, values_of
+from inference.isa.x86.chains.ways import CannotChainError, Families, Way, WaysBack
 from inference.isa.x86.choosing import Fixed, RegisterChoice, aliases
-from inference.isa.x86.demands import Demands, demands, obstacle
+from inference.isa.x86.demands import INDICES, Demands, demands, obstacle
 from inference.isa.x86.forms import Form
-from inference.isa.x86.holes import GPR8, GPR32, GPR64, XMM, YMM
+from inference.isa.x86.holes import GPR32, GPR64, XMM, ZMM
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 from inference.isa.x86.scheme_set import described
-
-REPEATED = (1, 3)
-"""How often connectors stand in a row: a chain that throughput limits does not grow with them."""
 
 KEPT = (8, 9, 10, 11, 12, 5, 7, 6, 3, 2, 1, 0)
 """General-purpose registers, in the order in which operands take them that are not of the link."""
 CHAINED = (3, 7, 5, 6, 12, 11, 10, 9, 8, 2, 1, 0)
-BASE, LOW_BASE, _TEMPORARY, _KEPT_FLAGS = 14, 6, 13, 15
+BASE, LOW_BASE, _KEPT_FLAGS = 14, 6, 15
 _VECTOR_SHIFT, _SHIFT = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
-
-
-class CannotChainError(Exception):
-    """No chain can be made of this pair; the message says why."""
+_NO_STORE = "no instruction stores a constant of {} bits"
+_BANKS = frozenset({"general", "vector", MASK, FLAGS, MEMORY})
 
 
 def pair_chains(link: ChainLink) -> PairChains:
-    """The chains for a pair of operands of `links_of`."""
+    """The chains for a pair of operands of `links_of`: for each class of values, where these matter."""
     found = described(link.scheme)
     assert found is not None, "links are of schemes that there are"
     scheme, form = found
     source = next(place for place in sources(scheme) if place.name == link.source)
     target = next(place for place in destinations(scheme) if place.name == link.destination)
     try:
-        return ChainMaker(link, scheme, form, source, target).chains()
+        made = [
+            ChainMaker(replace(link, values=values.name), scheme, form, source, target, values).chains()
+            for values in values_of(scheme) or (NOTHING,)
+        ]
     except CannotChainError as error:
         return PairChains(link, (), isolated=False, why=str(error))
+    classes = tuple(one.kind for one in values_of(scheme) if one.kind is not None)
+    chains = tuple(chain for each in made for chain in each.chains)
+    return PairChains(link, chains, made[0].isolated, made[0].why, classes)
 
 
-@dataclass(frozen=True, slots=True)
-class Families:
-    """Which register each operand has: `source` and `target` are the link's, `base` addresses memory."""
-
-    source: int
-    target: int
-    base: int
-    others: dict[RegisterChoice, int]
-
-
-Way = Iterator[tuple[list[Instruction], tuple[ChainLink, ...]]]
-"""Instructions from the destination back to the source, and the links that they are."""
+NOTHING = OperandValues(None, {})
+"""Values do not matter."""
 
 
 class ChainMaker:
     """Makes the chains of one link, which leads from `source` to `target`. Raises `CannotChainError`."""
 
-    def __init__(self, link: ChainLink, scheme: Scheme, form: Form, source: Place, target: Place) -> None:
+    def __init__(
+        self,
+        link: ChainLink,
+        scheme: Scheme,
+        form: Form,
+        source: Place,
+        target: Place,
+        values: OperandValues = NOTHING,
+    ) -> None:
         self._link = link
         self._scheme = scheme
         self._form = form
         self._source = source
         self._target = target
+        self._values = values.patterns
+        self._legacy = scheme.encoding == "legacy"
         if reason := obstacle(scheme, form, breaking=True):
             raise CannotChainError(reason)
-        if scheme.category == "gather":
-            raise CannotChainError("gathers use up their mask")
         for place in (self._source, self._target):
-            if place.bank not in {"general", "vector", FLAGS, MEMORY} or place.width > YMM.width:
+            if place.bank not in _BANKS or place.width > ZMM.width:
                 raise CannotChainError(f"no connector for operands of the kind {place.operand.name}")
         self._demands: Demands = demands(scheme, form)
         if self._demands.memory == "RW" and self._is_address:
@@ -121,13 +112,19 @@ class ChainMaker:
         if source.bank == target.bank and source.bank in {FLAGS, MEMORY}:
             return PairChains(self._link, self._direct(), isolated=True)
         if self._is_address and target.bank == "general":
-            return PairChains(
-                self._link, (*self._direct(), *self._closed(self._back_to_address)), isolated=True
-            )
+            return self._through_address()
         if source.bank == target.bank and not self._is_address:
-            return PairChains(self._link, (*self._direct(), *self._closed(self._within_class)), isolated=True)
+            closed = self._closed(WaysBack.within_class)
+            return PairChains(self._link, (*self._direct(), *closed), isolated=True)
         why = f"from {in_words(source)} to {in_words(target)}: known only in sum with the way back"
-        return PairChains(self._link, self._closed(self._between_classes), isolated=False, why=why)
+        return PairChains(self._link, self._closed(WaysBack.between_classes), isolated=False, why=why)
+
+    def _through_address(self) -> PairChains:
+        chains = (*self._direct(), *self._closed(WaysBack.to_address))
+        if any(name.endswith(DATA) for name in self._values):
+            why = "what it loads is stored just before, which can take longer than a mere load"
+            return PairChains(self._link, chains, isolated=False, why=why)
+        return PairChains(self._link, chains, isolated=True)
 
     @property
     def _is_address(self) -> bool:
@@ -140,26 +137,32 @@ class ChainMaker:
             return ()  # only a plain load keeps the address what it is
         if source.operand is not target.operand and "R" in target.operand.access and source.bank != FLAGS:
             return ()  # one register would be two sources, or an idiom
+        if source.name in self._values:
+            return ()  # what it leaves there is another value
         try:
             families = self._families(together=source.bank not in {FLAGS, MEMORY})
         except CannotChainError:
             return ()
         return (DependencyChain(encoded(self._instance(families)), (self._link,)),)
 
-    def _closed(self, way: Callable[[Families], Way]) -> tuple[DependencyChain, ...]:
+    def _closed(self, way: Callable[[WaysBack], Way]) -> tuple[DependencyChain, ...]:
         families = self._families(together=False)
-        instance = self._instance(families)
-        return tuple(
-            DependencyChain(encoded([*instance, *back]), (self._link, *links))
-            for back, links in way(families)
-        )
+        ways = WaysBack(self._source, self._target, families, self._legacy)
+        instance, constants = self._instance(families), self._constants(families)
+        made = []
+        for back, links in way(ways):
+            # The first copy needs the value as well, so what restores it stands before the instance.
+            code = [*constants, *back, *instance] if families.value is not None else [*instance, *back]
+            made.append(DependencyChain(encoded(code), (self._link, *links)))
+        return tuple(made)
 
     # Registers: those of the link, a base for memory, and all others apart from them.
 
     def _families(self, *, together: bool) -> Families:
         taken: set[tuple[str, int]] = {(each.bank, each.family) for each in self._demands.fixed}
+        taken.add((MASK, SPARE_MASK))
         source, target = self._given(self._source), self._given(self._target)
-        if self._source.operand is self._target.operand and not self._is_address:
+        if self._source.name == self._target.name:
             source = target = self._chosen(self._source, source, taken)
         elif together and (source is None or target is None):
             source = target = self._common(source, target, taken)
@@ -176,7 +179,22 @@ class ChainMaker:
             for choice in self._demands.choices
             if choice.part != "breaker" and not self._is_linked(choice)
         }
-        return Families(source, target, base, others)
+        zero = value = None
+        if self._source.name in self._values:
+            bank = self._bank_of_values
+            zero, value = (self._constant(bank, taken) for _ in range(2))
+        return Families(source, target, base, others, zero, value)
+
+    @property
+    def _bank_of_values(self) -> str:
+        """The bank in which the source's value is restored."""
+        if self._source.bank != MEMORY:
+            return self._source.bank
+        return "vector" if self._target.bank == "vector" else "general"
+
+    def _constant(self, bank: str, taken: set[tuple[str, int]]) -> int:
+        """A register for what nothing else writes."""
+        return SPARE_MASK if bank == MASK else first_free(range(16), KEPT, bank, taken)
 
     def _given(self, place: Place) -> int | None:
         """The family of an operand that has no choice; for flags and memory any."""
@@ -184,10 +202,13 @@ class ChainMaker:
             return BASE
         if place.name.endswith(ADDRESS):
             return LOW_BASE if self._demands.low_base else None
+        if place.bank == "vector" and place.name.endswith(INDEX):
+            return INDICES
         return Fixed.of(place.operand).family if place.operand.registers else None
 
     def _choice(self, place: Place) -> RegisterChoice | None:
         part = place.name.rpartition(" ")[2] if is_in_address(place) else "register"
+        part = MASK if place.name == MASK else part
         found = (one for one in self._demands.choices if one.position == place.position and one.part == part)
         return next(found, None)
 
@@ -213,21 +234,7 @@ class ChainMaker:
     # The instance of the scheme, behind what makes all other sources ready.
 
     def _instance(self, families: Families) -> list[Instruction]:
-        before: list[Instruction] = []
-        for place in places(self._scheme):
-            reads = "R" in place.operand.access or is_partial(place)
-            if place.name == self._source.name or not reads or is_in_address(place):
-                continue
-            if place.bank == FLAGS:
-                before.append(assembled(Code.TEST_RM32_R32, (GPR32, _KEPT_FLAGS), (GPR32, _KEPT_FLAGS)))
-            elif "W" in place.operand.access and place.bank in {"general", "vector"}:
-                family = self._family(place, families)
-                if place.name != self._target.name or family != families.source:
-                    before.append(without_reading(place.bank, family))
-            elif place.bank == MEMORY and "W" in place.operand.access:
-                if place.width not in CONSTANT_STORES:
-                    raise CannotChainError(f"no instruction stores a constant of {place.width} bits")
-                before.append(stored_anew(place.width, families.base))
+        before = [one for place in places(self._scheme) for one in self._made_ready(place, families)]
         instruction = pattern(self._form)
         if _VECTOR_SHIFT.fullmatch(self._scheme.mnemonic) and any(
             hole.kind == "immediate" for hole in self._form.holes
@@ -243,11 +250,70 @@ class ChainMaker:
             instruction.memory_base = register_of(GPR64, families.base)
             instruction.memory_displ_size = 0
             instruction.memory_displacement = 0
+            if self._demands.index is not None:
+                instruction.memory_index = self._demands.index
         return [*before, instruction]
+
+    def _made_ready(self, place: Place, families: Families) -> list[Instruction]:
+        """What writes an operand that is not the link's source, if something has to."""
+        if place.name == self._source.name:
+            return []
+        if place.name in self._values:
+            return self._given_value(place, families)
+        reads = "R" in place.operand.access or is_partial(place)
+        if not reads or is_in_address(place):
+            return []
+        if place.bank == FLAGS:
+            return [assembled(Code.TEST_RM32_R32, (GPR32, _KEPT_FLAGS), (GPR32, _KEPT_FLAGS))]
+        return self._written_anew(place, families) if "W" in place.operand.access else []
+
+    def _written_anew(self, place: Place, families: Families) -> list[Instruction]:
+        if place.bank in {"general", "vector"}:
+            family = self._family(place, families)
+            same = place.name == self._target.name and family == families.source
+            return [] if same else [written_anew(place.bank, family, legacy=self._legacy)]
+        if place.bank != MEMORY:
+            return []
+        try:
+            return [stored_anew(place.width, families.base, self._unused_vector(families))]
+        except KeyError:
+            raise CannotChainError(_NO_STORE.format(place.width)) from None
+
+    def _given_value(self, place: Place, families: Families) -> list[Instruction]:
+        """The value of an operand whose value matters."""
+        value = self._values[place.name]
+        if place.bank != MEMORY:
+            family = self._family(place, families)
+            return with_value(place.bank, place.width, family, value, legacy=self._legacy)
+        base = LOW_BASE if self._demands.low_base else BASE  # all registers begin with one address
+        try:
+            spare = self._unused_vector(families)
+            return stored_value(place.width, base, value, spare, legacy=self._legacy)
+        except KeyError:
+            raise CannotChainError(_NO_STORE.format(place.width)) from None
+
+    def _constants(self, families: Families) -> list[Instruction]:
+        """What restores the source's value."""
+        if families.zero is None or families.value is None or self._bank_of_values == MASK:
+            return []
+        bank, value = self._bank_of_values, self._values[self._source.name]
+        width = max(self._source.width, XMM.width)
+        return [
+            one
+            for family, held in ((families.zero, 0), (families.value, value))
+            for one in with_value(bank, width, family, held, legacy=self._legacy)
+        ]
+
+    def _unused_vector(self, families: Families) -> int:
+        used = {family for choice, family in families.others.items() if choice.bank == "vector"}
+        used |= {families.source, families.target, families.zero or 0, families.value or 0, INDICES}
+        return next(family for family in range(16) if family not in used)
 
     def _family(self, place: Place, families: Families) -> int:
         if place.operand.registers:
             return Fixed.of(place.operand).family
+        if place.bank == "vector" and place.name.endswith(INDEX):
+            return INDICES
         if place.name == self._source.name:
             return families.source
         if place.name == self._target.name:
@@ -255,112 +321,6 @@ class ChainMaker:
         choice = self._choice(place)
         assert choice is not None, "operands without a choice are fixed"
         return families.others[choice]
-
-    # Ways back from the destination to the source.
-
-    def _within_class(self, families: Families) -> Way:
-        source, target = families.source, families.target
-        if self._source.bank == "general":
-            first, link = sign_extension(source, target, self._target)
-            again, same = assembled(EXTEND[32][0], (GPR64, source), (GPR32, source)), EXTEND[32][1]
-            for times in REPEATED:
-                yield [first, *[again] * (times - 1)], (link, *(same,) * (times - 1))
-            return
-        legacy = self._scheme.encoding == "legacy"
-        wide = self._source.width == YMM.width
-        for code, text in LEGACY_VECTORS if legacy else WIDE_VECTORS if wide else VECTORS:
-            hole = YMM if wide else XMM
-            for times in REPEATED:
-                steps = [(source, target), *[(source, source)] * (times - 1)]
-                made = [vector_step(code, hole, to, of, legacy=legacy) for to, of in steps]
-                yield made, (ChainLink(text, "2", "1"),) * times
-
-    def _back_to_address(self, families: Families) -> Way:
-        """The base, from which what was loaded is taken away and given back: it stays the same address."""
-        for times in REPEATED:
-            pair = [assembled(Code.XOR_RM64_R64, (GPR64, families.source), (GPR64, families.target))] * 2
-            yield pair * times, (XOR_SOURCE, *(XOR_SAME,) * (2 * times - 1))
-
-    def _between_classes(self, families: Families) -> Way:
-        if {self._source.bank, self._target.bank} == {"vector", MEMORY}:
-            yield self._vector_in_memory(families)
-            return
-        there, first, temporary = self._to_general(families)
-        back, second = self._from_general(families, temporary)
-        yield [*there, *back], (*first, *second)
-
-    def _vector_in_memory(self, families: Families) -> tuple[list[Instruction], tuple[ChainLink, ...]]:
-        """A store or a load of the whole vector register, as wide as the other side is."""
-        stores = self._target.bank == "vector"
-        memory, vector = (self._source, families.target) if stores else (self._target, families.source)
-        if memory.width not in VECTOR_MOVES:
-            raise CannotChainError(
-                f"no instruction moves {memory.width} bits between memory and vector registers"
-            )
-        store, load, hole, mnemonic = VECTOR_MOVES[memory.width]
-        address, register = MemoryOperand(register_of(GPR64, families.base)), register_of(hole, vector)
-        if stores:
-            made = Instruction.create_mem_reg(store, address, register)
-            return [made], (ChainLink(f"{mnemonic} MEM[{memory.width}]:W, {hole.name}:R", "2", f"1 {DATA}"),)
-        made = Instruction.create_reg_mem(load, register, address)
-        return [made], (ChainLink(f"{mnemonic} {hole.name}:W, MEM[{memory.width}]:R", f"2 {DATA}", "1"),)
-
-    def _to_general(self, families: Families) -> tuple[list[Instruction], tuple[ChainLink, ...], int]:
-        """The destination in a general-purpose register."""
-        target, temporary = self._target, _TEMPORARY
-        if target.bank == "general":
-            made, link = sign_extension(temporary, families.target, target)
-            return [made], (link,), temporary
-        if target.bank == "vector":
-            code, text = FROM_VECTOR[self._scheme.encoding == "legacy"]
-            return (
-                [assembled(code, (GPR64, temporary), (XMM, families.target))],
-                (ChainLink(text, "2", "1"),),
-                temporary,
-            )
-        if target.bank == FLAGS:
-            flag = next((name for name in FLAG_COPIES if name in target.operand.registers), None)
-            if flag is None:
-                raise CannotChainError("it writes no flag that an instruction copies to a register")
-            code, mnemonic = FLAG_COPIES[flag]
-            copied = assembled(code, (GPR8, temporary))
-            extended = assembled(Code.MOVZX_R32_RM8, (GPR32, temporary), (GPR8, temporary))
-            links = (
-                ChainLink(f"{mnemonic} GPR[8]:W", FLAGS, "1"),
-                ChainLink("movzx GPR[32]:W, GPR[8]:R", "2", "1"),
-            )
-            return [copied, extended], links, temporary
-        if target.width not in LOADS:
-            raise CannotChainError("what it stores is wider than a general-purpose register")
-        code, hole, text = LOADS[target.width]
-        load = Instruction.create_reg_mem(
-            code, register_of(hole, temporary), MemoryOperand(register_of(GPR64, families.base))
-        )
-        return [load], (ChainLink(text, f"2 {DATA}", "1"),), temporary
-
-    def _from_general(
-        self, families: Families, temporary: int
-    ) -> tuple[list[Instruction], tuple[ChainLink, ...]]:
-        """From there to the source."""
-        source = self._source
-        if self._is_address:
-            pair = [assembled(Code.XOR_RM64_R64, (GPR64, families.source), (GPR64, temporary))] * 2
-            return pair, (XOR_SOURCE, XOR_SAME)
-        if source.bank == "general":
-            made, link = assembled(EXTEND[32][0], (GPR64, families.source), (GPR32, temporary)), EXTEND[32][1]
-            return [made], (link,)
-        if source.bank == "vector":
-            code, text = TO_VECTOR[self._scheme.encoding == "legacy"]
-            return [assembled(code, (XMM, families.source), (GPR64, temporary))], (ChainLink(text, "2", "1"),)
-        if source.bank == FLAGS:
-            made = assembled(Code.TEST_RM32_R32, (GPR32, temporary), (GPR32, temporary))
-            return [made], (ChainLink("test GPR[32]:R, GPR[32]:R", "1", FLAGS),)
-        if source.width > GPR64.width:
-            raise CannotChainError("what it loads is wider than a general-purpose register")
-        store = Instruction.create_mem_reg(
-            Code.MOV_RM64_R64, MemoryOperand(register_of(GPR64, families.base)), register_of(GPR64, temporary)
-        )
-        return [store], (ChainLink("mov MEM[64]:W, GPR[64]:R", "2", f"1 {DATA}"),)
 
 
 def encoded(instructions: Iterable[Instruction]) -> bytes:

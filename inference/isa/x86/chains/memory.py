@@ -16,12 +16,10 @@ from inference.isa.x86.chains.connectors import (
     LOADS,
     VECTOR_MOVES,
     VECTORS,
-    WIDE_VECTORS,
     XOR_SAME,
     XOR_SOURCE,
     assembled,
     register_of,
-    vector_step,
 )
 from inference.isa.x86.chains.making import encoded
 from inference.isa.x86.choosing import LINE
@@ -86,6 +84,8 @@ def _loads() -> Iterator[MemoryChain]:
         links = ChainLink(text, "2 address", "1"), XOR_SOURCE, XOR_SAME
         yield MemoryChain(0, width, "general", "[base]", DependencyChain(encoded([load, *back]), links))
     for width, (_, code, hole, mnemonic) in VECTOR_MOVES.items():
+        if width > YMM.width:
+            continue
         load = Instruction.create_reg_mem(code, register_of(hole, _VALUE), base)
         down = assembled(Code.VEX_VMOVQ_RM64_XMM, (GPR64, _VALUE), (XMM, _VALUE))
         back = [assembled(Code.XOR_RM64_R64, (GPR64, _CHASED), (GPR64, _VALUE))] * 2
@@ -162,13 +162,13 @@ def _vectors() -> Iterator[MemoryChain]:
             store_code, MemoryOperand(Register.RSI), register_of(store_hole, _VALUE)
         )
         load = Instruction.create_reg_mem(load_code, register_of(load_hole, _VALUE), _at(offset))
-        wide = loaded == YMM.width
-        code, text = (WIDE_VECTORS if wide else VECTORS)[0]
-        step = vector_step(code, YMM if wide else XMM, _VALUE, _VALUE, legacy=False)
+        hole = YMM if loaded == YMM.width else XMM
+        again = VECTORS[hole.width][0]
+        step = assembled(again.leads, *((hole, _VALUE),) * 3)
         for between in _BETWEEN:
             links = (
                 _link(stored, loaded, offset, SAME, "vector"),
-                *(ChainLink(text, "2", "1"),) * between,
+                *(again.lead,) * between,
             )
             chain = DependencyChain(encoded([store, load, *[step] * between]), links)
             yield MemoryChain(stored, loaded, "vector", SAME, chain, offset, between)

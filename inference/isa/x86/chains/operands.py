@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inference.isa.chains import ChainLink
-from inference.isa.scheme import Operand, Scheme
+from inference.isa.scheme import Access, Operand, Scheme
 from inference.isa.x86.choosing import Fixed, bank_of
-from inference.isa.x86.holes import GPR32
+from inference.isa.x86.holes import GPR32, XMM, YMM, ZMM
 from inference.isa.x86.scheme_set import described
 
 ADDRESS, BASE, INDEX, DATA, FLAGS, MEMORY = "address", "base", "index", "data", "flags", "memory"
+MASK = "mask"
+"""That of an EVEX-encoded instruction, and the bank of all mask registers."""
+_INDEX_WIDTHS = {hole.name: hole.width for hole in (XMM, YMM, ZMM)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,11 @@ class Place:
     width: int
     operand: Operand
     position: int | None = None
+
+    @property
+    def register_class(self) -> str:
+        """What registers can be it, without what EVEX adds to the operand."""
+        return self.operand.name.partition("{")[0]
 
 
 def links_of(text: str) -> tuple[ChainLink, ...]:
@@ -58,10 +66,13 @@ def places(scheme: Scheme) -> Iterator[Place]:
         position = None if operand.implicit else number
         name = operand.name if operand.implicit else str(number + 1)
         if operand.kind == "register":
-            bank = bank_of(operand.name) if not operand.registers else Fixed.of(operand).bank
+            fixed = Fixed.of(operand).bank if operand.registers else None
+            bank = fixed or bank_of(operand.name.partition("{")[0])
             yield Place(name, bank, operand.width, operand, position)
         elif operand.kind == "memory" and not operand.implicit:
             yield Place(f"{name} {ADDRESS}", "general", 64, operand, position)
+            if width := _index_width(operand):
+                yield Place(f"{name} {INDEX}", "vector", width, operand, position)
             yield Place(f"{name} {DATA}", "memory", operand.width, operand, position)
         elif operand.kind == "address":
             shape = operand.name.removeprefix("ADDR").strip("[]") or "B"
@@ -70,10 +81,13 @@ def places(scheme: Scheme) -> Iterator[Place]:
                     yield Place(f"{name} {part}", "general", 64, operand, position)
         elif operand.kind == "flags":
             flags.append(operand)
+    if any("{k}" in operand.name for operand in scheme.operands):
+        access: Access = "RW" if scheme.category == "gather" else "R"
+        yield Place(MASK, MASK, 64, Operand("register", "K", access, 64, implicit=True), 0)
     if flags:  # all flags count as one operand
-        access = "".join(letter for letter in "RW" if any(letter in each.access for each in flags))
+        joint = "".join(letter for letter in "RW" if any(letter in each.access for each in flags))
         names = tuple(name for each in flags for name in each.registers)
-        joined = Operand("flags", FLAGS, access, 0, names, implicit=True)  # type: ignore[arg-type]
+        joined = Operand("flags", FLAGS, joint, 0, names, implicit=True)  # type: ignore[arg-type]
         yield Place(FLAGS, FLAGS, 0, joined)
 
 
@@ -89,8 +103,13 @@ def is_partial(place: Place) -> bool:
 
 def in_words(place: Place) -> str:
     """The class of the operand."""
-    if is_in_address(place):
+    if is_in_address(place) and place.bank == "general":
         return "an address"
-    return {"general": "a general-purpose register", "vector": "a vector register"}.get(
-        place.bank, place.bank
-    )
+    registers = {"general": "a general-purpose register", "vector": "a vector register", MASK: "a mask"}
+    return registers.get(place.bank, place.bank)
+
+
+def _index_width(memory: Operand) -> int:
+    """Bits of the vector of indices that an address has, 0 for one with none."""
+    inside = memory.name.partition("[")[2].partition("]")[0]
+    return _INDEX_WIDTHS.get(inside.partition(",")[2], 0)

@@ -1,0 +1,118 @@
+"""What operands hold in a chain where that matters: values that a way back restores, with an AND and an OR.
+
+Divisions, square roots, and `pdep` and `pext` of some cores take longer with some values: their chains are
+measured with quick and with slow ones. Gathers read the same few elements again and again: their indices are
+zero, and all of their mask is set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from inference.isa.chains import QUICK, SLOW, ValueClass
+from inference.isa.scheme import Scheme
+from inference.isa.x86.chains.operands import DATA, INDEX, MASK, Place, is_in_address, places
+
+_LOW, _HIGH, _DIVISOR = 133, 0x343A9ED744556677, 0x75E6E44FCCDDEEFF
+"""uops.info's slow division of 128 by 64 bits. Its upper bits are one of narrower numbers, signed or not."""
+_BITS = 64
+_ONES = 2**_BITS - 1
+_FLOATS = {
+    # bits of an element: 1, √2, and 1.2360…: their quotient, and the root of either, have no end
+    16: (0x3C00, 0x3DA8, 0x3CF2),
+    32: (0x3F800000, 0x3FB504F3, 0x3F9E3779),
+    64: (0x3FF0000000000000, 0x3FF6A09E667F3BCD, 0x3FF3C6EF372FE94F),
+}
+_ELEMENTS = {"h": 16, "s": 32, "d": 64}
+_FLOATING = re.compile(r"v?(div|sqrt)[ps]([hsd])")
+_BITS_BY_MASK = frozenset({"pdep", "pext"})
+
+
+@dataclass(frozen=True, slots=True)
+class OperandValues:
+    """What operands hold: 64 bits, which vectors repeat, by the names of their places.
+
+    `kind`: None where there is only one choice of values.
+    """
+
+    kind: ValueClass | None
+    patterns: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        """Of the class, "" where there is only one."""
+        return "" if self.kind is None else self.kind.name
+
+
+def values_of(scheme: Scheme) -> tuple[OperandValues, ...]:
+    """All classes of values for a scheme, the quick ones first; () where values make no difference."""
+    read = [place for place in places(scheme) if _is_read(place)]
+    if scheme.mnemonic in {"div", "idiv"}:
+        return tuple(_integer_division(scheme, read))
+    if floating := _FLOATING.fullmatch(scheme.mnemonic):
+        return tuple(_floating(read, *floating.groups()))
+    if scheme.mnemonic in _BITS_BY_MASK:
+        return tuple(_bits_by_mask(read))
+    if scheme.category == "gather":
+        return (OperandValues(None, dict(_gathered(scheme, read))),)
+    return ()
+
+
+def _is_read(place: Place) -> bool:
+    return "R" in place.operand.access and not is_in_address(place)
+
+
+def _integer_division(scheme: Scheme, read: Sequence[Place]) -> Iterator[OperandValues]:
+    width = scheme.width
+    slow = (_LOW, _HIGH >> (_BITS - width), _DIVISOR >> (_BITS - width))
+    for name, (low, high, divisor) in ((QUICK, (0, 0, 1)), (SLOW, slow)):
+        patterns = {}
+        for place in read:
+            if not place.operand.implicit:
+                patterns[place.name] = divisor
+            elif place.name == "ax" and width == 8:
+                patterns[place.name] = high << width | low
+            elif place.name.endswith("ax"):
+                patterns[place.name] = low
+            elif place.name.endswith("dx"):
+                patterns[place.name] = high
+        told = "0 / 1" if name == QUICK else f"{high << width | low:#x} / {divisor:#x}"
+        yield OperandValues(ValueClass(name, told), patterns)
+
+
+def _floating(read: Sequence[Place], operation: str, element: str) -> Iterator[OperandValues]:
+    bits = _ELEMENTS[element]
+    one, root, divisor = _FLOATS[bits]
+    operands = [place for place in read if not place.name.startswith(MASK) and place.operand.kind != "flags"]
+    operands = [place for place in operands if "{k}" not in place.operand.name]  # what masking keeps
+    for name, (first, second) in ((QUICK, (one, one)), (SLOW, (root, divisor))):
+        patterns = {place.name: _repeated(first, bits) for place in operands}
+        if operation == "div":
+            patterns[operands[-1].name] = _repeated(second, bits)
+        shown = "1 / 1" if name == QUICK else "√2 / 1.236…"
+        told = shown if operation == "div" else f"root of {shown.partition(' ')[0]}"
+        yield OperandValues(ValueClass(name, told), patterns)
+
+
+def _bits_by_mask(read: Sequence[Place]) -> Iterator[OperandValues]:
+    moved, mask = (place.name for place in read)
+    for name, bits in ((QUICK, 1), (SLOW, _ONES)):
+        told = "one bit moved" if name == QUICK else "all bits moved"
+        yield OperandValues(ValueClass(name, told), {moved: _HIGH, mask: bits})
+
+
+def _gathered(scheme: Scheme, read: Sequence[Place]) -> Iterator[tuple[str, int]]:
+    for place in places(scheme):
+        if place.name.endswith(INDEX):
+            yield place.name, 0
+        elif place.name == MASK:
+            yield place.name, _ONES
+    explicit = [place for place in read if place.position and not place.name.endswith(DATA)]
+    for place in explicit:  # VEX: the mask is the last operand
+        yield place.name, _ONES
+
+
+def _repeated(pattern: int, bits: int) -> int:
+    return sum(pattern << at for at in range(0, _BITS, bits))

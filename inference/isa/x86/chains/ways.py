@@ -1,0 +1,327 @@
+"""Ways back from the destination of a link to its source, by connectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from iced_x86 import Code, Instruction, MemoryOperand
+
+from inference.isa.chains import ChainLink
+from inference.isa.x86.chains.connectors import (
+    AND_SAME,
+    EXTEND,
+    FLAG_COPIES,
+    FROM_MASK,
+    FROM_VECTOR,
+    LEGACY_AND,
+    LEGACY_MOVES,
+    LEGACY_OR,
+    LEGACY_SHUFFLE,
+    LOADS,
+    MASK_OR,
+    MASK_TO_VECTOR,
+    MASKS,
+    OR_SAME,
+    TO_MASK,
+    TO_VECTOR,
+    VECTOR_MOVES,
+    VECTOR_TO_MASK,
+    VECTORS,
+    XOR_SAME,
+    XOR_SOURCE,
+    VectorConnectors,
+    assembled,
+    mask_shifted,
+    register_of,
+    shuffled,
+    sign_extension,
+)
+from inference.isa.x86.chains.operands import ADDRESS, DATA, FLAGS, MASK, MEMORY, Place
+from inference.isa.x86.chains.ready import SCRATCH
+from inference.isa.x86.choosing import RegisterChoice
+from inference.isa.x86.holes import GPR8, GPR32, GPR64, XMM, YMM, ZMM, Hole
+from inference.isa.x86.holes import MASK as MASK_HOLE
+
+REPEATED = (1, 3)
+"""How often connectors stand in a row: a chain that throughput limits does not grow with them."""
+_HOLES = {hole.width: hole for hole in (XMM, YMM, ZMM)}
+
+
+class CannotChainError(Exception):
+    """No chain can be made of this pair; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Families:
+    """Which register each operand has: `source` and `target` are the link's, `base` addresses memory.
+
+    `zero` and `value` are of the source's bank, and restore its value; None where it may hold anything.
+    """
+
+    source: int
+    target: int
+    base: int
+    others: dict[RegisterChoice, int]
+    zero: int | None = None
+    value: int | None = None
+
+
+Links = tuple[ChainLink, ...]
+Steps = tuple[list[Instruction], Links]
+"""Instructions from the destination towards the source, and the links that they are."""
+Way = Iterator[Steps]
+
+
+@dataclass(frozen=True, slots=True)
+class WaysBack:
+    """From `target` to `source`, which have these `families`. `legacy`: by legacy SSE.
+
+    Raises `CannotChainError`.
+    """
+
+    source: Place
+    target: Place
+    families: Families
+    legacy: bool
+
+    def within_class(self) -> Way:
+        """Both are registers of one bank."""
+        if self.source.bank == "general":
+            return self._within_general()
+        if self.source.bank == MASK:
+            return self._within_masks()
+        return self._within_legacy() if self.legacy else self._within_vectors()
+
+    def to_address(self) -> Way:
+        """The base, from which what was loaded is taken away and given back: it stays the same address."""
+        for times in REPEATED:
+            yield self._kept_address(self.families.target, times)
+
+    def between_classes(self) -> Way:
+        """Where only the sum is known."""
+        banks = self.source.bank, self.target.bank
+        if set(banks) == {"vector", MEMORY}:
+            yield self._vector_in_memory()
+        elif banks == ("vector", MASK) and not self.source.name.endswith(ADDRESS):
+            made = assembled(
+                Code.EVEX_VPMOVM2D_XMM_KR, (XMM, self.families.source), (MASK_HOLE, self.families.target)
+            )
+            yield self._restored([made], (MASK_TO_VECTOR,))
+        elif banks == (MASK, "vector"):
+            of = (XMM, self.families.target)
+            made = assembled(
+                Code.EVEX_VPTESTMD_KR_K1_XMM_XMMM128B32, (MASK_HOLE, self.families.source), of, of
+            )
+            yield self._restored([made], (VECTOR_TO_MASK,))
+        else:
+            there, first = self._to_general()
+            back, second = self._from_general()
+            yield [*there, *back], (*first, *second)
+
+    # Within a class of registers.
+
+    def _within_general(self) -> Way:
+        source, target = self.families.source, self.families.target
+        first, link = sign_extension(source, target, self.target)
+        if self.families.value is not None:
+            whole = source == target and self.target.width >= GPR32.width
+            there: Steps = ([], ()) if whole else ([first], (link,))
+            for times in REPEATED:
+                again, links = self._general_value(source)
+                yield [*there[0], *again * times], (*there[1], *links * times)
+            return
+        again, same = [assembled(EXTEND[32][0], (GPR64, source), (GPR32, source))], EXTEND[32][1]
+        for times in REPEATED:
+            yield [first, *again * (times - 1)], (link, *(same,) * (times - 1))
+
+    def _general_value(self, family: int) -> Steps:
+        """AND and OR of a register with the constants."""
+        zero, value = self._constants()
+        made = [
+            assembled(Code.AND_RM64_R64, (GPR64, family), (GPR64, zero)),
+            assembled(Code.OR_RM64_R64, (GPR64, family), (GPR64, value)),
+        ]
+        return made, (AND_SAME, OR_SAME)
+
+    def _within_vectors(self) -> Way:
+        source, target, hole = self.families.source, self.families.target, _HOLES[self.source.width]
+        for each in VECTORS[hole.width]:
+            if self.families.value is not None:
+                for times in REPEATED:
+                    steps = [
+                        self._vector_value(each, hole, source, of) for of in (target, *[source] * (times - 1))
+                    ]
+                    yield [one for made in steps for one in made], (each.lead, each.restored) * times
+                continue
+            for times in REPEATED:
+                order = (target, *[source] * (times - 1))
+                made = [assembled(each.leads, (hole, source), (hole, of), (hole, of)) for of in order]
+                yield made, (each.lead,) * times
+
+    def _vector_value(self, each: VectorConnectors, hole: Hole, to: int, of: int) -> list[Instruction]:
+        zero, value = self._constants()
+        return [
+            assembled(each.leads, (hole, to), (hole, of), (hole, zero)),
+            assembled(each.ors, (hole, to), (hole, to), (hole, value)),
+        ]
+
+    def _constants(self) -> tuple[int, int]:
+        zero, value = self.families.zero, self.families.value
+        assert zero is not None
+        assert value is not None
+        return zero, value
+
+    def _within_legacy(self) -> Way:
+        source, target = self.families.source, self.families.target
+        if self.families.value is None:
+            for times in REPEATED:
+                steps = [shuffled(source, of) for of in (target, *[source] * (times - 1))]
+                yield steps, (LEGACY_SHUFFLE,) * times
+            return
+        for times in REPEATED:
+            again, links = self._legacy_value(source)
+            yield [shuffled(source, target), *again * times], (LEGACY_SHUFFLE, *links * times)
+
+    def _legacy_value(self, family: int) -> Steps:
+        zero, value = self._constants()
+        made = [
+            assembled(Code.ANDPS_XMM_XMMM128, (XMM, family), (XMM, zero)),
+            assembled(Code.ORPS_XMM_XMMM128, (XMM, family), (XMM, value)),
+        ]
+        return made, (LEGACY_AND, LEGACY_OR)
+
+    def _within_masks(self) -> Way:
+        source, target = self.families.source, self.families.target
+        if self.families.value is not None:
+            for times in REPEATED:
+                order = (target, *[source] * (times - 1))
+                yield [self._mask_value(of) for of in order], (MASK_OR,) * times
+            return
+        for times in REPEATED:
+            order = (target, *[source] * (times - 1))
+            yield [_masks_anded(source, of) for of in order], (MASKS[0],) * times
+            yield [mask_shifted(source, of) for of in order], (MASKS[1],) * times
+
+    def _mask_value(self, of: int) -> Instruction:
+        """All of the source mask set."""
+        value = self.families.value
+        assert value is not None
+        hole = MASK_HOLE
+        return assembled(Code.VEX_KORW_KR_KR_KR, (hole, self.families.source), (hole, of), (hole, value))
+
+    # Between classes.
+
+    def _restored(self, made: list[Instruction], links: Links) -> Steps:
+        """The steps, which end in the source, and behind them what restores its value."""
+        if self.families.value is None:
+            return made, links
+        source = self.families.source
+        if self.source.bank == MASK:
+            return [*made, self._mask_value(source)], (*links, MASK_OR)
+        if self.source.bank == "general":
+            again, more = self._general_value(source)
+        elif self.legacy:
+            again, more = self._legacy_value(source)
+        else:
+            each, hole = VECTORS[self.source.width][0], _HOLES[self.source.width]
+            again, more = self._vector_value(each, hole, source, source), (each.lead, each.restored)
+        return [*made, *again], (*links, *more)
+
+    def _kept_address(self, of: int, times: int) -> Steps:
+        pair = [assembled(Code.XOR_RM64_R64, (GPR64, self.families.source), (GPR64, of))] * 2
+        return pair * times, (XOR_SOURCE, *(XOR_SAME,) * (2 * times - 1))
+
+    def _vector_in_memory(self) -> Steps:
+        """A store or a load of the whole vector register, as wide as the other side is."""
+        stores = self.target.bank == "vector"
+        memory = self.source if stores else self.target
+        vector = self.families.target if stores else self.families.source
+        moves = LEGACY_MOVES if self.legacy else VECTOR_MOVES
+        if memory.width not in moves:
+            raise CannotChainError(
+                f"no instruction moves {memory.width} bits between memory and vector registers"
+            )
+        store, load, hole, mnemonic = moves[memory.width]
+        address, register = MemoryOperand(register_of(GPR64, self.families.base)), register_of(hole, vector)
+        if not stores:
+            made = Instruction.create_reg_mem(load, register, address)
+            link = ChainLink(f"{mnemonic} {hole.name}:W, MEM[{memory.width}]:R", f"2 {DATA}", "1")
+            return self._restored([made], (link,))
+        made = Instruction.create_mem_reg(store, address, register)
+        link = ChainLink(f"{mnemonic} MEM[{memory.width}]:W, {hole.name}:R", "2", f"1 {DATA}")
+        if self.families.value is None:
+            return [made], (link,)
+        if self.legacy:
+            again, more = self._legacy_value(vector)
+        else:
+            each = VECTORS[hole.width][0]
+            again, more = self._vector_value(each, hole, vector, vector), (each.lead, each.restored)
+        return [*again, made], (*more, link)
+
+    def _to_general(self) -> Steps:
+        """The destination in `SCRATCH`."""
+        target, families = self.target, self.families
+        if target.bank == "general":
+            made, link = sign_extension(SCRATCH, families.target, target)
+            return [made], (link,)
+        if target.bank == "vector":
+            code, text = FROM_VECTOR[self.legacy]
+            made = assembled(code, (GPR64, SCRATCH), (XMM, families.target))
+            return [made], (ChainLink(text, "2", "1"),)
+        if target.bank == MASK:
+            made = assembled(Code.VEX_KMOVW_R32_KR, (GPR32, SCRATCH), (MASK_HOLE, families.target))
+            return [made], (FROM_MASK,)
+        if target.bank == FLAGS:
+            return _copied_flag(target)
+        if target.width not in LOADS:
+            raise CannotChainError("what it stores is wider than a general-purpose register")
+        code, hole, text = LOADS[target.width]
+        load = Instruction.create_reg_mem(
+            code, register_of(hole, SCRATCH), MemoryOperand(register_of(GPR64, families.base))
+        )
+        return [load], (ChainLink(text, f"2 {DATA}", "1"),)
+
+    def _from_general(self) -> Steps:
+        """From `SCRATCH` to the source."""
+        source, families = self.source, self.families
+        if source.name.endswith(ADDRESS):
+            return self._kept_address(SCRATCH, 1)
+        if source.bank == "general":
+            made = assembled(EXTEND[32][0], (GPR64, families.source), (GPR32, SCRATCH))
+            return self._restored([made], (EXTEND[32][1],))
+        if source.bank == "vector":
+            code, text = TO_VECTOR[self.legacy]
+            made = assembled(code, (XMM, families.source), (GPR64, SCRATCH))
+            return self._restored([made], (ChainLink(text, "2", "1"),))
+        if source.bank == MASK:
+            made = assembled(Code.VEX_KMOVW_KR_R32, (MASK_HOLE, families.source), (GPR32, SCRATCH))
+            return self._restored([made], (TO_MASK,))
+        if source.bank == FLAGS:
+            made = assembled(Code.TEST_RM32_R32, (GPR32, SCRATCH), (GPR32, SCRATCH))
+            return [made], (ChainLink("test GPR[32]:R, GPR[32]:R", "1", FLAGS),)
+        if source.width > GPR64.width:
+            raise CannotChainError("what it loads is wider than a general-purpose register")
+        again, more = ([], ()) if families.value is None else self._general_value(SCRATCH)
+        store = Instruction.create_mem_reg(
+            Code.MOV_RM64_R64, MemoryOperand(register_of(GPR64, families.base)), register_of(GPR64, SCRATCH)
+        )
+        return [*again, store], (*more, ChainLink("mov MEM[64]:W, GPR[64]:R", "2", f"1 {DATA}"))
+
+
+def _masks_anded(to: int, of: int) -> Instruction:
+    return assembled(Code.VEX_KANDW_KR_KR_KR, (MASK_HOLE, to), (MASK_HOLE, of), (MASK_HOLE, of))
+
+
+def _copied_flag(target: Place) -> Steps:
+    flag = next((name for name in FLAG_COPIES if name in target.operand.registers), None)
+    if flag is None:
+        raise CannotChainError("it writes no flag that an instruction copies to a register")
+    code, mnemonic = FLAG_COPIES[flag]
+    copied = assembled(code, (GPR8, SCRATCH))
+    extended = assembled(Code.MOVZX_R32_RM8, (GPR32, SCRATCH), (GPR8, SCRATCH))
+    links = (
+        ChainLink(f"{mnemonic} GPR[8]:W", FLAGS, "1"),
+        ChainLink("movzx GPR[32]:W, GPR[8]:R", "2", "1"),
+    )
+    return [copied, extended], links

@@ -48,13 +48,15 @@ class DependencyChain:
     """Machine code of one turn of a chain, to be repeated, and the links that a turn passes.
 
     Other instructions in the code break dependencies that are not meant. Without any link it is no chain:
-    `instances` that wait for nothing show what their throughput allows, in a `loop`.
+    `instances` that wait for nothing show what their throughput allows, in a `loop`. `listing`: the code as
+    text where it cannot be read from its bytes here.
     """
 
     code: bytes
     links: tuple[ChainLink, ...]
     loop: bool = False
     instances: int = 1
+    listing: tuple[str, ...] = ()
 
     @property
     def values(self) -> str:

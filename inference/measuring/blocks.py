@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
+from inference.agent.protocol import BatchItem, Frame, Result, Settings
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.scheme import Scheme
 from inference.isa.timed_code import CodeReading, TimedCode
@@ -21,7 +21,8 @@ from inference.isa.x86.blocks import GENERAL, Block
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.surroundings import needs
 from inference.measuring.closing import iteration_of
-from inference.measuring.remote import PATIENCE, batch_of
+from inference.measuring.items import ItemMeasurer
+from inference.measuring.remote import PATIENCE
 
 UNROLLED, LOOP = "unrolled", "loop"
 MODES = (UNROLLED, LOOP)
@@ -34,9 +35,6 @@ LONGEST = 24 * 1024
 """Bytes of all copies of a block, as the agent takes them."""
 
 _INSTRUCTIONS = {UNROLLED: 200, LOOP: 100}
-_TRIES = 3
-"""How often what does not settle is measured: a neighbour is busy for a while, and then is not."""
-_BATCH = 48
 _VECTORS = ("XMM", "YMM", "ZMM", "xmm", "ymm")
 
 
@@ -208,13 +206,10 @@ class BlockMeasurer:
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._board = board
+        self._items = ItemMeasurer(board, settings, patience=patience, clock=clock)
         self._flags = flags
-        self._settings = settings
         self._options = options
         self._wide = wide
-        self._patience = patience
-        self._clock = clock
         self.identity: Json = {**identity, "settings": settings.as_json(), "block": options.as_json()}
 
     def measure(
@@ -248,47 +243,6 @@ class BlockMeasurer:
         waiting: dict[str, list[int]] = defaultdict(list)
         for index, (_, item) in able.items():
             waiting[item.id].append(index)
-        for name, result in self._results({item.id: (frame, item) for frame, item in able.values()}):
+        for name, result in self._items.results({item.id: (frame, item) for frame, item in able.values()}):
             for index in waiting[name]:
                 yield index, result
-
-    def _results(self, items: dict[str, tuple[Frame, BatchItem]]) -> Iterator[tuple[str, Result]]:
-        earlier = self._board.earlier()
-        left = dict(items)
-        for name, result in earlier.items():
-            if name in left and result.state != "contended":
-                del left[name]
-                yield name, result
-        began = self._clock()
-        tries: Counter[str] = Counter()
-        while left:
-            for batch in list(self._batches(left)):
-                answers = self._answered(batch)
-                if any(one.state != "contended" for one in answers):
-                    began = self._clock()
-                gives_up = self._clock() - began >= self._patience
-                for result in answers:
-                    tries[result.id] += result.state == "unsettled"
-                    tried_again = result.state == "contended" and not gives_up
-                    tried_again |= result.state == "unsettled" and tries[result.id] < _TRIES
-                    if not tried_again:
-                        del left[result.id]
-                        yield result.id, result
-
-    def _batches(self, left: dict[str, tuple[Frame, BatchItem]]) -> Iterator[Batch]:
-        """Blocks with the same frame together."""
-        together: dict[str, list[tuple[Frame, BatchItem]]] = defaultdict(list)
-        for frame, item in left.values():
-            together[repr(sorted(frame.as_json().items()))].append((frame, item))
-        for group in together.values():
-            for begin in range(0, len(group), _BATCH):
-                items = tuple(item for _, item in group[begin : begin + _BATCH])
-                yield batch_of(group[0][0], self._settings, items)
-
-    def _answered(self, batch: Batch) -> Sequence[Result]:
-        """The results of one batch; a missing one is a failure."""
-        self._board.post(batch)
-        _, results = self._board.collect()
-        found = {result.id: result for result in results}
-        missing = Result("", "failed", note="the agent gave no result for it")
-        return [found.get(item.id) or replace(missing, id=item.id) for item in batch.items]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from inference.core.latency import ChainReading
@@ -24,12 +24,13 @@ _SLOWER = 30
 """Cycles by which slow values make an instruction slower at most."""
 
 
-def drawn_latencies(seed: int = 0) -> Latency:
-    """Latencies from 1 to 12 cycles, drawn by a seed; connectors take one, as on most cores.
+def drawn_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency:
+    """Latencies from 1 to 12 cycles, drawn by a seed; those of `quick` links, else of x86-64's connectors,
+    take one, as on most cores.
 
     Where values matter, slow ones take up to 30 cycles more than quick ones.
     """
-    quick = frozenset(connectors())
+    single = frozenset(quick or connectors())
 
     def drawn(link: ChainLink) -> float | None:
         if link.values == QUICK:  # what takes no values is quick
@@ -41,7 +42,7 @@ def drawn_latencies(seed: int = 0) -> Latency:
             return None if dice.random() < _IDIOMATIC else _slowest(link)
         if link.values == SLOW:
             return (drawn(replace(link, values="")) or 0.0) + dice.randint(0, _SLOWER)
-        return 1.0 if link in quick else float(dice.randint(1, 12))
+        return 1.0 if link in single else float(dice.randint(1, 12))
 
     def _slowest(link: ChainLink) -> float:
         """With one register, the destination waits for whichever source takes longest."""

@@ -95,6 +95,7 @@ class PairLatency:
                     "spread": _rounded(one.spread),
                     "note": one.note,
                     "values": one.chain.values,
+                    "listing": list(one.chain.listing),
                     "connectors": [str(link) for link in one.chain.others],
                 }
                 for one in self.readings

@@ -97,6 +97,9 @@ class LatencyChainOut(Schema):
     values: str = Field(
         default="", description="Where values matter, which ones operands hold: quick or slow.", examples=[""]
     )
+    listing: list[str] = Field(
+        default=[], description="The code as text, of instruction sets other than x86-64.", examples=[[]]
+    )
     connectors: list[str] = Field(examples=[["movsxd GPR[64]:W, GPR[32]:R: 2 → 1"]])
 
 

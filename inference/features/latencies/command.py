@@ -13,9 +13,8 @@ from inference.features.inferring.request import DEFAULT_SEED
 from inference.features.latencies.comparison_command import comparison_lines
 from inference.features.latencies.documented import NEAR, documented_share
 from inference.features.latencies.exporting import latencies_xml
-from inference.features.latencies.query import scheme_ids_of
+from inference.features.latencies.query import instructions_of, scheme_ids_of
 from inference.features.latencies.simulated import simulated_machine_of
-from inference.isa.x86.blocks import block_of_hex
 from inference.models import LatencySet, Machine, PortMapping, Run
 from inference.runs import lifecycle
 from inference.storage.errors import ExchangeError
@@ -154,7 +153,7 @@ class Command(RunCommand):
                 for one in pair.get("values", ()):
                     self.stdout.write(f"    {one['values']} values, {one['told']}: {_cycles(one)}")
                 for chain in pair["chains"] if scheme else ():
-                    code = "; ".join(block_of_hex(chain["code"]).text.splitlines())
+                    code = "; ".join(instructions_of(chain))
                     cycles = chain["note"] if chain["cycles"] is None else f"{chain['cycles']:.3f}"
                     self.stdout.write(f"    {cycles}  {code}")
 
@@ -180,7 +179,7 @@ def _idiom(idiom: dict[str, Any]) -> str:
     """Its two measurements."""
     shown = []
     for key in ("measured", "compared"):
-        code = "; ".join(block_of_hex(idiom[key]["code"]).text.splitlines())
+        code = "; ".join(instructions_of(idiom[key]))
         shown.append(f"{idiom[key]['cycles']:.3f} cycles ({code})")
     return f"{shown[0]}, compared with {shown[1]}"
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from inference.agent.protocol import Settings
 from inference.core.events import PacedReporter, Progress
 from inference.core.latency import (
     ChainMeasurer,
@@ -17,17 +19,13 @@ from inference.core.latency import (
 from inference.core.protocols import Json
 from inference.features.blocks.job import MeasureBlocks, measuring_blocks
 from inference.features.inferring.request import read_machine, read_schemes
-from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.chains import DependencyChain, IdiomChains, PairChains
+from inference.isa.bodies import X86
+from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, PairChains
+from inference.isa.latency_chains import connectors, links_of, obstacle_to_chains, pair_chains
+from inference.isa.llvm_mc import AssemblerError
 from inference.isa.x86.blocks import block_of_bytes
-from inference.isa.x86.chains import (
-    connectors,
-    idioms_of,
-    links_of,
-    memory_chains,
-    pair_chains,
-    plain_additions,
-)
+from inference.isa.x86.chains import idioms_of, memory_chains, plain_additions
+from inference.measuring.aarch64_chains import AArch64Chains
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions
 from inference.measuring.recorded_chains import RecordedChains
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
@@ -36,11 +34,13 @@ from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.machines.measurer import chosen_schemes
+from inference.runs.machines.measurer import agent_board, chosen_schemes
 from inference.runs.request import RunRequest
 from inference.storage.latencies import recorded_readings, store_latencies
 from inference.storage.names import free_name
 
+_AT_ONCE = 200
+"""Links whose chains are assembled together."""
 _STAGES = ("Make the chains", "Measure them")
 CHAINS_PER_SCHEME = 6.4
 """Of the default set: what an estimate goes by."""
@@ -74,7 +74,7 @@ def read_config(given: Json) -> LatenciesConfig:
         machine = row.machine
         if row.readings is None:
             raise ConfigError(f"recorded: the set {row.name!r} is from before readings were kept")
-    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
+    if hindered := obstacle_to_chains(machine.name, machine.isa.name):
         raise ConfigError(hindered)
     return config.model_copy(update={"isa": machine.isa.name, "schemes": read_schemes(config.schemes)})
 
@@ -94,7 +94,7 @@ class LatenciesJob:
         config = LatenciesConfig.stored(task.run.config)
         machine, recorded = _source(config)
         self._enter(task, 1)
-        problem = _problem(task, chosen_schemes(machine.isa, config.schemes))
+        problem = _problem(task, machine.isa.name, chosen_schemes(machine.isa, config.schemes))
         self._enter(task, 2)
         telling = _Progress(task)
         if recorded is not None:
@@ -103,8 +103,8 @@ class LatenciesJob:
         if machine.kind == Machine.Kind.SIMULATED:
             found = infer_latencies(problem, _simulated(machine), telling)
             return partial(_store, task.run, machine, found, {"simulated": machine.name})
-        with measuring_blocks(task, machine, BlockOptions()) as (identity, measure):
-            found = infer_latencies(problem, _OnMachine(measure), telling)
+        with _on_machine(task, machine) as (identity, measurer):
+            found = infer_latencies(problem, measurer, telling)
         return partial(_store, task.run, machine, found, identity)
 
     def _enter(self, task: Task, index: int) -> None:
@@ -125,8 +125,20 @@ def _source(config: LatenciesConfig) -> tuple[Machine, LatencySet | None]:
     return machine, None
 
 
-class _OnMachine:
-    """A machine as a measurer of chains."""
+@contextmanager
+def _on_machine(task: Task, machine: Machine) -> Iterator[tuple[Json, ChainMeasurer]]:
+    """Who measures chains there, and its identity."""
+    if machine.isa.name == X86:
+        with measuring_blocks(task, machine, BlockOptions()) as (identity, measure):
+            yield identity, _AsBlocks(measure)
+        return
+    with agent_board(task, machine) as (board, identity):
+        measurer = AArch64Chains(board, identity, Settings())
+        yield measurer.identity, measurer
+
+
+class _AsBlocks:
+    """A machine that measures basic blocks as a measurer of chains."""
 
     def __init__(self, measure: MeasureBlocks) -> None:
         self._measure = measure
@@ -159,16 +171,26 @@ class _Progress:
         )
 
 
-def _problem(task: Task, schemes: Sequence[str]) -> LatencyProblem:
-    pairs: list[PairChains] = []
+def _problem(task: Task, isa: str, schemes: Sequence[str]) -> LatencyProblem:
     idioms: list[IdiomChains] = []
+    links: list[ChainLink] = []
     for text in schemes:
-        pairs += map(pair_chains, links_of(text))
-        idioms += idioms_of(text)
+        links += links_of(isa, text)
+        if isa == X86:
+            idioms += idioms_of(text)
         task.reporter.pulse()
+    try:
+        ways = pair_chains(isa, connectors(isa))
+        pairs: list[PairChains] = []
+        for begin in range(0, len(links), _AT_ONCE):
+            pairs += pair_chains(isa, links[begin : begin + _AT_ONCE])
+            task.reporter.pulse()
+    except AssemblerError as error:
+        raise JobError(f"the chains cannot be assembled: {error}") from error
     if not any(pair.chains for pair in pairs):
         raise JobError("none of these schemes has a pair of operands that a chain can be made of")
-    ways = [pair_chains(link) for link in connectors()]
+    if isa != X86:
+        return LatencyProblem(pairs, ways)
     return LatencyProblem(pairs, ways, idioms, plain_additions(), memory_chains())
 
 
@@ -177,7 +199,7 @@ def _simulated(machine: Machine) -> ChainMeasurer:
     facts = machine.facts
     seed = int(facts.get("seed", 0))
     return SimulatedLatencies(
-        drawn_latencies(seed),
+        drawn_latencies(seed, connectors(machine.isa.name)),
         noise=facts.get("noise", 0.0),
         outliers=facts.get("outlier_share", 0.0),
         seed=seed,

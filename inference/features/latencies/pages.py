@@ -19,6 +19,7 @@ from inference.features.latencies.query import (
     SCHEME_COLUMNS,
     SET_COLUMNS,
     idiom_counts,
+    instructions_of,
     latencies_of,
     latency_sets,
     scheme_ids_of,
@@ -33,7 +34,6 @@ from inference.features.measure.pages import (
 )
 from inference.isa.chains import ChainLink
 from inference.isa.search import SearchError
-from inference.isa.x86.blocks import block_of_hex
 from inference.isa.x86.textbook_latencies import documented_latency, latency_source
 from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
@@ -115,7 +115,7 @@ def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _with_text(chain: Json) -> Json:
-    return {**chain, "instructions": block_of_hex(chain["code"]).text.splitlines()}
+    return {**chain, "instructions": instructions_of(chain)}
 
 
 def latencies_measure(request: HttpRequest, pk: int) -> HttpResponse:

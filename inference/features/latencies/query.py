@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from django.db.models import Count, Q, QuerySet, Sum
 from django.urls import reverse
 
+from inference.core.protocols import Json
 from inference.features.runs.outcome import RunOutcome
+from inference.isa.x86.blocks import block_of_hex
 from inference.models import InstructionScheme, LatencySet, Run, SchemeLatencies
 from inference.models.scheme_search import search_schemes
 from inference.web.paging import having_words
@@ -39,6 +41,11 @@ def latencies_of(row: LatencySet, q: str = "") -> QuerySet[SchemeLatencies]:
 def scheme_ids_of(row: LatencySet) -> list[int]:
     """The schemes that a set has."""
     return list(row.schemes.order_by("scheme_id").values_list("scheme_id", flat=True))
+
+
+def instructions_of(chain: Json) -> list[str]:
+    """A chain, or another code that is kept like one, line by line."""
+    return chain.get("listing") or block_of_hex(chain["code"]).text.splitlines()
 
 
 def idiom_counts(row: LatencySet) -> list[tuple[str, int]]:

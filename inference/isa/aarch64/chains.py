@@ -1,0 +1,388 @@
+"""Chains for AArch64: which pairs of operands a scheme has, and code that closes a way through one.
+
+As on x86-64 (`isa/x86/chains`), with other connectors: sign extensions between general-purpose registers, AND
+and negation (of the floating-point units) between vector registers, since moves may be eliminated. An
+address stays what it is: what was loaded is taken away from its register, by an exclusive OR, and given back.
+Between classes of registers, flags and memory only sums with the way back are known.
+
+Chains are loop bodies in the frame of experiments, but for x0, which may be an index and begins with zero.
+Their text is assembled line by line, all of it in one call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from inference.agent.protocol import Frame
+from inference.isa import llvm_mc
+from inference.isa.aarch64 import assembling, by_text, instruction_set
+from inference.isa.aarch64.assembling import CPU, FEATURES, TRIPLE, obstacle
+from inference.isa.chains import ChainLink, DependencyChain, PairChains
+from inference.isa.document import OperandForm
+from inference.isa.scheme import Operand, Scheme
+
+ADDRESS, INDEX, DATA, BASE, FLAGS, MEMORY = "address", "index", "data", "base", "flags", "memory"
+REPEATED = (1, 3)
+"""How often connectors stand in a row: a chain that throughput limits does not grow with them."""
+
+_BREAKABLE = "each copy waits for the flags"
+"""How the reason begins that keeps a scheme from being measured alone, but not in a chain."""
+_FIELD = re.compile(r"\{([a-z]+[0-9]*)\}")
+_SCRATCH, _CONSTANT, _LOAD_BASE, _STORE_BASE = 16, 17, 19, 23
+_GENERAL, _VECTORS = range(16), range(32)
+_EXTEND = ChainLink("sxtw GPR[64]:W, GPR[32]:R", "2", "1")
+_EOR_FIRST, _EOR_SECOND = (ChainLink("eor GPR[64]:W, GPR[64]:R, GPR[64]:R", name, "1") for name in "23")
+_AND = ChainLink("and VEC[16B]:W, VEC[16B]:R, VEC[16B]:R", "2", "1")
+_NEGATE = ChainLink("fneg VEC[2D]:W, VEC[2D]:R", "2", "1")
+_VECTOR_STEPS = ((_AND, "and v{0}.16b, v{1}.16b, v{1}.16b"), (_NEGATE, "fneg v{0}.2d, v{1}.2d"))
+_FROM_VECTOR = ChainLink("fmov GPR[64]:W, FPR[64]:R", "2", "1")
+_TO_VECTOR = ChainLink("fmov FPR[64]:W, GPR[64]:R", "2", "1")
+_FROM_FLAGS = ChainLink("cset GPR[64]:W, COND", FLAGS, "1")
+_TO_FLAGS = ChainLink("cmp GPR[64]:R, IMM[12]:R", "1", FLAGS)
+_MOVES = {
+    # bank and bits: suffix of the mnemonic, its register, and what its text calls it
+    **{("general", bits): (suffix, "w", "GPR[32]") for bits, suffix in ((8, "b"), (16, "h"), (32, ""))},
+    ("general", 64): ("", "x", "GPR[64]"),
+    **{("vector", 8 << k): ("", letter, f"FPR[{8 << k}]") for k, letter in enumerate("bhsdq")},
+}
+
+
+class CannotLinkError(Exception):
+    """No chain can be made of a pair; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """An operand, or a part of one, as a source or a destination. `position`: of an explicit operand."""
+
+    name: str
+    bank: str
+    operand: Operand
+    position: int | None = None
+
+    @property
+    def is_in_address(self) -> bool:
+        """Whether it is a register that an address is made of."""
+        return self.name.endswith((ADDRESS, INDEX))
+
+
+@dataclass(frozen=True, slots=True)
+class _ChainText:
+    """A chain before it is assembled."""
+
+    lines: tuple[str, ...]
+    links: tuple[ChainLink, ...]
+
+
+_Steps = tuple[list[str], list[ChainLink]]
+_Way = Callable[[dict[str, int]], Iterator[_Steps]]
+
+
+def frame() -> Frame:
+    """The registers and memory that chains rely on."""
+    usual = assembling.frame()
+    return replace(usual, registers={**usual.registers, "x0": 0})
+
+
+def links_of(text: str) -> tuple[ChainLink, ...]:
+    """The pairs of source and destination operands of a scheme; () for one that there is not."""
+    scheme = by_text().get(text)
+    if scheme is None:
+        return ()
+    spots = list(_spots(scheme))
+    return tuple(
+        ChainLink(text, source.name, target.name)
+        for source in spots
+        if _is_source(source)
+        for target in spots
+        if _is_target(target)
+    )
+
+
+def connectors() -> tuple[ChainLink, ...]:
+    """The links that chains are closed with within a class: their own latencies come first."""
+    return (_EXTEND, _EOR_FIRST, _EOR_SECOND, _AND, _NEGATE)
+
+
+def pair_chains(links: Sequence[ChainLink]) -> list[PairChains]:
+    """The chains for pairs of operands of `links_of`, in their order. Raises `AssemblerError`."""
+    made: list[tuple[ChainLink, list[_ChainText], bool, str]] = []
+    for link in links:
+        try:
+            made.append((link, *_Linker(link).texts()))
+        except CannotLinkError as error:
+            made.append((link, [], False, str(error)))
+    codes = _assembled({line for _, texts, _, _ in made for text in texts for line in text.lines})
+    return [_pair(link, texts, codes, isolated=isolated, why=why) for link, texts, isolated, why in made]
+
+
+def _pair(
+    link: ChainLink, texts: Sequence[_ChainText], codes: dict[str, bytes | str], *, isolated: bool, why: str
+) -> PairChains:
+    chains = []
+    for text in texts:
+        found = [codes[line] for line in text.lines]
+        refused = next((one for one in found if isinstance(one, str)), None)
+        if refused is not None:
+            why = f"llvm-mc does not know it: {refused}"
+            continue
+        code = b"".join(one for one in found if isinstance(one, bytes))
+        chains.append(DependencyChain(code, text.links, loop=True, listing=text.lines))
+    return PairChains(link, tuple(chains), isolated=isolated and bool(chains), why=why)
+
+
+def _assembled(lines: set[str]) -> dict[str, bytes | str]:
+    """{line: its four bytes, or why llvm-mc refuses it}."""
+    ordered = sorted(lines)
+    if not ordered:
+        return {}
+    done = llvm_mc.assemble(ordered, TRIPLE, CPU, FEATURES)
+    refused: dict[str, bytes | str] = {ordered[number]: why for number, why in done.refused.items()}
+    if refused:
+        ordered = [line for line in ordered if line not in refused]
+        done = llvm_mc.assemble(ordered, TRIPLE, CPU, FEATURES)
+    if len(done.code) != 4 * len(ordered):
+        raise llvm_mc.AssemblerError(f"llvm-mc made {len(done.code)} bytes of {len(ordered)} instructions")
+    return refused | {line: done.code[4 * k : 4 * k + 4] for k, line in enumerate(ordered)}
+
+
+def _spots(scheme: Scheme) -> Iterator[Spot]:
+    """All operands in their order, those of memory in their parts, the flags at the end."""
+    forms = instruction_set().forms
+    for number, operand in enumerate(scheme.operands):
+        if operand.implicit:
+            if operand.name == BASE:
+                yield Spot(BASE, "general", operand)
+            continue
+        form, name = forms[operand.name], str(number + 1)
+        if operand.kind == "memory":
+            fields = set(_FIELD.findall(form.assembly))
+            if fields & {"base", "memory"}:
+                yield Spot(f"{name} {ADDRESS}", "general", operand, number)
+            if fields & {"index", "index32"}:
+                yield Spot(f"{name} {INDEX}", "general", operand, number)
+            yield Spot(f"{name} {DATA}", MEMORY, operand, number)
+        elif form.bank:
+            yield Spot(name, form.bank, operand, number)
+    flags = [operand for operand in scheme.operands if operand.kind == "flags"]
+    yield from (Spot(FLAGS, FLAGS, operand) for operand in flags[:1])
+
+
+def _is_source(spot: Spot) -> bool:
+    """The base that moves along is the address, and no source beside it."""
+    return spot.is_in_address or ("R" in spot.operand.access and spot.name != BASE)
+
+
+def _is_target(spot: Spot) -> bool:
+    return not spot.is_in_address and "W" in spot.operand.access
+
+
+class _Linker:
+    """Makes the chains of one link."""
+
+    def __init__(self, link: ChainLink) -> None:
+        self._link = link
+        self._scheme = by_text()[link.scheme]
+        self._spots = list(_spots(self._scheme))
+        self._source = next(one for one in self._spots if _is_source(one) and one.name == link.source)
+        self._target = next(one for one in self._spots if _is_target(one) and one.name == link.destination)
+        reason = obstacle(link.scheme)
+        if reason and not reason.startswith(_BREAKABLE):
+            raise CannotLinkError(reason)
+        stores = any(one.bank == MEMORY and "W" in one.operand.access for one in self._spots)
+        self._base = _STORE_BASE if stores else _LOAD_BASE
+
+    def texts(self) -> tuple[list[_ChainText], bool, str]:
+        """The chains, whether they isolate the pair, and if not, why."""
+        source, target = self._source, self._target
+        if source.bank == target.bank == FLAGS:
+            return self._direct(), True, ""
+        if source.is_in_address and target.name == BASE:
+            chains = self._direct() if source.name.endswith(ADDRESS) else []
+            return [*chains, *self._closed(self._to_address)], True, ""
+        if source.bank == target.bank == "general":
+            way = self._to_address if source.is_in_address else self._within_general
+            return [*self._direct(), *self._closed(way)], True, ""
+        if source.bank == target.bank == "vector":
+            return [*self._direct(), *self._closed(self._within_vectors)], True, ""
+        why = f"from {_in_words(source)} to {_in_words(target)}: known only in sum with the way back"
+        return self._closed(self._between_classes), False, why
+
+    def _direct(self) -> list[_ChainText]:
+        """The scheme with itself: its destination is its source."""
+        source, target = self._source, self._target
+        same = source.position == target.position and source.name == target.name
+        moves = source.name.endswith(ADDRESS) and target.name == BASE
+        if not (same or moves or source.bank == FLAGS):
+            if source.is_in_address or target.name == BASE or "R" in target.operand.access:
+                return []
+            if self._form(source).span != self._form(target).span:
+                return []
+        registers = self._registers(together=True)
+        return [_ChainText((*self._ready(registers), self._line(registers)), (self._link,))]
+
+    def _closed(self, way: _Way) -> list[_ChainText]:
+        registers = self._registers(together=False)
+        instance = [*self._ready(registers), self._line(registers)]
+        return [_ChainText((*instance, *lines), (self._link, *links)) for lines, links in way(registers)]
+
+    # Registers, by (position of the operand, name of the part of an address or "").
+
+    def _form(self, spot: Spot) -> OperandForm:
+        return instruction_set().forms[spot.operand.name]
+
+    def _registers(self, *, together: bool) -> dict[str, int]:
+        """{name of a spot: its register, the first one of a list}."""
+        free = {"general": list(_GENERAL), "vector": list(_VECTORS)}
+        found: dict[str, int] = {}
+        order = [self._source, self._target, *self._spots]
+        for spot in order:
+            if spot.name in found or spot.bank in {FLAGS, MEMORY}:
+                continue
+            if spot.name == BASE or spot.name.endswith(ADDRESS):
+                found[spot.name] = self._base
+            elif together and spot is self._target and self._source.name in found:
+                found[spot.name] = found[self._source.name]
+            elif spot.name.endswith(INDEX):
+                found[spot.name] = free["general"].pop(0)
+            else:
+                form = self._form(spot)
+                found[spot.name] = _taken(free[spot.bank], form.span, form.registers_below)
+        return found
+
+    def _line(self, registers: dict[str, int]) -> str:
+        shown = []
+        for number, operand in enumerate(self._scheme.operands):
+            if operand.implicit:
+                continue
+            form = instruction_set().forms[operand.name]
+            name = str(number + 1)
+            numbers = [registers.get(name, 0) + k for k in range(form.span)]
+            base, index = registers.get(f"{name} {ADDRESS}", 0), registers.get(f"{name} {INDEX}", 0)
+            given = {"memory": f"x{base}", "base": f"x{base}", "offset": 0, "near": 0}
+            given |= {"index": f"x{index}", "index32": f"w{index}"}
+            shown.append(form.assembly.format(*numbers, **given))
+        return f"{self._scheme.mnemonic} {', '.join(shown)}".rstrip()
+
+    def _ready(self, registers: dict[str, int]) -> Iterator[str]:
+        """What writes the operands that are read and written, and are not the link's source."""
+        for spot in self._spots:
+            if spot.name.endswith(INDEX) and spot.name != self._source.name:
+                yield f"mov x{registers[spot.name]}, #0"
+            if spot.name in {self._source.name, BASE} or spot.operand.access != "RW":
+                continue
+            if spot.bank == FLAGS:
+                yield f"cmp x{_CONSTANT}, #0"
+            elif spot.bank == "general" and registers[spot.name] != registers.get(self._source.name):
+                yield f"mov x{registers[spot.name]}, #16"
+            elif spot.bank == "vector" and registers[spot.name] != registers.get(self._source.name):
+                yield f"movi v{registers[spot.name]}.2d, #0"
+
+    # Ways back from the destination to the source.
+
+    def _within_general(self, registers: dict[str, int]) -> Iterator[_Steps]:
+        source, target = registers[self._source.name], registers[self._target.name]
+        for times in REPEATED:
+            order = (target, *[source] * (times - 1))
+            yield [f"sxtw x{source}, w{of}" for of in order], [_EXTEND] * times
+
+    def _within_vectors(self, registers: dict[str, int]) -> Iterator[_Steps]:
+        source, target = registers[self._source.name], registers[self._target.name]
+        for link, line in _VECTOR_STEPS:
+            for times in REPEATED:
+                order = (target, *[source] * (times - 1))
+                yield [line.format(source, of) for of in order], [link] * times
+
+    def _to_address(self, registers: dict[str, int]) -> Iterator[_Steps]:
+        moved = registers[self._source.name] == registers[self._target.name]
+        for times in REPEATED[:1] if moved else REPEATED:
+            yield self._kept_address(registers, registers[self._target.name], times)
+
+    def _kept_address(self, registers: dict[str, int], of: int, times: int) -> _Steps:
+        address = registers[self._source.name]
+        if of == address:  # the base that moves: from itself to itself
+            return [f"sxtw x{_SCRATCH}, w{of}"] + [f"eor x{of}, x{of}, x{_SCRATCH}"] * 2, [
+                *(_EXTEND, _EOR_SECOND, _EOR_FIRST)
+            ]
+        line = f"eor x{address}, x{address}, x{of}"
+        return [line] * (2 * times), [_EOR_SECOND, *[_EOR_FIRST] * (2 * times - 1)]
+
+    def _between_classes(self, registers: dict[str, int]) -> Iterator[_Steps]:
+        banks = {self._source.bank, self._target.bank}
+        if MEMORY in banks and FLAGS not in banks and not self._source.is_in_address:
+            yield self._through_memory(registers)
+            return
+        there, first = self._to_scratch(registers)
+        back, second = self._from_scratch(registers)
+        yield [*there, *back], [*first, *second]
+
+    def _through_memory(self, registers: dict[str, int]) -> _Steps:
+        """A store of what was loaded, or a load of what was stored, where the operand has its part."""
+        stores = self._target.bank == MEMORY
+        register = self._source if stores else self._target
+        return self._move("ldr" if stores else "str", register.bank, registers[register.name], register)
+
+    def _move(self, mnemonic: str, bank: str, number: int, register: Spot) -> _Steps:
+        memory = next(one for one in self._spots if one.bank == MEMORY)
+        parts = [one for one in self._spots if one.position is not None and one.bank in {"general", "vector"}]
+        parts = [one for one in parts if not one.is_in_address]
+        width = memory.operand.width // max(len(parts), self._form(register).span)
+        if (bank, width) not in _MOVES or not self._has_base:
+            raise CannotLinkError(f"no instruction moves {width} bits between that memory and registers")
+        suffix, letter, name = _MOVES[bank, width]
+        offset = width // 8 * (parts.index(register) if register in parts else 0)
+        line = f"{mnemonic}{suffix} {letter}{number}, [x{self._base}, #{offset}]"
+        if mnemonic == "str":
+            return [line], [ChainLink(f"str{suffix} {name}:R, MEM[{width}]:W", "1", f"2 {DATA}")]
+        return [line], [ChainLink(f"ldr{suffix} {name}:W, MEM[{width}]:R", f"2 {DATA}", "1")]
+
+    @property
+    def _has_base(self) -> bool:
+        return any(one.name.endswith(ADDRESS) for one in self._spots)
+
+    def _to_scratch(self, registers: dict[str, int]) -> _Steps:
+        """The destination in the scratch register."""
+        target = self._target
+        if target.bank == "vector":
+            return [f"fmov x{_SCRATCH}, d{registers[target.name]}"], [_FROM_VECTOR]
+        if target.bank == FLAGS:
+            return [f"cset x{_SCRATCH}, lo"], [_FROM_FLAGS]
+        if target.bank == MEMORY:
+            stored = next(one for one in self._spots if one.position is not None and not one.is_in_address)
+            if stored.bank != "general":
+                lines, links = self._move("ldr", "vector", _VECTORS[-1], stored)
+                return [*lines, f"fmov x{_SCRATCH}, d{_VECTORS[-1]}"], [*links, _FROM_VECTOR]
+            return self._move("ldr", "general", _SCRATCH, stored)
+        return [f"sxtw x{_SCRATCH}, w{registers[target.name]}"], [_EXTEND]
+
+    def _from_scratch(self, registers: dict[str, int]) -> _Steps:
+        """From there to the source."""
+        source = self._source
+        if source.is_in_address:
+            return self._kept_address(registers, _SCRATCH, 1)
+        if source.bank == "vector":
+            return [f"fmov d{registers[source.name]}, x{_SCRATCH}"], [_TO_VECTOR]
+        if source.bank == FLAGS:
+            return [f"cmp x{_SCRATCH}, #1365"], [_TO_FLAGS]
+        if source.bank == MEMORY:
+            raise CannotLinkError("nothing that it writes can be stored where it loads")
+        return [f"sxtw x{registers[source.name]}, w{_SCRATCH}"], [_EXTEND]
+
+
+def _taken(free: list[int], span: int, below: int) -> int:
+    """The first of so many registers in a row, which are free no longer."""
+    for first in free:
+        wanted = range(first, first + span)
+        if all(one in free and one < below for one in wanted):
+            free[:] = [one for one in free if one not in wanted]
+            return first
+    raise CannotLinkError("there are not enough registers")
+
+
+def _in_words(spot: Spot) -> str:
+    if spot.is_in_address:
+        return "an address"
+    words = {"general": "a general-purpose register", "vector": "a vector register"}
+    return words.get(spot.bank, spot.bank)

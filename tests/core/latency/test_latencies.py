@@ -199,7 +199,13 @@ def test_memory_that_is_read_and_written_is_made_ready_by_a_constant() -> None:
     itself = pair_chains(by_name["1 data", "1 data"])
     assert block_of_bytes(itself.chains[0].code).text.splitlines() == ["add qword ptr [r14], r8"]
     address = pair_chains(by_name["1 address", "1 data"])
-    assert (address.chains, address.why) == ((), "what makes its memory ready waits for the address as well")
+    assert not address.isolated
+    assert block_of_bytes(address.chains[0].code).text.splitlines() == [
+        *("mov qword ptr [r14], 1", "add qword ptr [rbx], r8", "mov r13, qword ptr [rbx]"),
+        *("xor rbx, r13", "xor rbx, r13"),
+    ]
+    (high,) = [one for one in links_of("add MEM[8]:RW, GPR[8h]:R") if one.source == "1 address"][:1]
+    assert pair_chains(high).why == "what makes its memory ready waits for the address as well"
 
 
 def test_flags_of_what_stores_are_a_bound() -> None:

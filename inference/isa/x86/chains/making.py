@@ -100,7 +100,7 @@ class ChainMaker:
             if place.bank not in _BANKS or place.width > ZMM.width:
                 raise CannotChainError(f"no connector for operands of the kind {place.operand.name}")
         self._demands: Demands = demands(scheme, form)
-        if self._demands.memory == "RW" and self._is_address:
+        if self._demands.memory == "RW" and self._is_address and self._demands.low_base:
             raise CannotChainError("what makes its memory ready waits for the address as well")
 
     def chains(self) -> PairChains:
@@ -121,7 +121,7 @@ class ChainMaker:
 
     def _through_address(self) -> PairChains:
         chains = (*self._direct(), *self._closed(WaysBack.to_address))
-        if any(name.endswith(DATA) for name in self._values):
+        if self._demands.memory == "RW" or any(name.endswith(DATA) for name in self._values):
             why = "what it loads is stored just before, which can take longer than a mere load"
             return PairChains(self._link, chains, isolated=False, why=why)
         return PairChains(self._link, chains, isolated=True)
@@ -275,7 +275,7 @@ class ChainMaker:
         if place.bank != MEMORY:
             return []
         try:
-            return [stored_anew(place.width, families.base, self._unused_vector(families))]
+            return [stored_anew(place.width, self._constant_base, self._unused_vector(families))]
         except KeyError:
             raise CannotChainError(_NO_STORE.format(place.width)) from None
 
@@ -285,12 +285,16 @@ class ChainMaker:
         if place.bank != MEMORY:
             family = self._family(place, families)
             return with_value(place.bank, place.width, family, value, legacy=self._legacy)
-        base = LOW_BASE if self._demands.low_base else BASE  # all registers begin with one address
         try:
             spare = self._unused_vector(families)
-            return stored_value(place.width, base, value, spare, legacy=self._legacy)
+            return stored_value(place.width, self._constant_base, value, spare, legacy=self._legacy)
         except KeyError:
             raise CannotChainError(_NO_STORE.format(place.width)) from None
+
+    @property
+    def _constant_base(self) -> int:
+        """A register that nothing writes, with the address of memory: all registers begin with one."""
+        return LOW_BASE if self._demands.low_base else BASE
 
     def _constants(self, families: Families) -> list[Instruction]:
         """What restores the source's value."""

@@ -67,8 +67,8 @@ PAGES = {
     ),
     "latency-set": Help(
         "The latencies of a run, a row per scheme: from which operand to which, in cycles. Two numbers are "
-        "minimum and maximum over the instructions that closed the chains. Of a known core it says how many "
-        "agree with what is documented.",
+        "minimum and maximum over the instructions that closed the chains, and over quick and slow values of "
+        "divisions. Of a known core it says how many agree with what is documented.",
         can=(
             "Search, sort, and open a scheme for the chains behind its numbers.",
             "Compare it with another set, or take it away as XML like uops.info’s.",
@@ -81,7 +81,8 @@ PAGES = {
         can=("Open a chain as a basic block.",),
     ),
     "latency-scheme": Help(
-        "The latencies of one scheme with every chain that was measured for them: code, cycles and spread.",
+        "The latencies of one scheme with every chain that was measured for them: code, cycles and spread. "
+        "Divisions have those of quick and of slow values.",
     ),
     "core-models": Help(
         "What is known of each core, as one model: ports, slots, latencies and front end.",

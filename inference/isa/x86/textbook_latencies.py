@@ -130,6 +130,18 @@ _ACROSS_LANES = ("vpermd YMM:W, YMM:R, YMM:R", "vpermq YMM:W, YMM:R, IMM[8]:R")
 _ENCRYPT = ("vaesenc XMM:W, XMM:R, XMM:R", "vaesdec XMM:W, XMM:R, XMM:R")
 _CARRYLESS = "vpclmulqdq XMM:W, XMM:R, XMM:R, IMM[8]:R"
 
+_WIDE_VECTOR = (
+    "vpaddd ZMM:W, ZMM:R, ZMM:R",
+    "vpandd ZMM:W, ZMM:R, ZMM:R",
+    "vpxorq ZMM:W, ZMM:R, ZMM:R",
+    "vpaddd ZMM{k}:RW, ZMM:R, ZMM:R: 1 → 1",
+    "vpaddd ZMM{k}:RW, ZMM:R, ZMM:R: 2 → 1",
+    "vpaddd ZMM{k}{z}:W, ZMM:R, ZMM:R: 2 → 1",
+)
+_MASKS = ("kandw K:W, K:R, K:R", "korw K:W, K:R, K:R", "kxorw K:W, K:R, K:R")
+_MASK_SHIFTS = ("kshiftlw K:W, K:R, IMM[8]:R", "kshiftrw K:W, K:R, IMM[8]:R")
+_WIDE_FLOAT = ("vmulpd ZMM:W, ZMM:R, ZMM:R", "vfmadd231pd ZMM:RW, ZMM:R, ZMM:R")
+
 _COMMON: _Entries = {
     **_take(1, *_INTEGER, *_VECTOR),
     **_take(3, *_MULTIPLICATIONS, _CHECKSUM, _DIFFERENCES),
@@ -148,6 +160,8 @@ _INTEL_CORES: _Entries = {
     **_take(11, *_DIVIDE_SINGLE),
     **_take(13, *_DIVIDE_DOUBLE, most=14),
     **_take(12, _ROOT_SINGLE),
+    **_take(1, *_WIDE_VECTOR, *_MASKS),
+    **_take(4, *_WIDE_FLOAT, *_MASK_SHIFTS),
 }
 _SKYLAKE: _Entries = {
     **_INTEL_CORES,

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.core_model.storing import store_parts
 from inference.isa.chains import QUICK, SLOW
 from inference.isa.x86.chains import links_of
 from inference.isa.x86.scheme_set import described
@@ -20,6 +21,7 @@ from inference.measuring.simulated_chains import drawn_latencies
 from inference.models import ISA, LatencySet, Machine, Run, SchemeLatencies
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
+from inference.storage.core_models import core_model_of_parts
 from inference.storage.instruction_sets import new_isa, store_isa
 from tests.simulated import simulated_machine
 from tests.views.conftest import visitor
@@ -92,6 +94,16 @@ def test_a_division_has_latencies_of_quick_and_of_slow_values(visitor: Client, m
     assert bounds
     for one in bounds:
         assert one["at_most"] == max(each["at_most"] for each in one["values"])
+
+
+def test_core_models_have_the_latencies_of_quick_values(measured: LatencySet) -> None:
+    model = core_model_of_parts(store_parts("with divisions", None, measured, None))
+    pairs = {
+        (one["source"], one["destination"]): one for one in measured.schemes.get(scheme__text=DIVISION).pairs
+    }
+    for ends, cycles in model.latencies[DIVISION].items():
+        quick = pairs[ends]["values"][0]
+        assert cycles == pytest.approx(quick["at_most"] if quick["least"] is None else quick["least"])
 
 
 def test_an_instruction_set_without_machine_code_is_refused(db: None) -> None:

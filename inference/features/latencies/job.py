@@ -42,7 +42,7 @@ from inference.storage.names import free_name
 _AT_ONCE = 200
 """Links whose chains are assembled together."""
 _STAGES = ("Make the chains", "Measure them")
-CHAINS_PER_SCHEME = 6.4
+CHAINS_PER_SCHEME = 6.6
 """Of the default set: what an estimate goes by."""
 IDIOMS_PER_SCHEME = 4.2
 """More chains for idioms."""

@@ -12,19 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.isa.chains import QUICK, SLOW, ValueClass
+from inference.isa.float_values import BITS, float_values
 from inference.isa.scheme import Scheme
 from inference.isa.x86.chains.operands import DATA, INDEX, MASK, Place, is_in_address, places
 
 _LOW, _HIGH, _DIVISOR = 133, 0x343A9ED744556677, 0x75E6E44FCCDDEEFF
 """uops.info's slow division of 128 by 64 bits. Its upper bits are one of narrower numbers, signed or not."""
-_BITS = 64
-_ONES = 2**_BITS - 1
-_FLOATS = {
-    # bits of an element: 1, √2, and 1.2360…: their quotient, and the root of either, have no end
-    16: (0x3C00, 0x3DA8, 0x3CF2),
-    32: (0x3F800000, 0x3FB504F3, 0x3F9E3779),
-    64: (0x3FF0000000000000, 0x3FF6A09E667F3BCD, 0x3FF3C6EF372FE94F),
-}
+_ONES = 2**BITS - 1
 _ELEMENTS = {"h": 16, "s": 32, "d": 64}
 _FLOATING = re.compile(r"v?(div|sqrt)[ps]([hsd])")
 _BITS_BY_MASK = frozenset({"pdep", "pext"})
@@ -66,7 +60,7 @@ def _is_read(place: Place) -> bool:
 
 def _integer_division(scheme: Scheme, read: Sequence[Place]) -> Iterator[OperandValues]:
     width = scheme.width
-    slow = (_LOW, _HIGH >> (_BITS - width), _DIVISOR >> (_BITS - width))
+    slow = (_LOW, _HIGH >> (BITS - width), _DIVISOR >> (BITS - width))
     for name, (low, high, divisor) in ((QUICK, (0, 0, 1)), (SLOW, slow)):
         patterns = {}
         for place in read:
@@ -83,17 +77,13 @@ def _integer_division(scheme: Scheme, read: Sequence[Place]) -> Iterator[Operand
 
 
 def _floating(read: Sequence[Place], operation: str, element: str) -> Iterator[OperandValues]:
-    bits = _ELEMENTS[element]
-    one, root, divisor = _FLOATS[bits]
-    operands = [place for place in read if not place.name.startswith(MASK) and place.operand.kind != "flags"]
+    operands = [place for place in read if place.name != MASK and place.operand.kind != "flags"]
     operands = [place for place in operands if "{k}" not in place.operand.name]  # what masking keeps
-    for name, (first, second) in ((QUICK, (one, one)), (SLOW, (root, divisor))):
-        patterns = {place.name: _repeated(first, bits) for place in operands}
+    for values in float_values(_ELEMENTS[element]):
+        patterns = {place.name: values.dividend for place in operands}
         if operation == "div":
-            patterns[operands[-1].name] = _repeated(second, bits)
-        shown = "1 / 1" if name == QUICK else "√2 / 1.236…"
-        told = shown if operation == "div" else f"root of {shown.partition(' ')[0]}"
-        yield OperandValues(ValueClass(name, told), patterns)
+            patterns[operands[-1].name] = values.divisor
+        yield OperandValues(values.quotient if operation == "div" else values.root, patterns)
 
 
 def _bits_by_mask(read: Sequence[Place]) -> Iterator[OperandValues]:
@@ -112,7 +102,3 @@ def _gathered(scheme: Scheme, read: Sequence[Place]) -> Iterator[tuple[str, int]
     explicit = [place for place in read if place.position and not place.name.endswith(DATA)]
     for place in explicit:  # VEX: the mask is the last operand
         yield place.name, _ONES
-
-
-def _repeated(pattern: int, bits: int) -> int:
-    return sum(pattern << at for at in range(0, _BITS, bits))

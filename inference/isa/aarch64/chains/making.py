@@ -1,4 +1,4 @@
-"""Chains for AArch64: which pairs of operands a scheme has, and code that closes a way through one.
+"""Code of AArch64 that leads a chain from a source operand through a scheme to a destination, and back.
 
 As on x86-64 (`isa/x86/chains`), with other connectors: sign extensions between general-purpose registers, AND
 and negation (of the floating-point units) between vector registers, since moves may be eliminated. An
@@ -11,7 +11,6 @@ Their text is assembled line by line, all of it in one call.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,24 +18,46 @@ from inference.agent.protocol import Frame
 from inference.isa import llvm_mc
 from inference.isa.aarch64 import assembling, by_text, instruction_set
 from inference.isa.aarch64.assembling import CPU, FEATURES, TRIPLE, obstacle
+from inference.isa.aarch64.chains.operands import (
+    ADDRESS,
+    BASE,
+    DATA,
+    FLAGS,
+    INDEX,
+    MEMORY,
+    Spot,
+    in_words,
+    is_source,
+    is_target,
+    spots_of,
+)
+from inference.isa.aarch64.chains.values import SpotValues, values_of, with_value
 from inference.isa.chains import ChainLink, DependencyChain, PairChains
 from inference.isa.document import OperandForm
-from inference.isa.scheme import Operand, Scheme
 
-ADDRESS, INDEX, DATA, BASE, FLAGS, MEMORY = "address", "index", "data", "base", "flags", "memory"
 REPEATED = (1, 3)
 """How often connectors stand in a row: a chain that throughput limits does not grow with them."""
 
 _BREAKABLE = "each copy waits for the flags"
 """How the reason begins that keeps a scheme from being measured alone, but not in a chain."""
-_FIELD = re.compile(r"\{([a-z]+[0-9]*)\}")
 _SCRATCH, _CONSTANT, _LOAD_BASE, _STORE_BASE = 16, 17, 19, 23
-_GENERAL, _VECTORS = range(16), range(32)
+_GENERAL, _VECTORS = range(14), range(30)
+_LAST_VECTOR = 29
+_CONSTANTS = {"general": (14, 15), "vector": (30, 31)}
+"""Registers for zero and for a value, which no operand has."""
 _EXTEND = ChainLink("sxtw GPR[64]:W, GPR[32]:R", "2", "1")
 _EOR_FIRST, _EOR_SECOND = (ChainLink("eor GPR[64]:W, GPR[64]:R, GPR[64]:R", name, "1") for name in "23")
 _AND = ChainLink("and VEC[16B]:W, VEC[16B]:R, VEC[16B]:R", "2", "1")
 _NEGATE = ChainLink("fneg VEC[2D]:W, VEC[2D]:R", "2", "1")
 _VECTOR_STEPS = ((_AND, "and v{0}.16b, v{1}.16b, v{1}.16b"), (_NEGATE, "fneg v{0}.2d, v{1}.2d"))
+_AND_GENERAL = ChainLink("and GPR[64]:W, GPR[64]:R, GPR[64]:R", "2", "1")
+_ORR_GENERAL = ChainLink("orr GPR[64]:W, GPR[64]:R, GPR[64]:R", "2", "1")
+_ORR = ChainLink("orr VEC[16B]:W, VEC[16B]:R, VEC[16B]:R", "2", "1")
+_RESTORING = {
+    # bank: an AND with zero and an OR with the value, and their links
+    "general": ("and x{0}, x{1}, x{2}", "orr x{0}, x{1}, x{2}", [_AND_GENERAL, _ORR_GENERAL]),
+    "vector": ("and v{0}.16b, v{1}.16b, v{2}.16b", "orr v{0}.16b, v{1}.16b, v{2}.16b", [_AND, _ORR]),
+}
 _FROM_VECTOR = ChainLink("fmov GPR[64]:W, FPR[64]:R", "2", "1")
 _TO_VECTOR = ChainLink("fmov FPR[64]:W, GPR[64]:R", "2", "1")
 _FROM_FLAGS = ChainLink("cset GPR[64]:W, COND", FLAGS, "1")
@@ -51,21 +72,6 @@ _MOVES = {
 
 class CannotLinkError(Exception):
     """No chain can be made of a pair; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """An operand, or a part of one, as a source or a destination. `position`: of an explicit operand."""
-
-    name: str
-    bank: str
-    operand: Operand
-    position: int | None = None
-
-    @property
-    def is_in_address(self) -> bool:
-        """Whether it is a register that an address is made of."""
-        return self.name.endswith((ADDRESS, INDEX))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,32 +92,22 @@ def frame() -> Frame:
     return replace(usual, registers={**usual.registers, "x0": 0})
 
 
-def links_of(text: str) -> tuple[ChainLink, ...]:
-    """The pairs of source and destination operands of a scheme; () for one that there is not."""
-    scheme = by_text().get(text)
-    if scheme is None:
-        return ()
-    spots = list(_spots(scheme))
-    return tuple(
-        ChainLink(text, source.name, target.name)
-        for source in spots
-        if _is_source(source)
-        for target in spots
-        if _is_target(target)
-    )
-
-
 def connectors() -> tuple[ChainLink, ...]:
     """The links that chains are closed with within a class: their own latencies come first."""
-    return (_EXTEND, _EOR_FIRST, _EOR_SECOND, _AND, _NEGATE)
+    restoring = (_AND_GENERAL, _ORR_GENERAL, _ORR)
+    return (_EXTEND, _EOR_FIRST, _EOR_SECOND, _AND, _NEGATE, *restoring)
 
 
 def pair_chains(links: Sequence[ChainLink]) -> list[PairChains]:
     """The chains for pairs of operands of `links_of`, in their order. Raises `AssemblerError`."""
     made: list[tuple[ChainLink, list[_ChainText], bool, str]] = []
     for link in links:
+        texts: list[_ChainText] = []
         try:
-            made.append((link, *_Linker(link).texts()))
+            for values in values_of(by_text()[link.scheme]) or (None,):
+                more, isolated, why = _Linker(link, values).texts()
+                texts += more
+            made.append((link, texts, isolated, why))
         except CannotLinkError as error:
             made.append((link, [], False, str(error)))
     codes = _assembled({line for _, texts, _, _ in made for text in texts for line in text.lines})
@@ -130,7 +126,8 @@ def _pair(
             continue
         code = b"".join(one for one in found if isinstance(one, bytes))
         chains.append(DependencyChain(code, text.links, loop=True, listing=text.lines))
-    return PairChains(link, tuple(chains), isolated=isolated and bool(chains), why=why)
+    classes = tuple(one.kind for one in values_of(by_text()[link.scheme])) if chains else ()
+    return PairChains(link, tuple(chains), isolated and bool(chains), why, classes)
 
 
 def _assembled(lines: set[str]) -> dict[str, bytes | str]:
@@ -148,48 +145,18 @@ def _assembled(lines: set[str]) -> dict[str, bytes | str]:
     return refused | {line: done.code[4 * k : 4 * k + 4] for k, line in enumerate(ordered)}
 
 
-def _spots(scheme: Scheme) -> Iterator[Spot]:
-    """All operands in their order, those of memory in their parts, the flags at the end."""
-    forms = instruction_set().forms
-    for number, operand in enumerate(scheme.operands):
-        if operand.implicit:
-            if operand.name == BASE:
-                yield Spot(BASE, "general", operand)
-            continue
-        form, name = forms[operand.name], str(number + 1)
-        if operand.kind == "memory":
-            fields = set(_FIELD.findall(form.assembly))
-            if fields & {"base", "memory"}:
-                yield Spot(f"{name} {ADDRESS}", "general", operand, number)
-            if fields & {"index", "index32"}:
-                yield Spot(f"{name} {INDEX}", "general", operand, number)
-            yield Spot(f"{name} {DATA}", MEMORY, operand, number)
-        elif form.bank:
-            yield Spot(name, form.bank, operand, number)
-    flags = [operand for operand in scheme.operands if operand.kind == "flags"]
-    yield from (Spot(FLAGS, FLAGS, operand) for operand in flags[:1])
-
-
-def _is_source(spot: Spot) -> bool:
-    """The base that moves along is the address, and no source beside it."""
-    return spot.is_in_address or ("R" in spot.operand.access and spot.name != BASE)
-
-
-def _is_target(spot: Spot) -> bool:
-    return not spot.is_in_address and "W" in spot.operand.access
-
-
 class _Linker:
     """Makes the chains of one link."""
 
-    def __init__(self, link: ChainLink) -> None:
-        self._link = link
+    def __init__(self, link: ChainLink, values: SpotValues | None) -> None:
+        self._link = link if values is None else replace(link, values=values.kind.name)
+        self._values = {} if values is None else values.patterns
         self._scheme = by_text()[link.scheme]
-        self._spots = list(_spots(self._scheme))
-        self._source = next(one for one in self._spots if _is_source(one) and one.name == link.source)
-        self._target = next(one for one in self._spots if _is_target(one) and one.name == link.destination)
+        self._spots = list(spots_of(self._scheme))
+        self._source = next(one for one in self._spots if is_source(one) and one.name == link.source)
+        self._target = next(one for one in self._spots if is_target(one) and one.name == link.destination)
         reason = obstacle(link.scheme)
-        if reason and not reason.startswith(_BREAKABLE):
+        if reason and not reason.startswith(_BREAKABLE) and values is None:
             raise CannotLinkError(reason)
         stores = any(one.bank == MEMORY and "W" in one.operand.access for one in self._spots)
         self._base = _STORE_BASE if stores else _LOAD_BASE
@@ -207,12 +174,14 @@ class _Linker:
             return [*self._direct(), *self._closed(way)], True, ""
         if source.bank == target.bank == "vector":
             return [*self._direct(), *self._closed(self._within_vectors)], True, ""
-        why = f"from {_in_words(source)} to {_in_words(target)}: known only in sum with the way back"
+        why = f"from {in_words(source)} to {in_words(target)}: known only in sum with the way back"
         return self._closed(self._between_classes), False, why
 
     def _direct(self) -> list[_ChainText]:
         """The scheme with itself: its destination is its source."""
         source, target = self._source, self._target
+        if source.name in self._values:
+            return []  # what it leaves there is another value
         same = source.position == target.position and source.name == target.name
         moves = source.name.endswith(ADDRESS) and target.name == BASE
         if not (same or moves or source.bank == FLAGS):
@@ -225,6 +194,8 @@ class _Linker:
 
     def _closed(self, way: _Way) -> list[_ChainText]:
         registers = self._registers(together=False)
+        if self._source.name in self._values:
+            way = self._restored
         instance = [*self._ready(registers), self._line(registers)]
         return [_ChainText((*instance, *lines), (self._link, *links)) for lines, links in way(registers)]
 
@@ -269,6 +240,8 @@ class _Linker:
     def _ready(self, registers: dict[str, int]) -> Iterator[str]:
         """What writes the operands that are read and written, and are not the link's source."""
         for spot in self._spots:
+            if spot.name in self._values and spot.name != self._source.name:
+                yield from with_value(spot.bank, registers[spot.name], self._values[spot.name], _SCRATCH)
             if spot.name.endswith(INDEX) and spot.name != self._source.name:
                 yield f"mov x{registers[spot.name]}, #0"
             if spot.name in {self._source.name, BASE} or spot.operand.access != "RW":
@@ -294,6 +267,18 @@ class _Linker:
             for times in REPEATED:
                 order = (target, *[source] * (times - 1))
                 yield [line.format(source, of) for of in order], [link] * times
+
+    def _restored(self, registers: dict[str, int]) -> Iterator[_Steps]:
+        """The value of the source, whatever was left in the destination; both are of one bank."""
+        bank, value = self._source.bank, self._values[self._source.name]
+        source, target = registers[self._source.name], registers[self._target.name]
+        cleared, filled, links = _RESTORING[bank]
+        zero, held = _CONSTANTS[bank]
+        constants = [*with_value(bank, zero, 0, _SCRATCH), *with_value(bank, held, value, _SCRATCH)]
+        for times in REPEATED:
+            order = (target, *[source] * (times - 1))
+            steps = [(cleared.format(source, of, zero), filled.format(source, source, held)) for of in order]
+            yield [*constants, *(line for both in steps for line in both)], links * times
 
     def _to_address(self, registers: dict[str, int]) -> Iterator[_Steps]:
         moved = registers[self._source.name] == registers[self._target.name]
@@ -352,8 +337,8 @@ class _Linker:
         if target.bank == MEMORY:
             stored = next(one for one in self._spots if one.position is not None and not one.is_in_address)
             if stored.bank != "general":
-                lines, links = self._move("ldr", "vector", _VECTORS[-1], stored)
-                return [*lines, f"fmov x{_SCRATCH}, d{_VECTORS[-1]}"], [*links, _FROM_VECTOR]
+                lines, links = self._move("ldr", "vector", _LAST_VECTOR, stored)
+                return [*lines, f"fmov x{_SCRATCH}, d{_LAST_VECTOR}"], [*links, _FROM_VECTOR]
             return self._move("ldr", "general", _SCRATCH, stored)
         return [f"sxtw x{_SCRATCH}, w{registers[target.name]}"], [_EXTEND]
 
@@ -379,10 +364,3 @@ def _taken(free: list[int], span: int, below: int) -> int:
             free[:] = [one for one in free if one not in wanted]
             return first
     raise CannotLinkError("there are not enough registers")
-
-
-def _in_words(spot: Spot) -> str:
-    if spot.is_in_address:
-        return "an address"
-    words = {"general": "a general-purpose register", "vector": "a vector register"}
-    return words.get(spot.bank, spot.bank)

@@ -120,7 +120,7 @@ class _Reader:
 
     def _locations(self, place: Place) -> Iterator[OperandAccess]:
         if place.name == MASK:
-            if self._instruction.op_mask != Register.NONE:
+            if RegisterExt.is_k(self._instruction.op_mask):
                 bank, family = family_of(self._instruction.op_mask)
                 yield OperandAccess(MASK, f"{bank} {family}")
         elif place.name.endswith(DATA) and place.operand.kind == "memory":

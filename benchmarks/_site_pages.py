@@ -114,7 +114,7 @@ _PLAIN = (
 _ONE_OF = {
     "isa": ("isa",),
     "machine": ("machine", "machine-edit", "machine-delete", "machine-measure", "latencies-measure", "know"),
-    "core_model": ("core-model", "core-model-edit", "core-model-delete"),
+    "core_model": ("core-model", "core-model-ports", "core-model-edit", "core-model-delete"),
     "core_file": ("upload-core-model",),
     "front_end": ("front-end", "front-end-edit", "front-end-delete"),
     "latencies": ("latency-set", "latency-memory", "latency-set-edit", "latency-set-delete"),

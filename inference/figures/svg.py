@@ -227,10 +227,11 @@ def _rules() -> str:
         "text{font:12px system-ui,sans-serif;fill:#171b21}.code,.on-port{font-family:ui-monospace,monospace}"
         ".plot{fill:#fff;stroke:#b3bbc6}.line{stroke:#58616e;fill:none;stroke-dasharray:4 3}"
         ".edge{fill:none;stroke:#b3bbc6;stroke-opacity:.7}.port-can{fill-opacity:.35}"
+        ".quiet{fill:#58616e}.strong{font-weight:600}"
     )
     dark = (
         "svg{background:#101418}text{fill:#e6e9ee}.plot{fill:#161b21;stroke:#4a5563}.line{stroke:#9ba6b4}"
-        ".edge{stroke:#4a5563}"
+        ".edge{stroke:#4a5563}.quiet{fill:#9ba6b4}"
     )
     return f"{plain}{ports(LIGHT, False)}@media(prefers-color-scheme:dark){{{dark}{ports(DARK, True)}}}"
 

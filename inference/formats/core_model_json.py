@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -23,6 +24,11 @@ VERSION = 1
 _NAMED = re.compile(rb'"format"\s*:\s*"pmweb-core-model"')
 _Text = Annotated[str, Field(max_length=200)]
 _Rate = Annotated[float, Field(gt=0, le=1e6)]
+
+
+PORT_NAME_LIMIT = 24
+"""Letters of what the vendor calls a port: more have no room in a picture."""
+PortNamesTold = dict[_Text, Annotated[str, Field(min_length=1, max_length=PORT_NAME_LIMIT)]]
 
 
 class _Part(BaseModel):
@@ -104,7 +110,7 @@ class FrontEndTold(_Part):
 
 
 class CoreModelDocument(BaseModel):
-    """A core model as a file."""
+    """A core model as a file. `port_names`: what the vendor calls ports of the mapping."""
 
     model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
     format: Literal["pmweb-core-model"]
@@ -118,9 +124,11 @@ class CoreModelDocument(BaseModel):
     idioms: IdiomsTold = IdiomsTold()
     memory: MemoryTold = MemoryTold()
     front_end: FrontEndTold | None = None
+    port_names: PortNamesTold = {}
 
     def model(self) -> CoreModel:
-        """The value. Raises `CoreError` for what no port mapping can be."""
+        """The value. Raises `CoreError` for what no port mapping can be, and for names of no port."""
+        check_port_names(self.port_names, () if self.mapping is None else self.mapping.ports)
         latencies: dict[str, OperandLatencies] = {}
         bases: dict[str, LatencyBases] = {}
         for scheme, pairs in self.latencies.items():
@@ -141,6 +149,16 @@ class CoreModelDocument(BaseModel):
             front_end=None if self.front_end is None else FrontEndLimits(**self.front_end.model_dump()),
             sources=self.sources,
         )
+
+
+def check_port_names(names: Mapping[str, str], ports: Collection[str]) -> None:
+    """Raise `InvalidInputError` where a name is given to no port of these, or to two."""
+    if strangers := sorted(names.keys() - set(ports)):
+        known = f"the ports are {', '.join(ports)}" if ports else "the model has no ports"
+        raise InvalidInputError(f"there is no port {', '.join(strangers)}: {known}")
+    given = Counter(names.values())
+    if twice := sorted(name for name, times in given.items() if times > 1):
+        raise InvalidInputError(f"two ports cannot both be called {twice[0]}: each has a name of its own")
 
 
 def is_core_model_json(content: bytes) -> bool:
@@ -182,7 +200,9 @@ def _port_mapping(told: PortsTold) -> PortMapping:
     return PortMapping(tuple(told.ports), usage, limits.instructions, limits.slots, told.slots)
 
 
-def core_model_json(model: CoreModel, *, name: str, isa: str, note: str = "") -> Json:
+def core_model_json(
+    model: CoreModel, *, name: str, isa: str, note: str = "", port_names: Mapping[str, str] | None = None
+) -> Json:
     """A value as a document that `read_core_model` reads back unchanged."""
     latencies = {
         scheme: _latencies(pairs, model, scheme) for scheme, pairs in sorted(model.latencies.items())
@@ -213,6 +233,7 @@ def core_model_json(model: CoreModel, *, name: str, isa: str, note: str = "") ->
             ],
         },
         "front_end": None if model.front_end is None else dict(vars(model.front_end)),
+        **({"port_names": dict(port_names)} if port_names else {}),
     }
 
 

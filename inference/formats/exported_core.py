@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
-from inference.core.core_model import CoreModel, OperandLatencies
+from inference.core.core_model import CoreModel, LatencyEnd, chained_latency, known_latencies
 from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_in, hidden_kinds
 from inference.core.mapping import PortMapping
@@ -22,16 +21,6 @@ from inference.isa.scheme import Scheme
 from inference.isa.tool_names import NO_NAMES, ToolNames
 from inference.isa.x86.scheme_set import described
 from inference.storage.errors import ExchangeError
-
-
-class _Place(IntEnum):
-    """What an end of a latency is, in the order in which chains usually go through it."""
-
-    EXPLICIT = 0
-    IMPLICIT = 1
-    ADDRESS = 2
-    DATA = 3
-    FLAGS = 4
 
 
 @dataclass(frozen=True)
@@ -46,20 +35,14 @@ class ExportedCore:
 
         Of explicit registers where it has any; the largest of several. A store adds none of its own.
         """
-        if text in self.model.moves:
-            return 0.0
-        known = _known(self.model.latencies.get(text, {}))
-        for target in (_Place.EXPLICIT, _Place.IMPLICIT, _Place.DATA, _Place.FLAGS):
-            for source in _Place:
-                found = [cycles for ends, cycles in known if ends == (source, target)]
-                if found:
-                    return max(found)
-        return None
+        return chained_latency(self.model, text)
 
     def through_memory(self, text: str) -> float | None:
         """Cycles from what an instruction reads of memory to what it writes there, None where not known."""
-        known = _known(self.model.latencies.get(text, {}))
-        return max((cycles for ends, cycles in known if ends == (_Place.DATA, _Place.DATA)), default=None)
+        known = known_latencies(self.model.latencies.get(text, {}))
+        return max(
+            (cycles for ends, cycles in known if ends == (LatencyEnd.DATA, LatencyEnd.DATA)), default=None
+        )
 
     def largest(self, text: str) -> float | None:
         """The largest latency between any two operands of a scheme, None where none was measured by itself.
@@ -70,8 +53,10 @@ class ExportedCore:
             return 0.0
         bases = self.model.bases.get(text, {})
         latencies = self.model.latencies.get(text, {})
-        known = _known({ends: cycles for ends, cycles in latencies.items() if not bases.get(ends)})
-        counted = (cycles for ends, cycles in known if ends[1] is not _Place.DATA or ends[0] is _Place.DATA)
+        known = known_latencies({ends: cycles for ends, cycles in latencies.items() if not bases.get(ends)})
+        counted = (
+            cycles for ends, cycles in known if ends[1] is not LatencyEnd.DATA or ends[0] is LatencyEnd.DATA
+        )
         return max(counted, default=None)
 
     def pairs(self, text: str) -> str:
@@ -87,23 +72,6 @@ def _in_words(cycles: float | None, basis: str) -> str:
     if cycles is None:
         return "none"
     return f"{cycles:.4g} ({basis})" if basis else f"{cycles:.4g}"
-
-
-def _known(latencies: OperandLatencies) -> list[tuple[tuple[_Place, _Place], float]]:
-    return [
-        ((_place(source), _place(target)), cycles)
-        for (source, target), cycles in latencies.items()
-        if cycles is not None
-    ]
-
-
-def _place(name: str) -> _Place:
-    number, _, part = name.partition(" ")
-    if part:
-        return _Place.DATA if part == "data" else _Place.ADDRESS
-    if number.isdecimal():
-        return _Place.EXPLICIT
-    return _Place.FLAGS if name == "flags" else _Place.IMPLICIT
 
 
 def exported_core(

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from inference.formats.core_model_exporting import exegesis_of, llvm_of, osaca_of, uops_info_of
 from inference.formats.core_model_json import core_model_json, core_model_of, core_model_text
+from inference.formats.core_pictures import diagram_of, kinds_csv_of
 from inference.formats.exegesis_yaml import LATENCY, THROUGHPUT, UOPS
 from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.exported import exported
@@ -76,7 +77,8 @@ def _resource_json(row: ResourceMapping) -> str:
 
 def _core_model_json(row: StoredCoreModel) -> str:
     model = core_model_of(row)
-    return core_model_text(core_model_json(model, name=row.name, isa=row.isa.name, note=row.note))
+    told = core_model_json(model, name=row.name, isa=row.isa.name, note=row.note, port_names=row.port_names)
+    return core_model_text(told)
 
 
 def one_line_each(document: Mapping[str, Any], long: str) -> str:
@@ -160,6 +162,20 @@ EXEGESIS_MODES = {
 CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
     "json": Export(
         "core model (JSON)", "json", "application/json", _core_model_json, "all there is to it; imports again"
+    ),
+    "diagram-svg": Export(
+        "core diagram (SVG)",
+        "svg",
+        "image/svg+xml",
+        diagram_of,
+        "front end, slots, and a box per port with what it runs",
+    ),
+    "kinds-csv": Export(
+        "kinds of instructions by port (CSV)",
+        "csv",
+        "text/csv",
+        kinds_csv_of,
+        "what the diagram shows, for spreadsheets and scripts",
     ),
     "osaca": Export(
         "OSACA machine model (YAML)",

@@ -32,7 +32,7 @@ def domain_of(scheme: str) -> ExecutionDomain | None:
 
     Memory accessed decides, as a µop that accesses memory does nothing else; otherwise the registers do.
     """
-    found = _domains_in(scheme)
+    found = domains_in(scheme)
     if ExecutionDomain.MEMORY in found:
         return ExecutionDomain.MEMORY
     return found.pop() if len(found) == 1 else None
@@ -58,12 +58,13 @@ def _domain_of_all(scheme: str) -> ExecutionDomain | None:
     reading = read(scheme)
     if reading is None or not reading.understood:
         return None
-    found = _domains_in(",".join(reading.operands).upper())
+    found = domains_in(",".join(reading.operands).upper())
     if ExecutionDomain.MEMORY in found:
         memory = memory_of(reading)
         return ExecutionDomain.MEMORY if memory is not None and memory[0] == 1 and is_move(reading) else None
     return found.pop() if len(found) == 1 else None
 
 
-def _domains_in(operands: str) -> set[ExecutionDomain]:
+def domains_in(operands: str) -> set[ExecutionDomain]:
+    """All that operands, as scheme texts write them, are of."""
     return {_DOMAINS.get(name, ExecutionDomain.VECTOR) for name in _OPERAND.findall(operands)}

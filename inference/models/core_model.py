@@ -13,6 +13,7 @@ class StoredCoreModel(Named):
 
     A part that was deleted, or that is not there yet, is null: predictions say what they lack. `run` is the
     run `know` that fills it in. `document`: as `inference.formats.core_model_json` writes it.
+    `port_names`: what the vendor calls ports, {port of the mapping: name}, as far as somebody has said so.
     """
 
     isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="core_models")
@@ -36,6 +37,7 @@ class StoredCoreModel(Named):
         related_name="core_models",
     )
     document = models.JSONField(null=True, blank=True)
+    port_names = models.JSONField(default=dict, blank=True)
 
     class Meta:
         verbose_name = "core model"

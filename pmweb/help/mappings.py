@@ -90,13 +90,18 @@ PAGES = {
         operators=("Make one of parts that were measured one by one, or upload one.",),
     ),
     "core-model": Help(
-        "A core model: what each of its parts was taken from, and the bounds of a block that follow from it.",
-        can=("Ask it why a block takes as long as it does.", "Take it away as a file."),
-        operators=("Rename it, or delete it.",),
+        "A core model: what each of its ports runs, what each of its parts was taken from, and the bounds "
+        "of a block that follow from it.",
+        can=("Ask it why a block takes as long as it does.", "Take it or its diagram away as a file."),
+        operators=("Say what the vendor calls the ports.", "Rename it, or delete it."),
     ),
     "core-model-new": Help(
         "Make a core model of a port mapping, latencies and a front end.",
         operators=("Choose the parts; leave out what is not known.",),
+    ),
+    "core-model-ports": Help(
+        "What the vendor calls the ports of a core model; the diagram shows both names.",
+        operators=("Give ports their names. Those of an earlier model of the machine are proposed.",),
     ),
     "core-model-edit": Help("Name and note of a core model.", operators=("Save both.",)),
     "core-model-delete": Help("What depends on this core model.", operators=("Delete it; its parts stay.",)),

@@ -241,6 +241,7 @@ INFERENCE = {
     "core-model": page(),
     "core-model-new": form(),
     "core-model-export": export("inference.StoredCoreModel"),
+    "core-model-ports": edit("inference.StoredCoreModel"),
     "core-model-edit": form(),
     "core-model-delete": form(),
     "front-ends": page(),

@@ -250,6 +250,7 @@ def _body(name: str, world: dict[str, int]) -> Any:
         "predict": {"experiments": [ADD]},
         "decode_blocks": {"code": "add rax, rbx"},
         "explain_blocks": {"code": "add rax, rbx"},
+        "name_ports_of_core_model": {"names": {"0": "ALU0"}},
         "make_core_model": {"name": "of parts", "mapping": world["mapping_id"]},
         "load_ports": {"code": "add rax, rbx"},
         "add_block_columns": {"predictors": ["a tool"]},

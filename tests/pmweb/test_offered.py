@@ -30,6 +30,7 @@ CONDITIONS = {
 }
 OPERATORS_PAGES = {
     "inference/core_model/new.html",
+    "inference/core_model/ports.html",
     "inference/core_model/upload.html",
     "anica/accuracy_checks/new.html",
     "anica/block_sets/ask.html",

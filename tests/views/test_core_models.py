@@ -265,3 +265,73 @@ def test_a_longer_list_takes_as_many_queries(visitor: Client, model: StoredCoreM
     for number in range(4):
         store_parts(f"more {number}", model.mapping, model.latencies, None)
     assert queries() == few
+
+
+def test_the_page_draws_the_core_and_its_ports_can_be_named(
+    visitor: Client, model: StoredCoreModel, tmp_path: Path
+) -> None:
+    page = visitor.get(reverse("core-model", args=[model.pk]))
+    shown = {each.kind.name: [name for _, name, _ in each.chips] for each in page.context["kinds"]}
+    assert shown == {"ALU": ["0", "1"], "multiply": ["0"]}
+    assert [name for name, _ in page.context["diagram"]] == ["wide", "narrow"]
+
+    address = reverse("core-model-ports", args=[model.pk])
+    assert visitor.post(address, {"port_0": "ALU0", "port_1": "ALU0"}).status_code == 400
+    assert visitor.post(address, {"port_0": "x" * 25}).status_code == 400
+    assert visitor.post(address, {"port_0": " ALU0 ", "port_1": ""}).status_code == 302
+    model.refresh_from_db()
+    assert model.port_names == {"0": "ALU0"}
+    assert "0 · ALU0" in visitor.get(reverse("core-model", args=[model.pk])).text
+
+    svg = visitor.get(reverse("core-model-export", args=[model.pk]), {"format": "diagram-svg"})
+    assert svg["Content-Type"].startswith("image/svg+xml")
+    assert "0 · ALU0" in svg.content.decode()
+    file = tmp_path / "kinds.csv"
+    call_command("export", "model", "lab", "--format", "kinds-csv", "--output", str(file), stdout=StringIO())
+    rows = [line for line in file.read_text().splitlines() if not line.startswith("#")]
+    assert rows[1].startswith("ALU,ALU0 1,2,1,0.5,")
+
+
+def test_port_names_for_programs_and_in_the_shell(visitor: Client, model: StoredCoreModel) -> None:
+    def named(names: dict) -> tuple[int, dict]:
+        answer = visitor.put(
+            f"/api/v1/core-models/{model.pk}/port-names",
+            json.dumps({"names": names}),
+            content_type="application/json",
+        )
+        return answer.status_code, answer.json()
+
+    assert named({"1": "AGU"})[1]["port_names"] == {"1": "AGU"}
+    status, problem = named({"7": "AGU"})
+    assert (status, "the ports are 0, 1" in problem["detail"]) == (422, True), problem
+    out = StringIO()
+    call_command("name-ports", "lab", "0=ALU", "1=", stdout=out)
+    assert out.getvalue() == "0\tALU\n1\t\n"
+    with pytest.raises(CommandError, match="not PORT=NAME"):
+        call_command("name-ports", "lab", "0", stdout=StringIO())
+
+
+def test_port_names_travel_with_the_file(visitor: Client, model: StoredCoreModel) -> None:
+    model.port_names = {"0": "ALU0"}
+    model.save()
+    told = read_core_model(CORE_MODEL_EXPORTS["json"].write(model))
+    copy = store_document(told, "a copy")
+    assert copy.port_names == {"0": "ALU0"}
+    assert CORE_MODEL_EXPORTS["json"].write(copy).replace("a copy", "lab") == CORE_MODEL_EXPORTS[
+        "json"
+    ].write(model)
+
+
+def test_names_of_an_earlier_model_are_proposed_for_the_ports_that_do_the_same(
+    visitor: Client, model: StoredCoreModel
+) -> None:
+    model.port_names = {"0": "MUL", "1": "ALU"}
+    model.save()
+    turned = Mapping(("0", "1"), {ADD: ((0b11, 1),), IMUL: ((0b10, 1),)})
+    later = store_mapping("later", model.isa, turned, origin=PortMapping.Origin.RUN, machine=model.machine)
+    row = store_parts("later", later, model.latencies, None)
+    page = visitor.get(reverse("core-model-ports", args=[row.pk]))
+    assert page.context["proposed"].names == {"1": "MUL", "0": "ALU"}
+    assert page.context["form"]["port_1"].initial == "MUL"
+    row.refresh_from_db()
+    assert row.port_names == {}

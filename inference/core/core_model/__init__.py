@@ -8,6 +8,8 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 | `cycles` | the largest ratio of latency to iterations in a dependence graph |
 | `dependences` | the dependence graph of a block |
 | `bounds` | the bounds, and the prediction |
+| `chained` | latencies in one number |
+| `overview` | which kinds of instructions each port runs |
 """
 
 from inference.core.core_model.bounds import (
@@ -18,6 +20,7 @@ from inference.core.core_model.bounds import (
     CorePrediction,
     predict_core,
 )
+from inference.core.core_model.chained import LatencyEnd, chained_latency, known_latencies
 from inference.core.core_model.cycles import CriticalCycle, Edge, critical_cycle
 from inference.core.core_model.model import (
     CoreModel,
@@ -26,6 +29,7 @@ from inference.core.core_model.model import (
     MemoryTimes,
     OperandLatencies,
 )
+from inference.core.core_model.overview import CoreOverview, KindOnPort, PortOfCore, UnitKind, core_overview
 
 __all__ = [
     "Assumptions",
@@ -33,13 +37,21 @@ __all__ = [
     "CodeShape",
     "CoreBound",
     "CoreModel",
+    "CoreOverview",
     "CorePrediction",
     "CriticalCycle",
     "Edge",
     "FrontEndLimits",
+    "KindOnPort",
     "LatencyBases",
+    "LatencyEnd",
     "MemoryTimes",
     "OperandLatencies",
+    "PortOfCore",
+    "UnitKind",
+    "chained_latency",
+    "core_overview",
     "critical_cycle",
+    "known_latencies",
     "predict_core",
 ]

@@ -13,6 +13,7 @@ from pydantic import Field
 from inference.core.core_model import Assumptions, BoundKind
 from inference.core.errors import CoreError
 from inference.features.blocks.api import MOST_BLOCKS, Code
+from inference.features.core_model.port_names import name_ports
 from inference.features.core_model.query import (
     COLUMNS,
     CoreModelContents,
@@ -22,12 +23,13 @@ from inference.features.core_model.query import (
     usable_core_models,
 )
 from inference.features.core_model.storing import store_document, store_parts
-from inference.formats.core_model_json import CoreModelDocument
+from inference.formats.core_model_json import CoreModelDocument, PortNamesTold
 from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.isa.x86.blocks import read
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
-from inference.web.api.access import READS, reading
+from inference.web.api import access
+from inference.web.api.access import READS, Deed, reading
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, sorts
@@ -72,6 +74,9 @@ class CoreModelOut(Schema):
         description="What each part was taken from.",
         examples=[{"latencies": "lab: latencies", "front end": "lab: front end"}],
     )
+    port_names: dict[str, str] = Field(
+        description="What the vendor calls ports.", examples=[{"0": "ALU0", "1": "ALU1"}]
+    )
 
 
 class CoreModelIn(Input):
@@ -83,6 +88,12 @@ class CoreModelIn(Input):
     latencies: Id | None = None
     front_end: Id | None = None
     document: CoreModelDocument | None = None
+
+
+class PortNamesIn(Input):
+    """What the vendor calls the ports, by their names in the mapping; ports that are left out have none."""
+
+    names: PortNamesTold = Field(examples=[{"0": "ALU0", "1": "ALU1"}])
 
 
 class CodeToExplain(Code):
@@ -181,6 +192,20 @@ def rename_core_model(request: HttpRequest, core_model_id: Id, data: NameAndNote
     return _row(row)
 
 
+@router.put("/core-models/{core_model_id}/port-names", response=CoreModelOut)
+def name_ports_of_core_model(request: HttpRequest, core_model_id: Id, data: PortNamesIn) -> Any:
+    """Say what the vendor calls the ports, instead of what was said before."""
+    row = get_object_or_404(core_models(), pk=core_model_id)
+    try:
+        name_ports(row, data.names)
+    except ExchangeError as error:
+        raise ProblemError(
+            422, str(error), where="body names", right="a name of its own for each port that has one"
+        ) from error
+    access.note(request, Deed.CHANGED, row)
+    return _row(row)
+
+
 @router.get("/core-models/{core_model_id}/dependents", response=list[DependentOut])
 def list_dependents_of_core_model(request: HttpRequest, core_model_id: Id) -> Any:
     """What depends on this core model, and what becomes of it when the core model is deleted."""
@@ -249,4 +274,5 @@ def _told(row: StoredCoreModel, contents: CoreModelContents) -> dict[str, Any]:
         "with_latencies": contents.with_latencies,
         "lacking": list(contents.lacking),
         "sources": contents.sources,
+        "port_names": row.port_names,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,17 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
+from django.utils.safestring import mark_safe
 from django.utils.text import slugify
 
+from inference.core.core_model import CoreOverview, UnitKind
+from inference.features.core_model.port_names import name_ports, ports_of, proposed_names
 from inference.features.core_model.query import COLUMNS, CoreModelContents, contents_of, core_models
 from inference.features.core_model.storing import store_document, store_parts
 from inference.features.uploads.query import waiting_uploads
-from inference.formats.core_model_json import CoreModelDocument
+from inference.figures.core_diagram import core_drawing, latency_span
+from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
+from inference.formats.core_pictures import overview_of
 from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
@@ -78,12 +84,42 @@ def _parts(row: StoredCoreModel, contents: CoreModelContents) -> list[CoreModelP
     ]
 
 
+def _drawings(overview: CoreOverview, row: StoredCoreModel) -> list[tuple[str, str]]:
+    """The diagram for wide pages and for narrow ones, of which a page shows one."""
+    drawn = [
+        (name, core_drawing(overview, row.port_names, narrow=narrow).inline())
+        for name, narrow in (("wide", False), ("narrow", True))
+    ]
+    return [(name, mark_safe(text)) for name, text in drawn]  # noqa: S308  what is in it was escaped
+
+
+@dataclass(frozen=True)
+class KindRow:
+    """A kind of instructions in the table; `chips`: index, name and the vendor’s name of its ports."""
+
+    kind: UnitKind
+    chips: tuple[tuple[int, str, str], ...]
+    latency: str
+
+
+def _kind_row(kind: UnitKind, row: StoredCoreModel) -> KindRow:
+    ports = ports_of(row)
+    return KindRow(
+        kind,
+        tuple((ports.index(port), port, row.port_names.get(port, "")) for port in kind.ports),
+        "" if kind.latencies is None else latency_span(kind.latencies),
+    )
+
+
 def core_model(request: HttpRequest, pk: int) -> HttpResponse:
     """One core model: its parts, what it lacks, and what can be done with it."""
     row = get_object_or_404(core_models(), pk=pk)
     (contents,) = contents_of([row])
+    overview = overview_of(row)
     context = {
         "row": row,
+        "diagram": _drawings(overview, row) if overview.ports else None,
+        "kinds": [_kind_row(kind, row) for kind in overview.kinds],
         "contents": contents,
         "parts": _parts(row, contents),
         "exports": {
@@ -130,6 +166,45 @@ def core_model_new(request: HttpRequest) -> HttpResponse:
             return redirect("core-model", row.pk)
     status = 400 if request.method == "POST" else 200
     return render(request, "inference/core_model/new.html", {"form": form}, status=status)
+
+
+class PortNamesForm(forms.Form):
+    """A field per port for what its vendor calls it."""
+
+    def __init__(self, row: StoredCoreModel, names: Mapping[str, str], data: object = None) -> None:
+        super().__init__(data)  # type: ignore[arg-type]
+        self.of = {f"port_{place}": port for place, port in enumerate(ports_of(row))}
+        for field, port in self.of.items():
+            self.fields[field] = forms.CharField(
+                max_length=PORT_NAME_LIMIT,
+                required=False,
+                label=f"Port {port}",
+                initial=names.get(port, ""),
+                widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+            )
+
+    def names(self) -> dict[str, str]:
+        """What was typed."""
+        return {port: self.cleaned_data[field] for field, port in self.of.items()}
+
+
+def core_model_ports(request: HttpRequest, pk: int) -> HttpResponse:
+    """Say what the vendor calls the ports; names of another model of the machine are proposed."""
+    row = get_object_or_404(core_models(), pk=pk)
+    proposed = None if row.port_names or request.method == "POST" else proposed_names(row)
+    names = row.port_names if proposed is None else proposed.names
+    form = PortNamesForm(row, names, request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        try:
+            name_ports(row, form.names())
+        except ExchangeError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "Saved.")
+            return redirect("core-model", pk)
+    context = {"row": row, "form": form, "proposed": proposed, "ports": len(form.of)}
+    status = 400 if form.is_bound else 200
+    return render(request, "inference/core_model/ports.html", context, status=status)
 
 
 def core_model_export(request: HttpRequest, pk: int) -> HttpResponse:
@@ -191,6 +266,7 @@ urlpatterns = [
     path("core-models/new/", core_model_new, name="core-model-new"),
     path("core-models/<int:pk>/", core_model, name="core-model"),
     path("core-models/<int:pk>/export/", core_model_export, name="core-model-export"),
+    path("core-models/<int:pk>/ports/", core_model_ports, name="core-model-ports"),
     path("core-models/<int:pk>/edit/", core_model_edit, name="core-model-edit"),
     path("core-models/<int:pk>/delete/", core_model_delete, name="core-model-delete"),
     path("uploads/<int:pk>/core-model/", upload_core_model, name="upload-core-model"),

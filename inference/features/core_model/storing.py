@@ -57,7 +57,8 @@ def store_document(told: CoreModelDocument, name: str, note: str = "") -> Stored
         name=free_name(StoredCoreModel, name or told.name or "core model"),
         note=note or told.note,
         isa=isa,
-        document=told.model_dump(),
+        document=told.model_dump(exclude={"port_names"}),
+        port_names=told.port_names,
     )
 
 

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from inference.agent.packing import PackingError, packed
 from inference.core.protocols import Json
+from inference.features.core_model.query import core_models
 from inference.features.front_end.query import HEADLINES, newest_front_end
 from inference.features.machines import starting, trust
 from inference.features.machines.query import (
@@ -178,6 +179,7 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
         "runs": runs_on(found)[:NEWEST],
         "sets": experiment_sets().filter(machine=found).order_by("-id")[:NEWEST],
         "front_end": newest_front_end(found, HEADLINES),
+        "core_models": core_models().filter(machine=found)[:NEWEST],
         "mappings": port_mappings().filter(machine=found).order_by("-id")[:NEWEST],
     }
     if row.has_agent:

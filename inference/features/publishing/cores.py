@@ -25,9 +25,11 @@ from inference.features.publishing.content import (
     PublishedTable,
     Value,
 )
+from inference.figures.core_diagram import core_drawing
 from inference.figures.heatmap import HeatMap
-from inference.figures.svg import graph_drawing, heat_map_drawing, port_usage_drawing
+from inference.figures.svg import SvgDrawing, graph_drawing, heat_map_drawing, port_usage_drawing
 from inference.formats.core_model_json import core_model_json, core_model_of, core_model_text
+from inference.formats.core_pictures import overview_of
 from inference.formats.exported import ExportedScheme, exported
 from inference.formats.exporting import one_line_each
 from inference.formats.mapping_json import write_mapping_json
@@ -51,6 +53,7 @@ class _KnownCore:
     latencies: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
     front_end: tuple[tuple[Value, ...], ...] = ()
     slots: float | None = None
+    diagram: SvgDrawing | None = None
     credits: tuple[str, ...] = (CITATION,)
 
 
@@ -82,7 +85,12 @@ def core_page(pk: int) -> PublishedPage:
     if model.front_end is not None:
         known = replace(known, slots=model.front_end.slots)
     about = "" if row.machine is None else row.machine.cpu
-    document = core_model_json(replace(model, sources={}), name=_NAME, isa=known.isa)
+    overview = overview_of(row, model)
+    if overview.ports:
+        known = replace(known, diagram=core_drawing(overview, row.port_names))
+    document = core_model_json(
+        replace(model, sources={}), name=_NAME, isa=known.isa, port_names=row.port_names
+    )
     return _page(PublishedKind.CORE, row.name, about, known, {"core-model.json": core_model_text(document)})
 
 
@@ -192,6 +200,9 @@ def _facts(known: _KnownCore) -> Iterator[PublishedFact]:
 
 
 def _sections(known: _KnownCore) -> Iterator[PublishedTable | PublishedPicture]:
+    if known.diagram is not None:
+        note = "What each port runs: kinds of instructions, with their latencies."
+        yield PublishedPicture("core", "Core", known.diagram, note)
     drawn = known.best is not None and bool(known.best.heat_map)
     if known.mapping is not None:
         note = "Schemes that can use a port, and filled those with a µop that no other port can execute."

@@ -1,0 +1,226 @@
+"""The picture of a core: front end, issue, and a box per port with the kinds of instructions that it runs."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from inference.core.core_model import CoreOverview, FrontEndLimits, KindOnPort, PortOfCore
+from inference.figures.plotly_json import LIGHT
+from inference.figures.svg import SvgDrawing
+
+_LETTER = 6.3
+"""Width of a letter of the usual text, on the safe side."""
+
+_MARGIN, _GAP, _HEAD, _LINE = 10, 10, 26, 17
+_MOST_ACROSS = 10
+_WIDE, _WIDEST_BOX, _NARROW_BOX = 1240, 190, 162
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """So many boxes across, each so wide; `width` of the drawing."""
+
+    across: int
+    box: float
+
+    @property
+    def width(self) -> float:
+        return 2 * _MARGIN + self.across * self.box + (self.across - 1) * _GAP
+
+
+def core_drawing(core: CoreOverview, names: Mapping[str, str], *, narrow: bool = False) -> SvgDrawing:
+    """`names`: what the vendor calls ports, {port: name}. `narrow`: for pages two boxes wide."""
+    shape = _narrow() if narrow else _wide(len(core.ports))
+    parts: list[str] = []
+    y = float(_MARGIN)
+    for title, lines in _stages(core):
+        drawn, height = _stage(title, lines, y, shape)
+        parts.append(drawn)
+        y += height
+    rows = [core.ports[at : at + shape.across] for at in range(0, len(core.ports), shape.across)]
+    for row in rows:
+        drawn, height = _row(row, core.ports.index(row[0]), names, y, shape)
+        parts.append(drawn)
+        y += height
+    for line in _wrapped(_legend(core), shape):
+        y += _LINE
+        parts.append(f'<text class="quiet" x="{_MARGIN}" y="{y:g}">{escape(line)}</text>')
+    if rows:
+        parts.insert(0, _rails(rows, _ends_of_stages(core, shape), shape))
+    return SvgDrawing(shape.width, y + _MARGIN, "".join(parts), _label(core, names))
+
+
+def _wide(ports: int) -> _Shape:
+    rows = max(-(-ports // _MOST_ACROSS), 1)
+    across = max(-(-ports // rows), 1)
+    box = min((_WIDE - 2 * _MARGIN - (across - 1) * _GAP) / across, _WIDEST_BOX)
+    return _Shape(across, round(box))
+
+
+def _narrow() -> _Shape:
+    return _Shape(2, _NARROW_BOX)
+
+
+# Front end and issue, one below the other.
+
+
+def _stages(core: CoreOverview) -> Iterator[tuple[str, list[str]]]:
+    if core.front_end is not None and (lines := list(_front_end_lines(core.front_end))):
+        yield "Front end", lines
+    if core.ports:
+        told = [f"{core.slots:.3g} slots per cycle"] if core.slots is not None else []
+        if core.instructions is not None:
+            told.append(f"{core.instructions:.3g} instructions per cycle")
+        yield "Issue", told or ["no limit known beside the ports"]
+
+
+def _front_end_lines(front: FrontEndLimits) -> Iterator[str]:
+    if front.slots is not None:
+        loops = "" if front.loop_capacity is None else f" in loops of up to {front.loop_capacity:,.0f}"
+        yield f"{front.slots:.3g} slots per cycle{loops}"
+    straight = [
+        f"{value:.3g} {unit}"
+        for value, unit in ((front.straight_instructions, "instructions"), (front.straight_bytes, "bytes"))
+        if value is not None
+    ]
+    if straight:
+        yield f"straight code: {', '.join(straight)} per cycle"
+    if front.taken is not None:
+        yield f"{front.taken:.3g} taken branches per cycle"
+
+
+def _stage(title: str, lines: Sequence[str], y: float, shape: _Shape) -> tuple[str, float]:
+    text = _wrapped(" · ".join(lines), shape)
+    height = _HEAD + _LINE * len(text)
+    width = shape.width - 2 * _MARGIN
+    drawn = [f'<rect class="plot" x="{_MARGIN}" y="{y:g}" width="{width:g}" height="{height}" rx="4"/>']
+    drawn.append(f'<text class="strong" x="{_MARGIN + 10}" y="{y + 18:g}">{title}</text>')
+    for place, line in enumerate(text):
+        at = y + _HEAD + 12 + _LINE * place - 2
+        drawn.append(f'<text x="{_MARGIN + 10}" y="{at:g}">{escape(line)}</text>')
+    return "".join(drawn), height + 2 * _GAP
+
+
+def _ends_of_stages(core: CoreOverview, shape: _Shape) -> list[float]:
+    """Where each stage ends, from the top."""
+    ends, y = [], float(_MARGIN)
+    for _, lines in _stages(core):
+        height = _HEAD + _LINE * len(_wrapped(" · ".join(lines), shape))
+        ends.append(y + height)
+        y += height + 2 * _GAP
+    return ends
+
+
+# Ports.
+
+
+def _row(
+    row: Sequence[PortOfCore], first: int, names: Mapping[str, str], y: float, shape: _Shape
+) -> tuple[str, float]:
+    height = _box_height(row)
+    boxes = [
+        _port(port, first + place, names, _left_of(place, shape), y, height, shape)
+        for place, port in enumerate(row)
+    ]
+    return "".join(boxes), height + 2 * _GAP
+
+
+def _box_height(row: Sequence[PortOfCore]) -> float:
+    return _HEAD + 8 + _LINE * max(1, *(len(port.kinds) for port in row))
+
+
+def _left_of(place: int, shape: _Shape) -> float:
+    return _MARGIN + place * (shape.box + _GAP)
+
+
+def _port(
+    port: PortOfCore, place: int, names: Mapping[str, str], x: float, y: float, height: float, shape: _Shape
+) -> str:
+    tint = place % len(LIGHT)
+    vendor = names.get(port.name, "")
+    title = f"{port.name} · {vendor}" if vendor else port.name
+    shapes = [
+        f'<rect class="plot" x="{x:g}" y="{y:g}" width="{shape.box:g}" height="{height:g}" rx="4"/>',
+        f'<rect class="port-fill port-{tint} fill-{tint}" x="{x:g}" y="{y:g}" width="{shape.box:g}" '
+        f'height="{_HEAD - 4}" rx="4"/>',
+        f'<text class="on-port on-port-{tint} ink-{tint}" x="{x + shape.box / 2:g}" y="{y + 16:g}" '
+        f'text-anchor="middle">{escape(_cut(title, shape.box - 8))}</text>',
+    ]
+    for line, one in enumerate(port.kinds):
+        shapes.append(_kind_line(one, x, y + _HEAD + 12 + _LINE * line, shape))
+    if not port.kinds:
+        what = f"{port.schemes:,} scheme{'' if port.schemes == 1 else 's'}"
+        shapes.append(f'<text class="quiet" x="{x + 8:g}" y="{y + _HEAD + 12:g}">{what}</text>')
+    return "".join(shapes)
+
+
+def _kind_line(one: KindOnPort, x: float, y: float, shape: _Shape) -> str:
+    latency = "" if one.kind.latencies is None else latency_span(one.kind.latencies)
+    room = shape.box - 16 - _LETTER * (len(latency) + 1)
+    quiet = "" if one.most else ' class="quiet"'
+    title = f"{one.kind.name}: {one.schemes:,} of {one.kind.schemes:,} schemes"
+    shown = escape(_cut(one.kind.name, room))
+    name = f'<text{quiet} x="{x + 8:g}" y="{y:g}">{shown}<title>{escape(title)}</title></text>'
+    if not latency:
+        return name
+    return f'{name}<text{quiet} x="{x + shape.box - 8:g}" y="{y:g}" text-anchor="end">{latency}</text>'
+
+
+def latency_span(latencies: tuple[float, float]) -> str:
+    """`3`, or `3–5`: rounded to half a cycle, as latencies are whole numbers that were measured."""
+    low, high = (f"{round(2 * each) / 2:g}" for each in latencies)
+    return low if low == high else f"{low}–{high}"
+
+
+def _rails(rows: Sequence[Sequence[PortOfCore]], ends: Sequence[float], shape: _Shape) -> str:
+    """From each stage to the next, and from the last one to every box; rows hang on a line at the left."""
+    middle, aside = shape.width / 2, _MARGIN / 2
+    lines = [f"M{middle:g} {end:g}v{2 * _GAP}" for end in ends[:-1]]
+    lines.append(f"M{middle:g} {ends[-1]:g}v{_GAP}")
+    y = rail = ends[-1] + _GAP
+    for number, row in enumerate(rows):
+        rail = y
+        centres = [_left_of(place, shape) + shape.box / 2 for place in range(len(row))]
+        begin = aside if len(rows) > 1 else min(middle, *centres)
+        end = max(middle, *centres) if number == 0 else centres[-1]
+        lines.append(f"M{begin:g} {rail:g}H{end:g}")
+        lines += [f"M{centre:g} {rail:g}v{_GAP}" for centre in centres]
+        y += _box_height(row) + 2 * _GAP
+    if len(rows) > 1:
+        lines.append(f"M{aside:g} {ends[-1] + _GAP:g}V{rail:g}")
+    return f'<path class="edge" d="{"".join(lines)}"/>'
+
+
+# Words.
+
+
+def _legend(core: CoreOverview) -> str:
+    told = []
+    if any(kind.latencies is not None for kind in core.kinds):
+        told.append("Right of a kind: its latencies in cycles.")
+    if any(not one.most for port in core.ports for one in port.kinds):
+        told.append("Grey: less than half of its schemes run there.")
+    if idle := [kind.name for kind in core.kinds if not kind.ports]:
+        told.append(f"Without a port: {', '.join(idle)}.")
+    return " ".join(told)
+
+
+def _label(core: CoreOverview, names: Mapping[str, str]) -> str:
+    ports = "; ".join(
+        f"port {port.name}{f' ({names[port.name]})' if port.name in names else ''}: "
+        + (", ".join(one.kind.name for one in port.kinds if one.most) or "no kind that has a name")
+        for port in core.ports
+    )
+    return f"Core with {len(core.ports)} ports; {ports}" if ports else "Core without known ports"
+
+
+def _wrapped(text: str, shape: _Shape) -> list[str]:
+    return textwrap.wrap(text, int((shape.width - 2 * _MARGIN - 20) / _LETTER))
+
+
+def _cut(text: str, room: float) -> str:
+    most = max(int(room / _LETTER), 1)
+    return text if len(text) <= most else text[: most - 1] + "…"

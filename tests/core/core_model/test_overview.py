@@ -1,0 +1,69 @@
+"""What each port of a core runs, in kinds of instructions."""
+
+from __future__ import annotations
+
+from inference.core.core_model import CoreModel, FrontEndLimits, core_overview
+from inference.core.mapping import PortMapping
+
+MAPPING = PortMapping(
+    ("0", "1", "2"),
+    {
+        "add": ((0b011, 1),),
+        "sub": ((0b011, 1),),
+        "odd": ((0b001, 1),),
+        "mul": ((0b001, 1), (0b011, 2)),
+        "store": ((0b001, 1), (0b110, 1)),
+        "nop": (),
+        "other": ((0b100, 1),),
+    },
+    r_max=5.0,
+)
+KINDS = {
+    "add": "ALU",
+    "sub": "ALU",
+    "odd": "ALU",
+    "mul": "multiply",
+    "store": "store",
+    "nop": "nop",
+    "gone": "ALU",
+}
+LATENCIES = {
+    "add": {("1", "1"): 1.0},
+    "odd": {("1", "1"): 3.0},
+    "mul": {("2", "1"): 4.0, ("1", "flags"): 5.0},
+}
+
+
+def test_a_port_runs_the_kinds_whose_most_narrow_uops_it_executes() -> None:
+    core = core_overview(
+        CoreModel(MAPPING, LATENCIES, front_end=FrontEndLimits(slots=6.0)),
+        KINDS,
+        ("ALU", "multiply", "store", "nop"),
+        ("store",),
+    )
+    shown = {port.name: [(one.kind.name, one.schemes, one.most) for one in port.kinds] for port in core.ports}
+    assert shown == {
+        "0": [("ALU", 3, True), ("multiply", 1, True), ("store", 1, True)],
+        "1": [("ALU", 2, True), ("store", 1, True)],
+        "2": [("store", 1, True)],
+    }
+    assert [port.schemes for port in core.ports] == [5, 4, 2]
+    alu, multiply, store, nop = core.kinds
+    assert (alu.schemes, alu.ports, alu.cycles, alu.latencies) == (3, ("0", "1"), 0.5, (1.0, 3.0))
+    assert (multiply.ports, multiply.latencies) == (("0",), (4.0, 4.0))
+    assert store.ports == ("0", "1", "2")
+    assert (nop.ports, nop.latencies) == ((), None)
+    assert (core.instructions, core.slots) == (5.0, None)
+
+
+def test_a_port_that_few_schemes_of_a_kind_can_use_is_no_unit_of_it() -> None:
+    few = PortMapping(("0", "1"), {"a": ((1, 1),), "b": ((1, 1),), "c": ((3, 1),)})
+    core = core_overview(CoreModel(few), dict.fromkeys("abc", "shift"), ("shift",), ())
+    assert core.kinds[0].ports == ("0",)
+    assert [[one.most for one in port.kinds] for port in core.ports] == [[True], [False]]
+
+
+def test_without_ports_nothing_runs_anywhere() -> None:
+    limits = FrontEndLimits(slots=4.0)
+    core = core_overview(CoreModel(front_end=limits), KINDS, ("ALU",), ())
+    assert (core.ports, core.kinds, core.front_end) == ((), (), limits)

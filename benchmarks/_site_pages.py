@@ -172,6 +172,10 @@ PAGES: dict[str, list[Visit]] = {
         Visit(_of("large"), lambda world: "length=3&sort=-cycles", part="filtered"),
         Visit(_of("large"), lambda world: "q=imul", part="searched"),
     ],
+    "set-conflicts": [
+        Visit(_of("large")),
+        Visit(_of("large"), lambda world: "by=classes", part="classes"),
+    ],
     "sets-compare": [
         Visit(),
         Visit(query=_compared, part="two"),

@@ -23,6 +23,7 @@ FEATURES = {
     "machines": "Machines",
     "measure": "",
     "sets": "Experiment sets",
+    "conflicts": "Experiment sets",
     "experiments": "Experiments",
     "mappings": "Port mappings",
     "comparing": "Port mappings",

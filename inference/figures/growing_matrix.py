@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inference.core.pair_conflicts import PairConflicts
+from inference.core.pair_conflicts import CONFLICT, PairConflicts
 
 MOST = 64
 """Schemes drawn: those of a longer list would be smaller than one can see."""
 
 LEVELS = 4
 SQUARE = 9
-CONFLICT = 0.25
-"""Share from which two schemes are said to compete: less is what noise and waste do."""
 
 
 @dataclass(frozen=True)

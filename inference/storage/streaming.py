@@ -67,9 +67,13 @@ def usable_chunks(
         yield _chunk(found, texts, answers)
 
 
-def set_chunks(experiment_set: ExperimentSet, *, answers: bool = False, size: int = CHUNK) -> Iterator[Chunk]:
-    """The usable measurements of a set; see `usable_chunks`."""
-    return usable_chunks(experiment_set.measurements.all(), experiment_set.isa, answers=answers, size=size)
+def set_chunks(
+    experiment_set: ExperimentSet, *, answers: bool = False, longest: int | None = None, size: int = CHUNK
+) -> Iterator[Chunk]:
+    """The usable measurements of a set, up to a length if one is given; see `usable_chunks`."""
+    rows = experiment_set.measurements.all()
+    rows = rows if longest is None else rows.filter(length__lte=longest)
+    return usable_chunks(rows, experiment_set.isa, answers=answers, size=size)
 
 
 def _chunk(rows: Sequence[tuple[Any, ...]], texts: Mapping[int, str], answers: bool) -> Chunk:

@@ -73,6 +73,14 @@ PAGES = {
         ),
         operators=("Infer a mapping from it, or test a mapping on it.",),
     ),
+    "set-conflicts": Help(
+        "Which schemes of a set compete, from what each takes alone and in pairs: no port mapping is needed. "
+        "Schemes that wait for one another stand together.",
+        can=(
+            "Click a cell for the experiments behind it, or a scheme for all that it competes with.",
+            "Look at classes instead of schemes, search, or take all pairs away as CSV.",
+        ),
+    ),
     "set-edit": Help(
         "Name and note of a set.",
         operators=("Write what others need to know about it.",),

@@ -183,6 +183,8 @@ INFERENCE = {
     "example": button(),
     "sets": page(),
     "set": page(),
+    "set-conflicts": page(),
+    "set-conflicts-csv": export(SET),
     "set-learn": button(),
     "set-edit": edit(SET),
     "set-export": export(SET),

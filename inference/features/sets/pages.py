@@ -127,6 +127,7 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
         {
             "set": found,
             "summary": summary,
+            "has_pairs": {1, 2} <= set(summary.lengths),
             "harness": harness_of(found.identity),
             "exports": SET_EXPORTS.items(),
             "resolved": Conflicts(found.making["conflicts"]).label if "conflicts" in found.making else "",

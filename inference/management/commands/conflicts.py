@@ -1,0 +1,5 @@
+"""`manage.py conflicts`."""
+
+from inference.features.conflicts.command import Command
+
+__all__ = ["Command"]

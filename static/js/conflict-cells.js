@@ -1,0 +1,23 @@
+// The cells of a square matrix as a user walks them: [row, column].
+
+const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+
+/** The next cell in the direction of an arrow key, null at the edge and for other keys; row 0 is at the top. */
+export function nextCell(size, [row, column], key) {
+  const step = STEPS[key];
+  if (!step) return null;
+  const cell = [row + step[0], column + step[1]];
+  return cell.every((place) => place >= 0 && place < size) ? cell : null;
+}
+
+/** The cell of two rows by their ids, null where one is not there. */
+export function cellOf(ids, first, second) {
+  const cell = [first, second].map((id) => ids.indexOf(Number(id)));
+  return cell.includes(-1) ? null : cell;
+}
+
+/** What a cell says: both schemes, and the share of the quicker one that is added. */
+export function cellText(labels, share) {
+  const added = share === null || share === undefined ? "not measured" : `${Math.round(100 * share)} % of the quicker one is added`;
+  return `${labels[0]} and ${labels[1]}: ${added}`;
+}

@@ -30,6 +30,7 @@ FEATURES = {
     "explained": "Port mappings",
     "doubts": "Port mappings",
     "excess": "Port mappings",
+    "congruence": "Port mappings",
     "resources": "Resource mappings",
     "evaluations": "Evaluations",
     "latencies": "Latencies",

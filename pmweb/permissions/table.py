@@ -222,6 +222,7 @@ INFERENCE = {
     "mapping-compare-csv": export(MAPPING),
     "mapping-convert": form(),
     "mapping-delete": form(),
+    "mapping-classes-measure": button(),
     "mapping-doubts-csv": export(MAPPING),
     "mapping-doubts-measure": button(),
     "mapping-edit": edit(MAPPING),

@@ -279,5 +279,6 @@ def _body(name: str, world: dict[str, int]) -> Any:
         "add_a_machine": {"name": "another machine"},
         "go_on_without": {"scheme": ADD},
         "measure_witnesses": {"machine": world["machine_id"]},
+        "measure_congruence": {"machine": world["machine_id"]},
         "measure_doubt": {"machine": world["machine_id"], "kind": "ambiguous"},
     }.get(name, {})

@@ -176,6 +176,8 @@ def _shown(
 
 
 Members = Sequence[str]
+FEW_COMPARED = 5
+"""Experiments of a scheme and its representative below which it is said how few were compared."""
 COLUMNS: dict[str, Callable[[Members], Any]] = {
     "size": len,
     "text": lambda members: members[0],
@@ -195,6 +197,12 @@ class Member:
     compared: int = 0
     different: int = 0
     largest: float = 0.0
+    told: bool = False
+
+    @property
+    def few(self) -> bool:
+        """Whether so few experiments were compared that others could still tell the two apart."""
+        return self.told and self.compared < FEW_COMPARED
 
 
 @dataclass(frozen=True)
@@ -209,6 +217,11 @@ class ClassLine:
     def size(self) -> int:
         """How many schemes behave alike."""
         return 1 + len(self.others)
+
+    @property
+    def few(self) -> int:
+        """How many of the others hardly anything was compared for."""
+        return sum(other.few for other in self.others)
 
 
 def classes_told(told: Json) -> list[Members]:
@@ -262,12 +275,7 @@ def _lines(
 def _member(scheme: str, pk: int | None, like: Sequence[float] | None) -> Member:
     if like is None:
         return Member(scheme, pk)
-    return Member(scheme, pk, int(like[0]), int(like[1]), 100 * like[2])
-
-
-def classes_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
-    """The classes that the mapping's run found."""
-    return classes_context(request, classes_told(row.report), row.isa, value)
+    return Member(scheme, pk, int(like[0]), int(like[1]), 100 * like[2], told=True)
 
 
 # Going on after a clash: the same inference as a new run, without the schemes that contradict.

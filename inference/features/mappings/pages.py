@@ -23,6 +23,7 @@ from inference.core.throughput import inverse_throughput
 from inference.features.blocks.query import load_of
 from inference.features.blocks.shown import load_context
 from inference.features.comparing.pages import compare_tab
+from inference.features.congruence.pages import classes_tab
 from inference.features.doubts.pages import doubts_tab
 from inference.features.evaluations.pages import accuracy_tab, start_evaluation
 from inference.features.evaluations.query import evaluations_of
@@ -30,7 +31,7 @@ from inference.features.excess.pages import excess_tab
 from inference.features.experiments.query import Singleton, measured_singletons, sets_with_singletons
 from inference.features.explained.pages import explained_tab
 from inference.features.explained.query import is_explained
-from inference.features.inferring.counter_examples import classes_tab, found_mapping
+from inference.features.inferring.counter_examples import found_mapping
 from inference.features.inferring.evolution import front_tab
 from inference.features.inferring.query import StoredFront, front_of
 from inference.features.mappings import listing

@@ -1,0 +1,1 @@
+"""How well established it is that schemes of a class behave alike, and what would establish it better."""

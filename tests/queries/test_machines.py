@@ -122,13 +122,14 @@ def test_readings_come_in_order_and_very_many_are_thinned(machine: Machine, monk
     assert len(read.readings_of(machine, start)) == 10
 
 
-def test_recent_noise_is_the_median_of_the_last_half_hour(machine: Machine):
+def test_the_noise_is_the_median_of_the_last_half_hour_else_what_was_told_last(machine: Machine):
     now = timezone.now()
+    machine.noise = 0.5
+    assert read.noise_of(machine) == 0.5
     for minutes, noise in ((60, 0.9), (20, 0.01), (10, 0.03), (5, 0.02), (1, None)):
         at = now - timedelta(minutes=minutes)
         MachineReading.objects.create(machine=machine, at=at, state="idle", noise=noise)
-    assert read.recent_noise(read.readings_of(machine, now - timedelta(days=1)), now) == 0.02
-    assert read.recent_noise([], now) is None
+    assert read.noise_of(machine) == 0.02
 
 
 def run(name: str, kind: str, config: object, state: str = "done") -> Run:

@@ -159,9 +159,9 @@ def test_a_machines_page_stays_cheap(
 ):
     for number in range(20):
         ExperimentSet.objects.create(name=f"s{number}", isa=machine.isa, machine=machine, origin="run")
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(14):
         visitor.get(reverse("machine", args=[machine.pk]))
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(5):
         visitor.get(reverse("machine-state", args=[machine.pk]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,8 @@ from django.urls import path, reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
+from anica_app.core.odd_answers import odd_answers
+from anica_app.core.protocols import Answer
 from anica_app.features.block_sets.accuracy_pages import accuracy_tab
 from anica_app.features.block_sets.columns import KIND
 from anica_app.features.block_sets.columns import KIND as NEW_COLUMNS
@@ -130,6 +133,17 @@ def block_set(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "anica/block_sets/set.html", context, status=400 if context.get("error") else 200)
 
 
+def _told(
+    columns: Sequence[BlockColumn], answers: Sequence[Answer | None]
+) -> list[tuple[BlockColumn, Answer | None, bool]]:
+    """Each answer of a block under its column, and whether it is far from the others."""
+    odd = odd_answers([None if answer is None else answer.cycles for answer in answers])
+    return [
+        (column, answer, place in odd)
+        for place, (column, answer) in enumerate(zip(columns, answers, strict=True))
+    ]
+
+
 def _blocks(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:
     told = one_of(request, "told", tuple(ColumnKind))
     looked = BlockFilter(
@@ -148,7 +162,7 @@ def _blocks(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColum
     by_column = next((column for column in columns if column_order(column.pk) == order.column), None)
     return {
         "page": page,
-        "rows": [(row.block, list(zip(columns, row.answers, strict=True))) for row in page.rows],
+        "rows": [(row.block, _told(columns, row.answers)) for row in page.rows],
         "heads": [Head(column, column_order(column.pk)) for column in columns],
         "weighted": bool(found.report.get("scales", {}).get("weight")),
         "q": looked.search,

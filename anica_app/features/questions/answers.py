@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
 from anica_app.core.memory_variants import Memory, variants
+from anica_app.core.odd_answers import apart, odd_answers
 from anica_app.core.protocols import AnicaError
 from anica_app.features.discoveries.pages import lines_of as instructions_of
 from anica_app.features.discoveries.saying import words_of
@@ -43,6 +44,7 @@ from inference.runs.described_rows import is_id
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import X86
+from inference.web.paging import Order
 from inference.web.requests import table_answer, whole_number
 
 PAGE_SIZE = 25
@@ -120,19 +122,65 @@ def _ask_about_memory(request: HttpRequest, question: BlockQuestion, number: int
 def _table(request: HttpRequest, question: BlockQuestion) -> dict[str, Any]:
     """All blocks beside all predictors, a page at a time."""
     codes = question.codes
+    keys = {"block": "block", "apart": "apart"} | {f"by{pk}": f"by{pk}" for pk in question.predictors}
+    order = Order.read(request.GET.get("sort", ""), keys, "block")
+    places = _ordered(question, order)
     last = (len(codes) - 1) // PAGE_SIZE
     page = min(max(whole_number(request, "page", 0) or 0, 0), last)
-    first = page * PAGE_SIZE
-    rows = [
-        (at + 1, instructions_of(code), question.lines(code))
-        for at, code in enumerate(codes[first : first + PAGE_SIZE], start=first)
-    ]
+    shown = places[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
     return {
         **_about(question, [question.run]),
-        "rows": rows,
+        "rows": [_answered_block(question, place) for place in shown],
+        "heads": [(f"by{line.pk}", line.name) for line in question.lines(b"")],
+        "sort": str(order),
         "previous_page": page - 1 if page else None,
         "next_page": page + 1 if page < last else None,
     }
+
+
+def _ordered(question: BlockQuestion, order: Order) -> list[int]:
+    """The places of the blocks; those without such a number come last, whichever way."""
+    codes = question.codes
+    places = list(range(len(codes)))
+    if order.column == "block":
+        return places[::-1] if order.descending else places
+    numbers = {}
+    for place, code in enumerate(codes):
+        lines = question.lines(code)
+        if order.column == "apart":
+            numbers[place] = apart([line.cycles for line in lines])
+        else:
+            numbers[place] = next(line.cycles for line in lines if f"by{line.pk}" == order.column)
+    known = [place for place in places if numbers[place] is not None]
+    known.sort(key=lambda place: numbers[place] or 0.0, reverse=order.descending)
+    return known + [place for place in places if numbers[place] is None]
+
+
+@dataclass(frozen=True)
+class AnsweredBlock:
+    """A row of the table: the block’s number from 1, its instructions, each answer with whether it is odd.
+
+    `apart`: how far the answers are apart, in per cent of the mean of the largest and the smallest.
+    """
+
+    number: int
+    instructions: Sequence[str]
+    lines: Sequence[tuple[PredictorAnswer, bool]]
+    apart: float | None
+
+
+def _answered_block(question: BlockQuestion, place: int) -> AnsweredBlock:
+    code = question.codes[place]
+    lines = question.lines(code)
+    cycles = [line.cycles for line in lines]
+    odd = odd_answers(cycles)
+    share = apart(cycles)
+    return AnsweredBlock(
+        place + 1,
+        instructions_of(code),
+        [(line, at in odd) for at, line in enumerate(lines)],
+        None if share is None else 100 * share,
+    )
 
 
 def _detail(
@@ -153,7 +201,8 @@ def _detail(
         "shown_block": block,
         "instructions": rows_of(block, schemes),
         "why": why,
-        "lines": lines,
+        "lines": [line for line in lines if not line.failed],
+        "silent": [line for line in lines if line.failed],
         "measured": any(one.measures and one.cycles is not None for one in lines),
         **ports_context(request, block, isa, schemes),
         "explain": form or ExplainForm(lines, code),

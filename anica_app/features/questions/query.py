@@ -87,6 +87,11 @@ class PredictorAnswer:
         return None if self.answer is None else self.answer.cycles
 
     @property
+    def failed(self) -> bool:
+        """Whether it was asked, and there is no number."""
+        return bool(self.error) or (self.answer is not None and self.answer.cycles is None)
+
+    @property
     def measures(self) -> bool:
         """Whether it is a machine."""
         return self.row is not None and self.row.kind == machine.KIND

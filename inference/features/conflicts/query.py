@@ -47,11 +47,6 @@ class ConflictPair:
     together: TimedExperiment
     share: float
 
-    @property
-    def percent(self) -> float:
-        """The share in per cent."""
-        return 100 * self.share
-
 
 @dataclass(frozen=True)
 class SetTimes:

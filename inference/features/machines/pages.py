@@ -27,9 +27,9 @@ from inference.features.machines.query import (
     MachineView,
     dotted_python,
     machines,
+    noise_of,
     queues_at,
     readings_of,
-    recent_noise,
     shares_of,
     shown,
 )
@@ -183,9 +183,8 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
         "mappings": port_mappings().filter(machine=found).order_by("-id")[:NEWEST],
     }
     if row.has_agent:
-        noise = recent_noise(readings) if readings else found.noise
         context |= {
-            "advice": advice_for(found.facts, noise) if found.facts else [],
+            "advice": advice_for(found.facts, state["noise"]) if found.facts else [],
             "tokens": found.tokens.order_by("-id"),
         }
     return render(request, "inference/machines/machine.html", context)
@@ -197,6 +196,7 @@ def state_of(found: Machine) -> dict[str, Any]:
     return {
         "machine": found,
         "row": row,
+        "noise": noise_of(found) if row.has_agent else None,
         "queues": queues_at(found),
         "unfit_help": help_for_unfit(found.facts) if row.condition.key == "unfit" else "",
     }

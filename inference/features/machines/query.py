@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -135,11 +134,11 @@ def readings_of(machine: Machine, since: datetime) -> list[NoiseReading]:
     return [NoiseReading(*row) for row in rows.values_list("at", "state", "noise", "ghz", "rate")]
 
 
-def recent_noise(readings: Sequence[NoiseReading], now: datetime | None = None) -> float | None:
-    """The median noise of the last half hour's readings, as a fraction; None without any."""
-    start = (now or timezone.now()) - NOISE_WINDOW
-    noises = [each.noise for each in readings if each.noise is not None and each.at >= start]
-    return statistics.median(noises) if noises else None
+def noise_of(machine: Machine) -> float | None:
+    """The noise that a machine's page shows: of the last half hour, else what was told last (one query)."""
+    told = machine.readings.filter(at__gte=timezone.now() - NOISE_WINDOW, noise__isnull=False)
+    noises = list(told.values_list("noise", flat=True))
+    return statistics.median(noises) if noises else machine.noise
 
 
 @dataclass(frozen=True)

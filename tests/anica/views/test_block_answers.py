@@ -75,7 +75,9 @@ def test_every_answer_is_shown_with_its_kind_and_what_the_tool_said(visitor: Cli
         assert answer.detail in page.text.replace("&#x27;", "'")
     assert "v of slow" in page.text
     assert "7 of 8 predictors have answered" in page.text
-    assert [line.name for line in page.context["lines"]] == list(tools)
+    shown = [*page.context["lines"], *page.context["silent"]]
+    assert sorted(line.name for line in shown) == sorted(tools)
+    assert all(line.cycles is None for line in page.context["silent"])
     assert page.context["live"]["runs"][0]["since"] == 8
 
 
@@ -102,11 +104,33 @@ def test_a_page_takes_a_bounded_number_of_queries(
     assert len(page.context["rows"]) == 25
     assert "59 basic blocks" in page.text
     last = visitor.get(url(many), {"page": 2})
-    assert [row[0] for row in last.context["rows"]] == list(range(51, 60))
+    assert [row.number for row in last.context["rows"]] == list(range(51, 60))
     one = visitor.get(url(many), {"block": 3})
     assert len(one.context["instructions"]) == 6
     for wrong in ("0", "60"):
         assert visitor.get(url(many), {"block": wrong}).status_code == 404
+
+
+def test_the_table_is_sorted_and_marks_the_answers_that_are_far_from_the_others(visitor: Client, tools):
+    codes = [CODE * n for n in (1, 2, 3)]
+    config = {"predictors": [row.pk for row in tools.values()], "blocks": [code.hex() for code in codes]}
+    run = submit(KIND, config, "three")
+    numbers = {"quick": (1.0, 2.0, 3.0), "slow": (4.0, 2.0, None), "crashed": (1.1, 2.0, 9.0)}
+    for name, cycles in numbers.items():
+        told = [Answer(cycles=number) if number else Answer(failure=Failure.UNSUPPORTED) for number in cycles]
+        said = PredictorSaid(tools[name].pk, name, dict(zip(codes, told, strict=True)))
+        write(Run.objects.all(), run.pk, [(ANSWERS, said_document(said))])
+
+    def shown(sort: str) -> list[int]:
+        return [row.number for row in visitor.get(url(run), {"sort": sort}).context["rows"]]
+
+    assert shown("") == [1, 2, 3]
+    assert shown(f"-by{tools['slow'].pk}") == [1, 2, 3]
+    assert shown(f"by{tools['slow'].pk}") == [2, 1, 3]
+    assert shown("-apart") == [1, 3, 2]
+    rows = visitor.get(url(run)).context["rows"]
+    assert [[line.name for line, odd in row.lines if odd] for row in rows] == [["slow"], [], []]
+    assert rows[0].apart == pytest.approx(120)
 
 
 def test_instructions_lead_to_schemes_and_ports_show_what_each_takes_up(

@@ -51,6 +51,9 @@ def start(request: HttpRequest) -> HttpResponse:
         "newest_campaigns": of_anica.campaigns,
         "newest_discoveries": [found_of(row, None) for row in of_anica.discoveries],
         "checklist": _first_steps(seen),
+        "core": seen.core,
+        "newest_set": seen.sets[0].pk if seen.sets else None,
+        "comparison": seen.done.get("comparison"),
         "machines": online,
         "away": len(machines) - len(online),
     }
@@ -140,7 +143,7 @@ def _know_step(seen: SiteOverview) -> FirstStep:
         address,
         seen.knows_local is not None,
         hindrance=obstacle(local),
-        result=_page("run", seen.knows_local),
+        result=_page("run", seen.knows_local) if seen.core is None else _page("core-model", seen.core.pk),
     )
 
 
@@ -153,7 +156,7 @@ def _loop_step(seen: SiteOverview) -> FirstStep:
         "Paste a loop",
         reverse("blocks"),
         asked is not None,
-        result=_page("run", asked),
+        result=_page("asked-blocks", asked),
     )
 
 
@@ -166,7 +169,7 @@ def _compare_step(seen: SiteOverview) -> FirstStep:
         "Compare tools",
         reverse("comparison-new"),
         compared is not None,
-        result=_page("run", compared),
+        result=_page("comparison", compared),
     )
 
 

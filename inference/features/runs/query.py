@@ -11,7 +11,7 @@ from django.db.models import Case, Max, QuerySet, Value, When
 from inference.features.machines.query import machines, unfinished_inferences_on
 from inference.features.mappings.query import port_mappings
 from inference.features.sets.query import experiment_sets
-from inference.models import ExperimentSet, Machine, PortMapping, Run
+from inference.models import ExperimentSet, Machine, PortMapping, Run, StoredCoreModel
 from inference.web.paging import having_words
 
 RUN_COLUMNS = {"created": "id", "name": "name", "state": "state", "time": "busy_seconds"}
@@ -50,7 +50,8 @@ class SiteOverview:
     `machines` are those with an agent, `unfinished_here` {algorithm: unfinished inference on this very
     computer}, `inferred_here` {algorithm: the newest mapping of it that it has found}, and `knows_local` the
     newest run that has found out all of its core. `example`, `uploaded`: the newest sets of these origins,
-    `inferred`: the newest mapping of a run, `done` {kind: its newest run that is done}. All by id.
+    `inferred`: the newest mapping of a run, `done` {kind: its newest run that is done}. All by id. `core`: the
+    newest core model.
     """
 
     runs: Sequence[Run]
@@ -64,6 +65,7 @@ class SiteOverview:
     uploaded: int | None
     inferred: int | None
     done: Mapping[str, int]
+    core: StoredCoreModel | None
 
     @property
     def fresh(self) -> bool:
@@ -77,7 +79,7 @@ class SiteOverview:
 
 
 def overview() -> SiteOverview:
-    """Everything on the start page, in eleven queries at most."""
+    """Everything on the start page, in twelve queries at most."""
     with_agents = list(machines().filter(kind=Machine.Kind.AGENT))
     local = next((machine for machine in with_agents if machine.local), None)
     return SiteOverview(
@@ -92,6 +94,7 @@ def overview() -> SiteOverview:
         uploaded=_newest(ExperimentSet.objects.filter(origin=ExperimentSet.Origin.UPLOAD)),
         inferred=_newest(PortMapping.objects.filter(origin=PortMapping.Origin.RUN)),
         done=_newest_done(ASKED_BY_HAND),
+        core=StoredCoreModel.objects.only("name").order_by("-pk").first(),
     )
 
 

@@ -16,8 +16,8 @@ export function cellOf(ids, first, second) {
   return cell.includes(-1) ? null : cell;
 }
 
-/** What a cell says: both schemes, and the share of the quicker one that is added. */
-export function cellText(labels, share) {
-  const added = share === null || share === undefined ? "not measured" : `${Math.round(100 * share)} % of the quicker one is added`;
+/** What a cell says: both schemes, and how much of the quicker one is added, in per cent. */
+export function cellText(labels, percent) {
+  const added = percent === null || percent === undefined ? "not measured" : `${percent} % of the quicker one is added`;
   return `${labels[0]} and ${labels[1]}: ${added}`;
 }

@@ -18,6 +18,6 @@ test("the address names a cell that exists", () => {
 });
 
 test("a cell says what is added, or that nobody looked", () => {
-  assert.equal(cellText(["add", "imul"], 0.256), "add and imul: 26 % of the quicker one is added");
+  assert.equal(cellText(["add", "imul"], 26), "add and imul: 26 % of the quicker one is added");
   assert.equal(cellText(["add", "imul"], null), "add and imul: not measured");
 });

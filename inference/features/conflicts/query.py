@@ -29,7 +29,7 @@ _SetRow = tuple[int, datetime]
 PAIRS_HEADER = ("first", "second", "first alone", "second alone", "together", "share")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TimedExperiment:
     """Cycles, and the row of the experiment that took them."""
 
@@ -117,7 +117,7 @@ def conflicts_in(experiment_set: ExperimentSet, asked: ConflictsRequest) -> SetC
     return _found(row, experiment_set.measurements.count(), wanted)
 
 
-@lru_cache(maxsize=6)
+@lru_cache(maxsize=4)
 def _found(row: _SetRow, measurements: int, wanted: frozenset[str] | None) -> SetConflicts:
     times = _times(row, measurements)
     conflicts = conflicts_of(

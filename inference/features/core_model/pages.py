@@ -17,12 +17,17 @@ from django.utils.text import slugify
 
 from inference.core.core_model import CoreOverview, UnitKind
 from inference.features.core_model.port_names import name_ports, ports_of, proposed_names
-from inference.features.core_model.query import COLUMNS, CoreModelContents, contents_of, core_models
+from inference.features.core_model.query import (
+    COLUMNS,
+    CoreModelContents,
+    contents_of,
+    core_models,
+    overview_at_hand,
+)
 from inference.features.core_model.storing import store_document, store_parts
 from inference.features.uploads.query import waiting_uploads
 from inference.figures.core_diagram import core_drawing, latency_span
 from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
-from inference.formats.core_pictures import overview_of
 from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
@@ -115,7 +120,7 @@ def core_model(request: HttpRequest, pk: int) -> HttpResponse:
     """One core model: its parts, what it lacks, and what can be done with it."""
     row = get_object_or_404(core_models(), pk=pk)
     (contents,) = contents_of([row])
-    overview = overview_of(row)
+    overview = overview_at_hand(row)
     context = {
         "row": row,
         "diagram": _drawings(overview, row) if overview.ports else None,

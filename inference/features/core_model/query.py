@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django.db.models import Count, QuerySet
@@ -14,6 +16,7 @@ from inference.core.core_model import (
     CodeShape,
     CoreBound,
     CoreModel,
+    CoreOverview,
     CorePrediction,
     predict_core,
 )
@@ -21,6 +24,7 @@ from inference.core.core_model.dependences import ChainStep
 from inference.core.protocols import Json
 from inference.features.runs.outcome import RunOutcome
 from inference.formats.core_model_json import core_model_of
+from inference.formats.core_pictures import overview_of
 from inference.isa.x86.blocks import Block
 from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.dependences import accesses_of, name_of_location
@@ -96,6 +100,17 @@ def _of_parts(row: StoredCoreModel, described: int, with_latencies: int) -> Core
     parts = {"ports and slots": row.mapping, "latencies": row.latencies, "front end": row.front_end}
     named = {name: part.name for name, part in parts.items() if part is not None}
     return CoreModelContents(described, with_latencies, row.front_end is not None, named)
+
+
+def overview_at_hand(row: StoredCoreModel) -> CoreOverview:
+    """What its ports run; of the models looked at last it is remembered."""
+    return _overview(row.pk, row.created, (row.mapping_id, row.latencies_id, row.front_end_id))
+
+
+@lru_cache(maxsize=16)
+def _overview(pk: int, created: datetime, parts: tuple[int | None, ...]) -> CoreOverview:
+    del created, parts  # with others it is another model
+    return overview_of(core_models().defer(None).get(pk=pk))
 
 
 @dataclass(frozen=True)

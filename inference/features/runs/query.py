@@ -50,8 +50,8 @@ class SiteOverview:
     `machines` are those with an agent, `unfinished_here` {algorithm: unfinished inference on this very
     computer}, `inferred_here` {algorithm: the newest mapping of it that it has found}, and `knows_local` the
     newest run that has found out all of its core. `example`, `uploaded`: the newest sets of these origins,
-    `inferred`: the newest mapping of a run, `done` {kind: its newest run that is done}. All by id. `core`: the
-    newest core model.
+    `inferred`: the newest mapping of a run, `done` {kind: its newest run that is done}. All by id.
+    `core`: the newest core model.
     """
 
     runs: Sequence[Run]

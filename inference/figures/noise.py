@@ -140,12 +140,24 @@ def _columns(readings: Sequence[NoiseReading]) -> tuple[list[str], Column, Colum
     return times, noises, clocks, words
 
 
+_DOT = 5
+"""Pixels of a reading with a gap on both sides, which no line shows."""
+
+
+def _dots(values: Column) -> list[int]:
+    return [
+        _DOT if here is not None and before is None and after is None else 0
+        for before, here, after in zip([None, *values[:-1]], values, [*values[1:], None], strict=True)
+    ]
+
+
 def _line(times: list[str], values: Column, words: list[str], axis: str) -> Json:
     noise = axis == "y"
     told = "%{y:.2f} % noise" if noise else "%{y:.2f} GHz"
     return {
         "type": "scatter",
-        "mode": "lines" if len(times) > 1 else "markers",
+        "mode": "lines+markers",
+        "marker": {"size": _dots(values), "color": _NOISE if noise else _CLOCK},
         "x": times,
         "y": values,
         "text": words,

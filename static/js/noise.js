@@ -13,7 +13,9 @@ class NoisePlot extends Plot {
 }
 
 function restyle(figure) {
-  const data = figure.data.map((trace, index) => ({ ...trace, line: { ...trace.line, color: colour(`--port-${index}`) } }));
+  const data = figure.data.map((trace, index) => ({
+    ...trace, line: { ...trace.line, color: colour(`--port-${index}`) }, marker: { ...trace.marker, color: colour(`--port-${index}`) },
+  }));
   const shapes = (figure.layout.shapes ?? []).map((shape) => {
     const [name, opacity] = SHADES[shape.name];
     return { ...shape, fillcolor: colour(name), opacity };

@@ -69,4 +69,14 @@ def test_readings_without_any_number_can_be_merged_as_well():
 
 
 def test_a_single_reading_is_a_point():
-    assert noise_over_time([reading(0)])["data"][0]["mode"] == "markers"
+    assert noise_over_time([reading(0)])["data"][0]["marker"]["size"] == [5]
+
+
+def test_a_reading_between_two_gaps_is_a_dot() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    minutes = [0, 1, 2, 30, 60, 61]
+    readings = [NoiseReading(start + timedelta(minutes=each), "idle", 0.01, 3.0) for each in minutes]
+    noise = noise_over_time(readings)["data"][0]
+    dots = [each for each, size in zip(noise["y"], noise["marker"]["size"], strict=True) if size]
+    assert len(dots) == 1
+    assert noise["marker"]["size"][noise["y"].index(None) + 1] > 0

@@ -23,7 +23,7 @@ PAIRS = 1000
 """Pairs in an answer."""
 
 
-class AloneOut(Schema):
+class AloneInSetOut(Schema):
     """A scheme with what one instance takes."""
 
     scheme_id: Id
@@ -35,7 +35,7 @@ class AloneOut(Schema):
 class ConflictRowOut(Schema):
     """A row of the matrix."""
 
-    schemes: list[AloneOut]
+    schemes: list[AloneInSetOut]
 
 
 class ConflictsOut(Schema):
@@ -52,8 +52,8 @@ class ConflictsOut(Schema):
 class ConflictPairOut(Schema):
     """Two schemes alone, and one of each together."""
 
-    first: AloneOut
-    second: AloneOut
+    first: AloneInSetOut
+    second: AloneInSetOut
     cycles: Cycles
     experiment_id: Id = Field(description="The experiment with both.")
     share: float = Field(

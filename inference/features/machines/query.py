@@ -136,8 +136,8 @@ def readings_of(machine: Machine, since: datetime) -> list[NoiseReading]:
 
 def noise_of(machine: Machine) -> float | None:
     """The noise that a machine's page shows: of the last half hour, else what was told last (one query)."""
-    told = machine.readings.filter(at__gte=timezone.now() - NOISE_WINDOW, noise__isnull=False)
-    noises = list(told.values_list("noise", flat=True))
+    told = machine.readings.filter(at__gte=timezone.now() - NOISE_WINDOW)
+    noises = [noise for noise in told.values_list("noise", flat=True) if noise is not None]
     return statistics.median(noises) if noises else machine.noise
 
 

@@ -10,14 +10,17 @@ export function nextCell(size, [row, column], key) {
   return cell.every((place) => place >= 0 && place < size) ? cell : null;
 }
 
-/** The cell of two rows by their ids, null where one is not there. */
+/**
+ * The cell of two rows by their ids, null where one is not there.
+ * @returns {[number, number] | null}
+ */
 export function cellOf(ids, first, second) {
-  const cell = [first, second].map((id) => ids.indexOf(Number(id)));
-  return cell.includes(-1) ? null : cell;
+  const [row, column] = [first, second].map((id) => ids.indexOf(Number(id)));
+  return row < 0 || column < 0 ? null : [row, column];
 }
 
 /** What a cell says: both schemes, and how much of the quicker one is added, in per cent. */
-export function cellText(labels, percent) {
+export function cellText([first, second], percent) {
   const added = percent === null || percent === undefined ? "not measured" : `${percent} % of the quicker one is added`;
-  return `${labels[0]} and ${labels[1]}: ${added}`;
+  return `${first} and ${second}: ${added}`;
 }

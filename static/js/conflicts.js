@@ -11,10 +11,11 @@ const NAMED = 48; // rows whose names have room beside the matrix
 class ConflictMap {
   constructor(element, { figure, ids }) {
     this.ids = ids;
-    [this.trace] = figure.data;
+    this.trace = figure.data[0];
     this.area = element.querySelector(".plot-area");
     this.status = element.querySelector("[data-marked]");
     const address = new URLSearchParams(window.location.search);
+    /** @type {[any, any] | null} */
     this.chosen = cellOf(ids, address.get("first"), address.get("second"));
     this.marked = null;
     this.listen();

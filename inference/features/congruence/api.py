@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema
 from pydantic import Field
 
-from inference.features.congruence.query import Congruence, congruence_of
+from inference.features.congruence.query import ComparedClasses, congruence_of
 from inference.features.explained.api import machine_of
 from inference.features.inferring.counter_examples import FEW_COMPARED
 from inference.features.measure.listed import listed_config
@@ -66,7 +66,7 @@ def measure_congruence(request: HttpRequest, mapping_id: Id, data: MeasurePairs)
     return started(request, "measure", listed_config(machine.pk, pairs, 1), name)
 
 
-def congruence_json(found: Congruence) -> dict[str, Any]:
+def congruence_json(found: ComparedClasses) -> dict[str, Any]:
     """As an object."""
     return {
         "classes": [list(members) for members in found.classes],

@@ -31,7 +31,7 @@ class WeakMember:
 
 
 @dataclass(frozen=True)
-class Congruence:
+class ComparedClasses:
     """`classes`, and `likeness` {scheme: [compared, different, largest]}, as the run has told them."""
 
     classes: Sequence[Sequence[str]]
@@ -45,7 +45,7 @@ class Congruence:
         return list(found)[:MOST_PAIRS]
 
 
-def congruence_of(row: PortMapping) -> Congruence:
+def congruence_of(row: PortMapping) -> ComparedClasses:
     """Of a mapping's report and the journal of its run (a bounded number of queries)."""
     classes = classes_told(row.report)
     likeness = likeness_of(row)
@@ -56,7 +56,7 @@ def congruence_of(row: PortMapping) -> Congruence:
         if scheme in likeness and likeness[scheme][0] < FEW_COMPARED
     ]
     if not members:
-        return Congruence(classes, likeness, ())
+        return ComparedClasses(classes, likeness, ())
     measured = _measured_pairs(row)
     weak = tuple(
         WeakMember(
@@ -64,7 +64,7 @@ def congruence_of(row: PortMapping) -> Congruence:
         )
         for compared, scheme, representative in sorted(members)
     )
-    return Congruence(classes, likeness, weak)
+    return ComparedClasses(classes, likeness, weak)
 
 
 def likeness_of(row: PortMapping) -> Json:

@@ -94,6 +94,7 @@ class MemoryTold(_Part):
     usual: Amount = MemoryTimes().usual
     load: Amount = MemoryTimes().load
     blocked: Amount | None = None
+    of_one_word: Amount | None = None
     forwarded: list[ForwardingTold] = []
     to_one_line: Amount | None = None
     to_another_line: Amount | None = None
@@ -225,6 +226,7 @@ def core_model_json(
             "usual": model.memory.usual,
             "load": model.memory.load,
             "blocked": model.memory.blocked,
+            "of_one_word": model.memory.of_one_word,
             "to_one_line": model.memory.to_one_line,
             "to_another_line": model.memory.to_another_line,
             "forwarded": [

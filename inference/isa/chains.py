@@ -105,6 +105,8 @@ class IdiomChains:
 
 ONE_LINE, LINES_IN_TURN = "one cache line", "two cache lines in turn"
 """Where stores alone go."""
+ONE_WORD = "one word"
+"""What loads alone read."""
 BLOCKED = "a part, then the whole"
 """What is stored and then loaded, without waiting for what was loaded before."""
 
@@ -112,7 +114,7 @@ BLOCKED = "a part, then the whole"
 @dataclass(frozen=True, slots=True)
 class MemoryChain:
     """A chain through memory: loads alone, or a store whose value a load reads, with others between them;
-    or no chain: stores alone, or a load that wants more than the store before it wrote.
+    or no chain: loads or stores alone, or a load that wants more than the store before it wrote.
 
     `stored` bits (0: no store) and `loaded` bits (0: no load), the load `offset` bytes behind the store.
     `register_class`: "general" or "vector". `address`: how memory is addressed, in words. `between`:

@@ -14,7 +14,7 @@ from inference.core.front_end import read_front_end
 from inference.core.latency import Forwarding, IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
-from inference.isa.chains import BLOCKED, LINES_IN_TURN, ONE_LINE
+from inference.isa.chains import BLOCKED, LINES_IN_TURN, ONE_LINE, ONE_WORD
 from inference.isa.x86.stack import MOVES_OF_STACK_INSTRUCTIONS
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
@@ -156,27 +156,30 @@ def _share(pair: Json) -> tuple[float, str]:
 
 def _memory(listed: list[Json]) -> MemoryTimes:
     """What a loaded value takes after its store, by the same base; of what is renamed, the quickest."""
-    cases = [one for one in listed if one["stored"] and one["cycles"] is not None]
+    settled = [one for one in listed if one["cycles"] is not None]
+    cases = [one for one in settled if one["stored"]]
     same: dict[tuple[int, int, int, bool], float] = {}
     for one in cases:
         if one["address"] == "same base":
             case = one["stored"], one["loaded"], one["offset"], one["register_class"] == "vector"
             same[case] = min(one["cycles"], same.get(case, one["cycles"]))
     forwarded = [one["cycles"] for one in cases if one["how"] == Forwarding.FORWARDED]
-    loads = [one["cycles"] for one in listed if _is_plain_load(one) and one["cycles"] is not None]
-    alone = {one["address"]: one["cycles"] for one in cases if not one.get("chained", True)}
+    loads = [one["cycles"] for one in settled if _is_plain_load(one)]
+    alone = {one["address"]: one["cycles"] for one in settled if not one.get("chained", True)}
     return MemoryTimes(
         same,
         usual=median(forwarded) if forwarded else MemoryTimes.usual,
         load=min(loads, default=MemoryTimes.load),
         blocked=alone.get(BLOCKED),
+        of_one_word=alone.get(ONE_WORD),
         to_one_line=alone.get(ONE_LINE),
         to_another_line=alone.get(LINES_IN_TURN),
     )
 
 
 def _is_plain_load(one: Json) -> bool:
-    return not one["stored"] and not one["at_most"] and one["loaded"] == _PLAIN
+    chained = one.get("chained", True)  # older sets have nothing else
+    return chained and not one["stored"] and not one["at_most"] and one["loaded"] == _PLAIN
 
 
 def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:

@@ -13,6 +13,7 @@ from inference.core.core_model.dependences import (
     dependence_bounds,
     has_blocked_load,
 )
+from inference.core.core_model.loads import load_bound
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.stores import StoreBound, store_bound, without_shared_stores
 from inference.core.experiment import Experiment
@@ -114,6 +115,8 @@ def predict_core(
         through_memory.append(CoreBound(BoundKind.MEMORY, stores.cycles, stores.why))
     if model.memory.blocked is not None and has_blocked_load(block):
         through_memory.append(CoreBound(BoundKind.MEMORY, model.memory.blocked, _BLOCKED))
+    if (loads := load_bound(block, model.memory)) is not None:
+        through_memory.append(CoreBound(BoundKind.MEMORY, loads.cycles, loads.why))
     if through_memory:
         bounds.append(max(through_memory, key=lambda bound: bound.cycles))
     if model.front_end is None:

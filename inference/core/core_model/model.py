@@ -31,7 +31,8 @@ class MemoryTimes:
     """{(bits stored, bits loaded, bytes apart, vector): cycles} from a stored value to the loaded one.
 
     `usual`: where a case was not measured. `load`: cycles from an address to what is loaded. `blocked`:
-    cycles per iteration where a load wants more than a store before it wrote. `to_one_line`,
+    cycles per iteration where a load wants more than a store before it wrote. `of_one_word`: cycles per load
+    where all read one word of the first-level cache, or the same word of several lines. `to_one_line`,
     `to_another_line`: cycles per store where each goes to the cache line of the one before, and where none
     does.
     """
@@ -40,6 +41,7 @@ class MemoryTimes:
     usual: float = 5.0
     load: float = 5.0
     blocked: float | None = None
+    of_one_word: float | None = None
     to_one_line: float | None = None
     to_another_line: float | None = None
 

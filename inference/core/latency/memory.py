@@ -115,6 +115,10 @@ def _quickest_load(all_cycles: Mapping[MemoryChain, float | None]) -> float | No
     found = (
         value
         for other, value in all_cycles.items()
-        if not other.stored and other.isolated and other.loaded == _PLAIN and value is not None
+        if not other.stored
+        and other.chain.links
+        and other.isolated
+        and other.loaded == _PLAIN
+        and value is not None
     )
     return min(found, default=None)

@@ -106,7 +106,7 @@ def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
             forwarding[tuple(one[name] for name in alike)].append(one)
     context = {
         "row": row,
-        "loads": [one for one in memory if not one["stored"]],
+        "loads": [one for one in memory if not one["stored"] and one.get("chained", True)],
         "forwarding": [(found[0], found) for found in forwarding.values()],
         "between": sorted({found["between"] for each in forwarding.values() for found in each}),
         "unchained": [one for one in memory if not one.get("chained", True)],

@@ -212,3 +212,15 @@ def test_a_load_that_wants_more_than_was_stored_holds_up_every_iteration(code: s
     core = replace(CORE, memory=MemoryTimes(blocked=15.0))
     bounds = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), core).bounds
     assert {each.kind: each.cycles for each in bounds}.get(BoundKind.MEMORY, 0.0) == cycles
+
+
+@pytest.mark.parametrize(
+    ("offsets", "cycles"),
+    # Measured on a Golden Cove: three words per cycle, the same one twice, whatever its line.
+    [((0,), 0.5), ((0, 8), 0.5), ((24, 24), 1.0), ((24, 24 + 64), 1.0), ((0, 4, 8), 1.0)],
+)
+def test_loads_of_one_word_wait_for_each_other(offsets: tuple[int, ...], cycles: float) -> None:
+    loads = block("\n".join(f"mov eax, dword ptr [rsi+{offset}]" for offset in offsets))
+    core = replace(CORE, memory=MemoryTimes(of_one_word=0.5))
+    found = predict_core(accesses_of(loads), CodeShape(len(loads.code), loop=False), core)
+    assert {one.kind: one.cycles for one in found.bounds}[BoundKind.MEMORY] == cycles

@@ -15,10 +15,10 @@ LOAD, STORE, FORWARDED, FAILED = 4.0, 0.25, 7.0, 19.0
 
 def truth(asked: MemoryChain) -> tuple[float, Forwarding | None]:
     """A core that renames whole registers through the same base, and forwards what a store contains."""
-    if not asked.stored:
-        return LOAD, None
     if not asked.chain.links:
         return STORE, None
+    if not asked.stored:
+        return LOAD, None
     contained = asked.offset * 8 + asked.loaded <= asked.stored
     if not contained:
         return FAILED, Forwarding.FAILED

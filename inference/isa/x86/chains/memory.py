@@ -10,7 +10,15 @@ from collections.abc import Iterator
 
 from iced_x86 import Code, Instruction, MemoryOperand, Register
 
-from inference.isa.chains import BLOCKED, LINES_IN_TURN, ONE_LINE, ChainLink, DependencyChain, MemoryChain
+from inference.isa.chains import (
+    BLOCKED,
+    LINES_IN_TURN,
+    ONE_LINE,
+    ONE_WORD,
+    ChainLink,
+    DependencyChain,
+    MemoryChain,
+)
 from inference.isa.x86.chains.connectors import (
     EXTEND,
     LOADS,
@@ -174,7 +182,7 @@ def _vectors() -> Iterator[MemoryChain]:
             yield MemoryChain(stored, loaded, "vector", SAME, chain, offset, between)
 
 
-# Throughput: of stores alone, and of loads that cannot have what was stored.
+# Throughput: of loads and stores alone, and of loads that cannot have what was stored.
 
 
 def _unchained() -> Iterator[MemoryChain]:
@@ -186,11 +194,15 @@ def _unchained() -> Iterator[MemoryChain]:
         ]
         chain = DependencyChain(encoded(stores), (), loop=True, instances=len(stores))
         yield MemoryChain(64, 0, "general", lines, chain)
+    load_code, load_hole, _ = LOADS[64]
+    loads = [
+        Instruction.create_reg_mem(load_code, register_of(load_hole, number), _at(0)) for number in range(4)
+    ]
+    chain = DependencyChain(encoded(loads), (), loop=True, instances=len(loads))
+    yield MemoryChain(0, 64, "general", ONE_WORD, chain)
     store_code, store_hole = _STORES[8]
     store = Instruction.create_mem_reg(store_code, _at(0), register_of(store_hole, _VALUE))  # type: ignore[arg-type]
-    load_code, load_hole, _ = LOADS[64]
-    load = Instruction.create_reg_mem(load_code, register_of(load_hole, _CHASED), _at(0))
-    yield MemoryChain(8, 64, "general", BLOCKED, DependencyChain(encoded([store, load]), (), loop=True))
+    yield MemoryChain(8, 64, "general", BLOCKED, DependencyChain(encoded([store, loads[-1]]), (), loop=True))
 
 
 def _link(stored: int, loaded: int, offset: int, address: str, register: str) -> ChainLink:

@@ -93,6 +93,8 @@ NAME_LENGTH = 200  # characters of a scheme's text, as the column has it
 NOTE_LENGTH = 500
 EXPERIMENT_LENGTH = 10_000  # instructions in one experiment; a loop body is far shorter
 ENTRY_LIMIT = 200_000  # experiments or schemes in one file; more should be several files
+PART = "part"
+"""The fact that says which part was read of a file that has several."""
 NO_NUMBERS: Mapping[str, float] = {}
 """What most experiments of a large file have: one for all of them."""
 CYCLES_RANGE = (1e-6, 1e9)  # outside of this, no loop body was measured
@@ -156,6 +158,32 @@ class LoadEntry:
     called: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PairEntry:
+    """A latency in cycles, as written: from an operand to another, named as `ChainLink` does.
+
+    `least` and `most`, or `at_most` where only a bound is known, and `why`. `breaks`: it waits for nothing.
+    """
+
+    source: str
+    destination: str
+    least: float | None = None
+    most: float | None = None
+    at_most: float | None = None
+    why: str = ""
+    breaks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyEntry:
+    """The latencies of one scheme as written."""
+
+    row: int
+    column: str
+    scheme: str
+    pairs: tuple[PairEntry, ...]
+
+
 @dataclass(frozen=True)
 class Document:
     """The content of a file. `facts` is what a preview shows about it: units, tools, names it mentions.
@@ -163,9 +191,10 @@ class Document:
     `refused` are the scheme names of entries that something else is wrong with, as (name, row, column): so
     that one look at a file finds all that is wrong with it. `broken` is the number of experiments that are
     not there because of problems of their own, `row_problems` how many problems these have. Of a `partial`
-    document, loads, usages and verdicts without a scheme are left out, and experiments too; of all others, an
-    unknown name is a problem. `dropped` are entries of it that bring nothing whatever the instruction set,
-    {name: why}. `features` by scheme name describe the schemes of an instruction set that the file founds.
+    document, loads, usages, latencies and verdicts without a scheme are left out, and experiments too; of all
+    others, an unknown name is a problem. `dropped` are entries of it that bring nothing whatever the
+    instruction set, {name: why}. `features` by scheme name describe the schemes of an instruction set that
+    the file founds.
     Where there are `verdicts`, `usages` are those of the schemes that they characterise.
     """
 
@@ -176,6 +205,7 @@ class Document:
     usages: tuple[UsageEntry, ...] = ()
     verdicts: tuple[VerdictEntry, ...] = ()
     loads: tuple[LoadEntry, ...] = ()
+    latencies: tuple[LatencyEntry, ...] = ()
     resources: tuple[str, ...] = ()
     partial: bool = False
     dropped: Mapping[str, str] = field(default_factory=dict)

@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.formats.document import Document
+from inference.formats.exegesis_reading import (
+    is_exegesis_latency,
+    is_exegesis_throughput,
+    read_exegesis_latency,
+    read_exegesis_throughput,
+)
 from inference.formats.experiment_csv import HEADER, is_experiment_csv, read_experiment_csv
 from inference.formats.explained_json import is_explained, is_rejects, read_explained, read_rejects_alone
 from inference.formats.file_units import FileUnit
@@ -15,6 +21,12 @@ from inference.formats.mapping_json import (
     is_resource_json,
     read_mapping_json,
     read_resource_json,
+)
+from inference.formats.osaca_reading import (
+    is_osaca_latency,
+    is_osaca_ports,
+    read_osaca_latency,
+    read_osaca_ports,
 )
 from inference.formats.palmed_json import is_name_list, is_palmed, read_name_list, read_palmed
 from inference.formats.pmevo_json import is_experiment_list, is_mapping3, read_experiment_list, read_mapping3
@@ -27,6 +39,12 @@ from inference.formats.uops_info_digest import (
     read_measured_digest,
 )
 from inference.formats.uops_info_json import is_uops_info, read_uops_info
+from inference.formats.winic_yaml import (
+    is_winic_latency,
+    is_winic_throughput,
+    read_winic_latency,
+    read_winic_throughput,
+)
 
 
 class FileContent(StrEnum):
@@ -35,6 +53,7 @@ class FileContent(StrEnum):
     EXPERIMENTS = "experiments"
     MAPPING = "mapping"
     RESOURCES = "resources"
+    LATENCIES = "latencies"
     NAMES = "names"
     REJECTS = "rejects"
 
@@ -96,6 +115,44 @@ FORMATS = (
     Format("uops-info", "port usages of uops.info (JSON)", FileContent.MAPPING, is_uops_info, read_uops_info),
     Format("palmed-mapping", "Palmed resource mapping (JSON)", FileContent.RESOURCES, is_palmed, read_palmed),
     Format("palmed-names", "Palmed name list (JSON)", FileContent.NAMES, is_name_list, read_name_list),
+    Format(
+        "exegesis-throughput",
+        "llvm-exegesis, inverse throughput (YAML)",
+        FileContent.EXPERIMENTS,
+        is_exegesis_throughput,
+        read_exegesis_throughput,
+    ),
+    Format(
+        "exegesis-latency",
+        "llvm-exegesis, latency (YAML)",
+        FileContent.LATENCIES,
+        is_exegesis_latency,
+        read_exegesis_latency,
+    ),
+    Format(
+        "osaca-ports", "OSACA machine model (YAML)", FileContent.MAPPING, is_osaca_ports, read_osaca_ports
+    ),
+    Format(
+        "osaca-latencies",
+        "latencies of an OSACA machine model (YAML)",
+        FileContent.LATENCIES,
+        is_osaca_latency,
+        read_osaca_latency,
+    ),
+    Format(
+        "winic-throughputs",
+        "throughputs of WINIC (YAML)",
+        FileContent.EXPERIMENTS,
+        is_winic_throughput,
+        read_winic_throughput,
+    ),
+    Format(
+        "winic-latencies",
+        "latencies of WINIC (YAML)",
+        FileContent.LATENCIES,
+        is_winic_latency,
+        read_winic_latency,
+    ),
     Format(
         "experiment-csv", "experiments (CSV)", FileContent.EXPERIMENTS, is_experiment_csv, read_experiment_csv
     ),

@@ -20,12 +20,13 @@ from inference.formats.explained_json import Rejects, is_rejects, quoted_names, 
 from inference.formats.explaining import ImportedExplanation, explanation_of
 from inference.formats.file_units import FileUnit
 from inference.formats.formats import FileContent
+from inference.formats.latency_storing import store_parsed_latencies
 from inference.formats.palmed_json import NameList, is_name_list, read_names
 from inference.formats.parsing import AnyNames, Names, Parsed, ParsedFile, read, resolve
 from inference.formats.problems import Problems
 from inference.formats.source import SIZE_LIMIT, Source, read_source
 from inference.formats.uops_info_xml import condensed, is_xml
-from inference.models import ISA, ExperimentSet, Machine, PortMapping, ResourceMapping
+from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, ResourceMapping
 from inference.storage.characterisations import KEY, store_characterisations
 from inference.storage.errors import ExchangeError, RefusedError
 from inference.storage.instruction_sets import X86, likely_isa, new_isa, vocabulary
@@ -78,9 +79,12 @@ MEASURED_IN = "measured_in"
 
 Value = TypeVar("Value")
 
-_MODELS: dict[FileContent | None, type[PortMapping] | type[ResourceMapping]] = {
+MadeRow = ExperimentSet | PortMapping | ResourceMapping | LatencySet
+"""What a file can become."""
+_MODELS: dict[FileContent | None, type[MadeRow]] = {
     FileContent.MAPPING: PortMapping,
     FileContent.RESOURCES: ResourceMapping,
+    FileContent.LATENCIES: LatencySet,
 }
 
 
@@ -105,7 +109,7 @@ class Preview:
     leave_out: bool = False
 
     @property
-    def model(self) -> type[ExperimentSet] | type[PortMapping] | type[ResourceMapping]:
+    def model(self) -> type[MadeRow]:
         """What an import would make."""
         return _MODELS.get(self.parsed.content, ExperimentSet)
 
@@ -135,7 +139,7 @@ class Preview:
 class Imported:
     """What an import has made, and how many measurements or schemes it has."""
 
-    row: ExperimentSet | PortMapping | ResourceMapping
+    row: MadeRow
     rows: int
     isa: ISA
     isa_made: bool
@@ -311,7 +315,10 @@ def commit(
     source = f"{PurePath(parsed.file_name).name}, {parsed.format.title}"[:SOURCE_LENGTH]
     free_or_refuse(seen.model, name)
     isa = seen.isa or new_isa(seen.new_isa, parsed.schemes, source[:200], parsed.features)
-    row: ExperimentSet | PortMapping | ResourceMapping
+    row: MadeRow
+    if parsed.latencies:
+        row = store_parsed_latencies(parsed, isa, name, source=source, note=note, machine=machine, run=run)
+        return Imported(row, len(parsed.latencies), isa, seen.isa is None)
     if parsed.resources is not None:
         row = store_resource_mapping(
             name,

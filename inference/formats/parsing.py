@@ -15,8 +15,10 @@ from inference.core.mapping import PortMapping
 from inference.core.metrics import Unit
 from inference.core.resources import MAX_LOADS, Loads, ResourceMapping
 from inference.formats.document import (
+    PART,
     Document,
     ExperimentEntry,
+    LatencyEntry,
     LoadEntry,
     ReadExperiments,
     UsageEntry,
@@ -25,6 +27,7 @@ from inference.formats.document import (
 )
 from inference.formats.file_units import FileUnit
 from inference.formats.formats import FileContent, Format, format_of, known_formats
+from inference.formats.known_entries import NO_SCHEME, known_latencies, known_verdicts, nothing_known
 from inference.formats.palmed_json import NameList, translated
 from inference.formats.problems import FileProblem, Problems, excerpt
 from inference.formats.source import read_source
@@ -80,6 +83,7 @@ class ParsedFile:
         names.update(dict.fromkeys(usage.scheme for usage in self.document.usages))
         names.update(dict.fromkeys(verdict.scheme for verdict in self.document.verdicts))
         names.update(dict.fromkeys(entry.scheme for entry in self.document.loads))
+        names.update(dict.fromkeys(entry.scheme for entry in self.document.latencies))
         names.update(dict.fromkeys(name for name, _, _ in self.document.refused))
         return names
 
@@ -90,7 +94,7 @@ class ParsedFile:
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a file would bring: `measured`, `mapping` or `resources`, or problems that keep it from that.
+    """What a file would bring: `measured`, `mapping`, `resources`, `latencies`; or problems that prevent it.
 
     `verdicts` are what the file says of the mapping's schemes, and of those that could not be characterised.
     `merged` lists names of the file that mean the same scheme, {scheme: names}; `left_out` instructions of a
@@ -107,6 +111,7 @@ class Parsed:
     mapping: PortMapping | None = None
     verdicts: Mapping[str, VerdictEntry] = field(default_factory=dict)
     resources: ResourceMapping | None = None
+    latencies: Mapping[str, LatencyEntry] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unknown: tuple[UnknownName, ...] = ()
@@ -136,6 +141,8 @@ class Parsed:
             return tuple(self.verdicts or self.mapping.usage)
         if self.resources is not None:
             return tuple(self.resources.loads)
+        if self.latencies:
+            return tuple(self.latencies)
         return self.measured.schemes if isinstance(self.measured, ReadExperiments) else ()
 
     def lines(self) -> list[str]:
@@ -168,7 +175,13 @@ def read(
     elif source is not None and found is not None:
         document = found.read(source, problems, None if unit is None else FileUnit(unit.value))
     reading = ParsedFile(
-        file_name, found, document, tuple(problems.listed), problems.count, wanted, unit is None
+        file_name,
+        found,
+        document,
+        tuple(problems.listed),
+        problems.count,
+        str(document.facts.get(PART, wanted)),
+        unit is None,
     )
     different = len(reading.scheme_names)
     if different <= SCHEME_LIMIT:
@@ -197,8 +210,9 @@ def resolve(
         merged[text] = (*merged.get(text, ()), name)
     left_out = dict(document.dropped)
     mapping = _mapping(document, known, problems, left_out)
-    verdicts = _verdicts(document, known, left_out)
+    verdicts = known_verdicts(document, known, left_out)
     loads = _loads(document, known, problems, left_out)
+    latencies = known_latencies(document, known, problems, left_out)
     experiments = _known_experiments(document, known, problems, left_out, unknown_count)
     row_problems = document.row_problems
     if document.experiments and not document.partial:
@@ -214,6 +228,7 @@ def resolve(
         mapping=None if problems else mapping,
         verdicts={} if problems else verdicts,
         resources=ResourceMapping(document.resources, loads) if loads and not problems else None,
+        latencies={} if problems else latencies,
         left_out=left_out,
         merged={text: written for text, written in merged.items() if len(written) > 1}
         if not document.partial
@@ -239,7 +254,6 @@ def _texts(reading: ParsedFile, names: Names, taken: Mapping[str, str]) -> dict[
     return texts
 
 
-NO_SCHEME = "the instruction set has no such scheme"
 HINTS = 200  # instructions without a scheme that get the nearest one; of more, the file is about others
 
 
@@ -275,7 +289,7 @@ def _known_experiments(
             written, same = ("; ".join(name for name, _ in each.terms) for each in (entry, first[meant]))
             left_out[written] = f"{meant} has the time of {same}"
     if document.experiments and not first:
-        _nothing_known(len(left_out), problems)
+        nothing_known(len(left_out), problems)
     return list(first.values())
 
 
@@ -309,7 +323,7 @@ def _mapping(
             )
     if not first:
         if document.partial:
-            _nothing_known(len(left_out), problems)
+            nothing_known(len(left_out), problems)
         return None
     usage_by_scheme = {text: usage.uops for text, usage in first.items()}
     return PortMapping(
@@ -318,27 +332,6 @@ def _mapping(
         r_max=document.r_max,
         issue_width=document.issue_width,
         slots={text: usage.slots for text, usage in first.items()},
-    )
-
-
-def _verdicts(
-    document: Document, texts: Mapping[str, str], left_out: dict[str, str]
-) -> dict[str, VerdictEntry]:
-    """{scheme: verdict}; of two names of one scheme the first characterised one counts, as in the mapping."""
-    found: dict[str, VerdictEntry] = {}
-    for verdict in sorted(document.verdicts, key=lambda each: each.uops is None):
-        text = texts.get(verdict.scheme)
-        if text is None:
-            left_out[verdict.scheme] = NO_SCHEME
-        elif found.setdefault(text, verdict).uops != verdict.uops:
-            left_out[verdict.scheme] = f"{text} has the verdict on {found[text].scheme}"
-    return dict(sorted(found.items(), key=lambda item: item[1].row))
-
-
-def _nothing_known(instructions: int, problems: Problems) -> None:
-    problems.add(
-        f"none of the {instructions} instructions is known",
-        "choose the instruction set that the file is about, or import it as a new one",
     )
 
 
@@ -370,7 +363,7 @@ def _loads(
                 column=entry.column,
             )
     if document.loads and not first and document.partial:
-        _nothing_known(len(left_out), problems)
+        nothing_known(len(left_out), problems)
     # A class is written once and may have thousands of schemes: a small file can say very much.
     if (total := sum(len(entry.loads) for entry in first.values())) > MAX_LOADS:
         problems.add(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from django.db import transaction
@@ -47,22 +47,47 @@ def store_latencies(
         idioms[idiom.scheme].append(idiom.as_json())
     by_scheme = {text: list(pairs) for text, pairs in groupby(found.pairs, key=lambda pair: pair.link.scheme)}
     ids = dict(machine.isa.schemes.filter(text__in=by_scheme).values_list("text", "pk"))
-    rows = []
-    for text, pairs in by_scheme.items():
-        values = [pair for pair in pairs if pair.least is not None and pair.most is not None]
-        rows.append(
-            SchemeLatencies(
-                latency_set=row,
-                scheme_id=ids[text],
-                pairs=[pair.as_json() for pair in pairs],
-                idioms=idioms.get(text, []),
-                isolated=len(values),
-                least=min((pair.least for pair in values if pair.least is not None), default=None),
-                most=max((pair.most for pair in values if pair.most is not None), default=None),
-            )
-        )
+    rows = [
+        _scheme_row(row, ids[text], [pair.as_json() for pair in pairs], idioms.get(text, []))
+        for text, pairs in by_scheme.items()
+    ]
     SchemeLatencies.objects.bulk_create(rows, batch_size=200)
     return row
+
+
+@transaction.atomic
+def store_told_latencies(
+    name: str,
+    machine: Machine,
+    pairs: Mapping[str, Sequence[Json]],
+    *,
+    run: Run | None = None,
+    note: str = "",
+) -> LatencySet:
+    """A new set of what somebody else says: {scheme: pairs as `PairLatency.as_json` has them}.
+
+    Raises `NameTakenError`.
+    """
+    free_or_refuse(LatencySet, name)
+    row = LatencySet.objects.create(name=name, note=note, isa=machine.isa, machine=machine, run=run)
+    ids = dict(machine.isa.schemes.filter(text__in=pairs).values_list("text", "pk"))
+    SchemeLatencies.objects.bulk_create(
+        [_scheme_row(row, ids[text], told, []) for text, told in pairs.items()], batch_size=200
+    )
+    return row
+
+
+def _scheme_row(row: LatencySet, scheme: int, pairs: Sequence[Json], idioms: list[Json]) -> SchemeLatencies:
+    values = [pair for pair in pairs if pair["least"] is not None and pair["most"] is not None]
+    return SchemeLatencies(
+        latency_set=row,
+        scheme_id=scheme,
+        pairs=list(pairs),
+        idioms=idioms,
+        isolated=len(values),
+        least=min((pair["least"] for pair in values), default=None),
+        most=max((pair["most"] for pair in values), default=None),
+    )
 
 
 Recorded = dict[tuple[bytes, bool], tuple[float | None, float, str]]

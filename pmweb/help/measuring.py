@@ -101,8 +101,8 @@ PAGES = {
         operators=("Choose the sets and what becomes of experiments that several have.",),
     ),
     "upload": Help(
-        "Where measurements, mappings and archives of runs come in from files. Formats are recognised "
-        "by what is in them.",
+        "Where measurements, mappings, latencies and archives of runs come in from files, those of other "
+        "tools among them. Formats are recognised by what is in them.",
         operators=("Drop files here. You see a preview before anything is stored.",),
     ),
     "upload-preview": Help(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -70,3 +71,17 @@ def test_what_is_no_upload_is_a_problem(program: Program, isa: ISA) -> None:
         response = program.client.post("/api/v1/uploads", body, headers=headers)
         assert response.status_code == 422
         assert response.json()["problems"][0]["where"] == "file files"
+
+
+def test_latencies_of_a_machine_model_are_imported(program: Program, isa: ISA) -> None:
+    golden = Path(__file__).parent.parent / "exchange" / "golden" / "osaca.yml"
+    (kept,) = send(program, ("toy.yml", golden.read_text())).json()
+    seen = program.get(f"/uploads/{kept['id']}?microarchitecture=latencies")
+    assert (seen["makes"], seen["acceptable"]) == ("latency set", True)
+    assert seen["microarchitectures"] == ["ports", "latencies"]
+    config = {"upload": kept["id"], "name": "told", "microarchitecture": "latencies"}
+    run = program("POST", "/runs", {"kind": "import", "config": config})[1]
+    done(run["id"])
+    (made,) = program.get("/latencies")["items"]
+    assert program.get(f"/runs/{run['id']}")["result"]["latency_set"] == made["id"]
+    assert made["machine"]["name"] == "Toy core"

@@ -72,8 +72,10 @@ def is_one_or_the_other(parsed: Parsed) -> None:
         assert parsed.measured == ()
         assert parsed.mapping is None
         assert parsed.resources is None
+        assert not parsed.latencies
     else:
-        brought = [bool(parsed.measured), parsed.mapping is not None, parsed.resources is not None]
+        made = (parsed.measured, parsed.latencies)
+        brought = [*map(bool, made), parsed.mapping is not None, parsed.resources is not None]
         assert brought.count(True) == 1
         assert all(math.isfinite(result.cycles) and result.cycles > 0 for result in parsed.measured)
     json.dumps(dict(parsed.facts)).encode()

@@ -12,7 +12,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
+from inference.models import ISA, ExperimentSet, LatencySet, PortMapping, Run, Upload
 from tests.views.conftest import ADD, IMUL
 from tests.work import read_uploads, work_off
 
@@ -456,3 +456,24 @@ def test_numbers_that_are_hard_to_believe_are_shown_before_the_import(
     assert "400.0 instructions per cycle" in page.text
     assert "the ports need 4.00 cycles" in page.text
     assert page.context["form"] is not None
+
+
+def test_both_parts_of_a_machine_model_are_shown_and_imported(visitor: Client, isa: ISA) -> None:
+    golden = Path(__file__).parent.parent / "exchange" / "golden" / "osaca.yml"
+    (found,) = send(visitor, ("toy.yml", golden.read_bytes()))
+    seen = visitor.get(preview_url(found))
+    assert (seen.context["seen"]["kind"], seen.context["seen"]["microarchitecture"]) == ("mapping", "ports")
+    seen = shown(visitor, found, microarchitecture="latencies")
+    assert seen.context["seen"]["kind"] == "latency_set"
+    assert [row["scheme"] for row in seen.context["seen"]["sample"]] == [ADD]
+    assert "2 → 1" in seen.text
+    visitor.post(preview_url(found), {"name": "told", "note": "", "others": ["ports"]})
+    work_off()
+    run = imports().get()
+    made = LatencySet.objects.get(name="told")
+    assert run.result["latency_set"] == made.pk
+    assert PortMapping.objects.get(name="Toy core").usages.count() == 1
+    page = visitor.get(reverse("run", args=[run.pk]))
+    assert reverse("latency-set", args=[made.pk]) in page.text
+    assert visitor.get(reverse("latency-set", args=[made.pk])).status_code == 200
+    assert visitor.get(reverse("latency-scheme", args=[made.pk, made.schemes.get().scheme_id])).status_code == 200

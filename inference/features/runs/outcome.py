@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.module_loading import import_string
 
 from inference.core.protocols import Json
-from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
+from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run
 from inference.runs.kinds import kinds
 
 
@@ -42,13 +42,14 @@ def outcomes_of(runs: Iterable[Run]) -> dict[int, RunOutcome]:
 
 
 def _own(runs: Iterable[Run]) -> dict[int, RunOutcome]:
-    """Of this app's kinds (four queries at most)."""
+    """Of this app's kinds (five queries at most)."""
     shown = [run for run in runs if run.result]
     mappings = _names(PortMapping, {run.result.get("mapping") for run in shown})
     sets = _names(ExperimentSet, {run.result.get("experiment_set") for run in shown})
     resources = _names(ResourceMapping, {run.result.get("resource_mapping") for run in shown})
+    latencies = _names(LatencySet, {run.result.get("latency_set") for run in shown})
     imported = _names(Run, {run.result.get("imported_run") for run in shown})
-    found = {run.pk: _outcome(run, mappings, resources, sets, imported) for run in shown}
+    found = {run.pk: _outcome(run, mappings, resources, sets, latencies, imported) for run in shown}
     return {pk: outcome for pk, outcome in found.items() if outcome is not None}
 
 
@@ -57,6 +58,7 @@ def _outcome(
     mappings: dict[int, str],
     resources: dict[int, str],
     sets: dict[int, str],
+    latencies: dict[int, str],
     imported: dict[int, str],
 ) -> RunOutcome | None:
     made = run.result
@@ -68,6 +70,8 @@ def _outcome(
     if made.get("resource_mapping") in resources:
         url = reverse("resource-mapping", args=[made["resource_mapping"]])
         return RunOutcome(resources[made["resource_mapping"]], url + _place(run))
+    if made.get("latency_set") in latencies:
+        return RunOutcome(latencies[made["latency_set"]], reverse("latency-set", args=[made["latency_set"]]))
     if made.get("experiment_set") in sets:
         url = reverse("set", args=[made["experiment_set"]])
         return RunOutcome(sets[made["experiment_set"]], url, _note(made))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 from inference.core.explain import SchemeFate
+from inference.formats.document import PART
 from inference.formats.explaining import ImportedExplanation
 from inference.formats.file_units import FileUnit
 from inference.formats.importing import Imported, Preview, commit, name_list_of, preview, rejects_of, taken_in
@@ -31,6 +33,7 @@ class Command(DataCommand):
     help = (
         "Import experiments (CSV, PMEvo ExperimentList), a port mapping (own JSON, PMEvo Mapping3, published "
         "explainable results, uops.info's JSON or instructions.xml), a resource mapping (own JSON, Palmed), "
+        "latencies and throughputs of llvm-exegesis or WINIC, a machine model of OSACA (YAML), "
         "basic blocks (CSV) or a campaign (own zip, AnICA's directory or a zip of it)."
     )
     makes_data = True
@@ -88,7 +91,8 @@ class Command(DataCommand):
             nargs="+",
             default=[""],
             metavar="NAME",
-            help="those to read of a file with port usages of several, e.g. SKL, or 'SKL measured' for times",
+            help="those to read of a file with several, e.g. SKL, or 'SKL measured' for times; "
+            "or the parts to read of a file that has several: throughputs, latencies, ports",
         )
         parser.add_argument("--note", default="", help="free text kept with it")
         for importer in importers():
@@ -117,7 +121,7 @@ class Command(DataCommand):
             raise CommandError(str(error)) from error
         for made, seen in done:
             self._tell(made, seen.parsed, seen.explanation)
-            for line in _decided(seen):
+            for line in (*_decided(seen), *_not_read(seen, wanted)):
                 self.stdout.write(line)
 
     def _import(
@@ -194,6 +198,15 @@ def _decided(seen: Preview) -> list[str]:
         rows = ", ".join(str(each.row) for each in kind.listed[:10])
         lines.append(f"warning: {kind.count} rows {kind.label}: {rows}{' …' if kind.count > 10 else ''}")
     return lines
+
+
+def _not_read(seen: Preview, wanted: Sequence[str]) -> list[str]:
+    """Parts of the file that nobody has asked for."""
+    facts = seen.parsed.facts
+    if PART not in facts:
+        return []
+    others = [each for each in facts["microarchitectures"] if each not in {facts[PART], *wanted}]
+    return [f"note: the file has {each} as well: --microarchitecture {each}" for each in others]
 
 
 def _isa(options: dict[str, Any]) -> ISA | None:

@@ -8,22 +8,24 @@ from dataclasses import asdict
 from inference.core.predicting import ThroughputModel
 from inference.core.protocols import Json
 from inference.core.resources import ResourceMapping as Resources
-from inference.formats.document import ReadExperiments
+from inference.formats.document import PART, ReadExperiments
 from inference.formats.file_units import FileUnit
-from inference.formats.importing import Preview
+from inference.formats.importing import MadeRow, Preview
+from inference.formats.latency_storing import pairs_json
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
 from inference.formats.parsing import Parsed
 from inference.formats.typed import NEAREST
-from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping
 from inference.storage.instruction_sets import vocabulary
 
 SAMPLE = 12
 """Rows of the file that a preview repeats."""
 UNIT_COLUMN = "unit"
-MODELS: dict[str, type[ExperimentSet | PortMapping | ResourceMapping]] = {
+MODELS: dict[str, type[MadeRow]] = {
     "experiment_set": ExperimentSet,
     "mapping": PortMapping,
     "resource_mapping": ResourceMapping,
+    "latency_set": LatencySet,
 }
 """What a file can become, as the result of its import calls it."""
 
@@ -62,6 +64,7 @@ def as_json(seen: Preview, ports: ThroughputModel | None = None) -> Json:
         "left_out": [list(each) for each in parsed.left_out.items()],
         "microarchitectures": list(facts.get("microarchitectures", ())),
         "microarchitecture": seen.microarchitecture,
+        "parts": PART in facts,
         "explained": seen.explanation is not None,
         "titled": "titles" in facts,
         "facts": _facts(seen),
@@ -94,6 +97,11 @@ def _sample(parsed: Parsed) -> list[Json]:
             {"scheme": text, "loads": parsed.resources.describe(text)}
             for text in list(parsed.resources.loads)[:SAMPLE]
         ]
+    if parsed.latencies:
+        return [
+            {"scheme": text, "pairs": pairs_json(entry.pairs)}
+            for text, entry in list(parsed.latencies.items())[:SAMPLE]
+        ]
     return [
         {"terms": each.experiment.terms, "length": each.experiment.length, "cycles": each.cycles}
         for each in parsed.measured[:SAMPLE]
@@ -109,7 +117,9 @@ def _fact(label: str, value: str, *, figure: bool = False) -> Json:
 
 def _facts(seen: Preview) -> list[Json]:
     parsed = seen.parsed
-    if parsed.resources is not None:
+    if parsed.latencies:
+        found = _latency_facts(parsed)
+    elif parsed.resources is not None:
         found = _resource_facts(parsed, parsed.resources)
     else:
         found = _mapping_facts(seen) if parsed.mapping is not None else _experiment_facts(parsed)
@@ -169,6 +179,13 @@ def _resource_facts(parsed: Parsed, resources: Resources) -> list[Json]:
         known = f"{total - len(parsed.left_out):,} of {total:,}"
         found.append(_fact("Instructions with a scheme", known, figure=True))
     return found
+
+
+def _latency_facts(parsed: Parsed) -> list[Json]:
+    pairs = [pair for entry in parsed.latencies.values() for pair in entry.pairs]
+    known = [pair.most for pair in pairs if pair.most is not None]
+    found = [_fact("Pairs of operands", f"{len(pairs):,}", figure=True)]
+    return [*found, _fact("Cycles", _range(known, ".4g"), figure=True)] if known else found
 
 
 def _range(values: Iterable[float], form: str) -> str:

@@ -1,0 +1,319 @@
+"""Benchmarks of llvm-exegesis (YAML) as experiments or latencies; see docs/formats.md.
+
+One document per snippet. Releases differ in the fields around the numbers, which are not read; `key`,
+`measurements` and `error` are the same in all from 8 on. What LLVM calls an instruction `inference.isa`
+knows by llvm-mc.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inference.formats.document import (
+    CYCLES_RANGE,
+    ENTRY_LIMIT,
+    PART,
+    Document,
+    ExperimentEntry,
+    LatencyEntry,
+    PairEntry,
+)
+from inference.formats.exegesis_yaml import LATENCY, MODES, THROUGHPUT, UOPS
+from inference.formats.file_parts import facts_of_part
+from inference.formats.file_units import FileUnit
+from inference.formats.known_entries import nothing_left
+from inference.formats.llvm_entries import NamedSchemes, named_schemes
+from inference.formats.problems import Problems, excerpt
+from inference.formats.source import Source
+from inference.formats.told_latencies import as_bounds, in_one_number, pairs_told, register_pairs
+from inference.formats.yaml_documents import FaultyFieldError, YamlDocument, read_yaml
+from inference.isa.llvm_schemes import LlvmScheme
+
+_BEGINNING = re.compile(rf"^mode:\s*'?({'|'.join(MODES)})\b", re.MULTILINE)
+_MODE = re.compile(rf"^mode:\s*'?({'|'.join(MODES)})'?\s*$", re.MULTILINE)
+_KEY = re.compile(r"^key:\s*$", re.MULTILINE)
+_PEEK = 1 << 16
+_COUNTER = "NumMicroOps"
+_UOPS_ALONE = "µops per instruction are no experiment, which has cycles, and no port mapping, which has ports"
+MOST_INSTRUCTIONS = 1000
+"""In one snippet."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Snippet:
+    """A document whose instructions have schemes. `value` per instruction, `whole` for all of them."""
+
+    line: int
+    number: int
+    mode: str
+    instructions: tuple[LlvmScheme, ...]
+    words: tuple[str, ...]
+    value: float
+    whole: float
+    info: str
+
+    @property
+    def place(self) -> str:
+        return f"document {self.number}"
+
+
+def is_exegesis_throughput(source: Source) -> bool:
+    """Whether it has benchmarks of llvm-exegesis, and those of inverse throughput are wanted."""
+    return _is_ours(source) and _part(source) != LATENCY
+
+
+def is_exegesis_latency(source: Source) -> bool:
+    """Whether it has benchmarks of llvm-exegesis, and those of latency are wanted."""
+    return _is_ours(source) and _part(source) == LATENCY
+
+
+def _is_ours(source: Source) -> bool:
+    if source.is_json:
+        return False
+    beginning = source.text[:_PEEK]
+    return _BEGINNING.search(beginning) is not None and _KEY.search(beginning) is not None
+
+
+def _parts(source: Source) -> list[str]:
+    """The modes in a file that something comes of, else that of µops."""
+    there = set(_MODE.findall(source.text))
+    return [mode for mode in (THROUGHPUT, LATENCY) if mode in there] or [UOPS]
+
+
+def _part(source: Source) -> str:
+    return source.wanted or _parts(source)[0]
+
+
+def read_exegesis_throughput(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+    """Experiments in cycles; counted µops of the same instruction go along as a counter."""
+    del unit
+    facts = facts_of_part(source, _parts(source), problems)
+    if facts[PART] == UOPS:
+        problems.add(_UOPS_ALONE, "import benchmarks of inverse_throughput: µops in the same file go along")
+        return Document(facts=facts)
+    read = _read(source, problems, (THROUGHPUT, UOPS))
+    if read is None:
+        return Document(facts=facts)
+    counted = {_terms(one): one.value for one in read.snippets if one.mode == UOPS}
+    entries: dict[tuple[tuple[str, int], ...], ExperimentEntry] = {}
+    dropped = read.dropped
+    for one in read.snippets:
+        if one.mode == UOPS:
+            continue
+        terms = _terms(one)
+        alone = len(terms) == 1 and terms[0][1] == 1
+        cycles = one.value if alone else one.whole
+        told = f"{'; '.join(name for name, _ in terms)}, {one.place}"
+        low, high = CYCLES_RANGE
+        if not low <= cycles <= high:
+            dropped[told] = f"{cycles:g} cycles are no inverse throughput"
+        elif terms in entries:
+            dropped[told] = f"{entries[terms].column} measured the same before"
+        else:
+            counters = {"uops": counted[terms]} if terms in counted else {}
+            entries[terms] = ExperimentEntry(one.line, one.place, terms, cycles, counters=counters)
+    if not entries:
+        nothing_left(dropped, problems)
+    return Document(
+        experiments=tuple(entries.values()),
+        partial=True,
+        dropped=dropped,
+        facts={**facts, **read.facts, "instructions": len(entries) + len(dropped), "units": ["cycles"]},
+    )
+
+
+def read_exegesis_latency(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+    """Latencies: of one instruction the largest between registers that are the same in the snippet.
+
+    Of a chain through several instructions, what it leaves for the first one is a bound.
+    """
+    del unit
+    facts = facts_of_part(source, _parts(source), problems)
+    read = _read(source, problems, (LATENCY,))
+    if read is None:
+        return Document(facts=facts)
+    entries: dict[str, LatencyEntry] = {}
+    dropped = read.dropped
+    for one in read.snippets:
+        text = one.instructions[0].scheme.text
+        told = f"{text}, {one.place}"
+        pairs = _pairs(one)
+        if text in entries:
+            dropped[told] = f"{entries[text].column} measured the same scheme before"
+        elif not pairs:
+            dropped[told] = "no register leads to another one in it"
+        elif not 0 <= one.value <= CYCLES_RANGE[1]:
+            dropped[told] = f"{one.value:g} cycles are no latency"
+        else:
+            entries[text] = LatencyEntry(one.line, one.place, text, pairs)
+    if not entries:
+        nothing_left(dropped, problems)
+    total = {"instructions": len(entries) + len(dropped)}
+    facts = {**facts, **read.facts, **total}
+    return Document(latencies=tuple(entries.values()), partial=True, dropped=dropped, facts=facts)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a file has of some modes; `dropped`: {instruction: why it brings nothing}."""
+
+    snippets: Sequence[_Snippet]
+    dropped: dict[str, str]
+    facts: dict[str, Any]
+
+
+def _read(source: Source, problems: Problems, modes: Sequence[str]) -> _Reading | None:
+    """None after noting what is wrong with the file."""
+    documents = read_yaml(source.text, problems)
+    if len(documents) > ENTRY_LIMIT:
+        problems.add(f"{len(documents):,} documents", f"at most {ENTRY_LIMIT:,} are read")
+    if problems:
+        return None
+    raw = [made for each in documents if (made := _raw(each, problems)) is not None and made.mode in modes]
+    if problems:
+        return None
+    opcodes = [line.split()[0] for each in raw for line in each.lines]
+    named = named_schemes(opcodes, problems)
+    if named is None:
+        return None
+    dropped: dict[str, str] = {}
+    snippets = list(_snippets(raw, named, dropped))
+    cpus = list(dict.fromkeys(each.cpu for each in raw if each.cpu))
+    facts: dict[str, Any] = {"isa": named.isa, "llvm": named.schemes.told_by}
+    if cpus:
+        facts["arch"] = ", ".join(cpus)[:200]
+    return _Reading(snippets, dropped, facts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    line: int
+    number: int
+    mode: str
+    lines: tuple[str, ...]
+    numbers: dict[str, tuple[float, float | None]]
+    error: str
+    cpu: str
+    info: str
+
+
+def _raw(document: YamlDocument, problems: Problems) -> _Raw | None:
+    """The fields that count, or None after noting what is wrong with them."""
+    place = f"document {document.number}"
+    try:
+        return _fields(document)
+    except FaultyFieldError as fault:
+        column = f"{place}, {fault.field}" if fault.field else place
+        problems.add(str(fault), fault.right, row=fault.line or document.line, column=column)
+        return None
+
+
+def _fields(document: YamlDocument) -> _Raw:
+    value = document.value
+    if not isinstance(value, dict):
+        right = "an object with mode, key and measurements is expected"
+        raise FaultyFieldError(f"{excerpt(value)} is no benchmark", right, "")
+    mode = value.get("mode")
+    if mode not in MODES:
+        raise FaultyFieldError(f"{excerpt(mode)} is no mode", f"{', '.join(MODES)} are known", "mode")
+    key, error, cpu = (value.get(name) for name in ("key", "error", "cpu_name"))
+    info = value.get("info")
+    return _Raw(
+        document.line,
+        document.number,
+        mode,
+        _instructions(key.get("instructions") if isinstance(key, dict) else None),
+        _measurements(value.get("measurements")),
+        error.strip() if isinstance(error, str) else "",
+        cpu if isinstance(cpu, str) and cpu.isprintable() else "",
+        info if isinstance(info, str) else "",
+    )
+
+
+def _instructions(lines: object) -> tuple[str, ...]:
+    field = "key, instructions"
+    if not isinstance(lines, list) or not all(isinstance(each, str) and each.strip() for each in lines):
+        right = "e.g. ['ADD64rr RAX RAX RBX'] is expected"
+        raise FaultyFieldError("the instructions are not listed", right, field)
+    if not 1 <= len(lines) <= MOST_INSTRUCTIONS:
+        right = f"1 to {MOST_INSTRUCTIONS} are expected"
+        raise FaultyFieldError(f"{len(lines)} instructions", right, field)
+    return tuple(lines)
+
+
+def _measurements(listed: object) -> dict[str, tuple[float, float | None]]:
+    """{key: (value, value of the whole snippet)}."""
+    field, right = "measurements", "[{ key: latency, value: 1.0 }] is expected"
+    if not isinstance(listed, list | None):
+        raise FaultyFieldError(f"{excerpt(listed)} is no list of measurements", right, field)
+    numbers: dict[str, tuple[float, float | None]] = {}
+    for one in listed or ():
+        told = one if isinstance(one, dict) else {}
+        name, number = told.get("key"), _number(told.get("value"))
+        if not isinstance(name, str) or number is None:
+            line = getattr(one, "line", None)
+            raise FaultyFieldError(f"{excerpt(one)} is no measurement", right, field, line)
+        numbers[name] = number, _number(told.get("per_snippet_value"))
+    return numbers
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _snippets(raw: Sequence[_Raw], named: NamedSchemes, dropped: dict[str, str]) -> Iterator[_Snippet]:
+    schemes = named.schemes
+    for each in raw:
+        told = f"{each.lines[0][:80]}, document {each.number}"
+        found = [schemes.find(line.split()) for line in each.lines]
+        known = tuple(one for one in found if isinstance(one, LlvmScheme))
+        numbers = each.numbers.get(_COUNTER if each.mode == UOPS else each.mode)
+        if each.error or numbers is None:
+            dropped[told] = f"it was not measured: {each.error[:160] or 'no number'}"
+        elif len(known) < len(found):
+            dropped[told] = next(one for one in found if isinstance(one, str))
+        else:
+            value, whole = numbers
+            total = value * len(known) if whole is None else whole
+            words = tuple(each.lines[0].split())
+            yield _Snippet(each.line, each.number, each.mode, known, words, value, total, each.info)
+
+
+def _terms(one: _Snippet) -> tuple[tuple[str, int], ...]:
+    """What was measured; instances of one scheme alone are one of it."""
+    counts = Counter(each.scheme.text for each in one.instructions)
+    if len(counts) == 1:
+        return ((next(iter(counts)), 1),)
+    return tuple(counts.items())
+
+
+def _pairs(one: _Snippet) -> tuple[PairEntry, ...]:
+    """What our own exports tell pair by pair, else one number for the pairs that the snippet chains."""
+    first = one.instructions[0]
+    if told := pairs_told(one.info, first.scheme.text):
+        return told
+    possible = register_pairs(first.scheme)
+    chained = _chained(first, one.words)
+    pairs = [pair for pair in possible if pair in chained] or possible
+    if len({each.scheme.text for each in one.instructions}) == 1:
+        return in_one_number(pairs, one.value)
+    others = len(one.instructions) - 1
+    why = f"a chain with {', '.join(each.words[0] for each in one.instructions[1:4])}"
+    return as_bounds(pairs, one.whole - others, why)
+
+
+def _chained(first: LlvmScheme, words: Sequence[str]) -> set[tuple[str, str]]:
+    """(source, destination) of explicit operands that are the same register in an instance."""
+    by_register: dict[str, set[int]] = {}
+    for place, word in enumerate(first.operands_of(words)):
+        if place in first.registers:
+            by_register.setdefault(word, set()).add(first.registers[place])
+    groups = by_register.values()
+    return {(str(a + 1), str(b + 1)) for group in groups for a in group for b in group}

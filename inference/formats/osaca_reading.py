@@ -1,0 +1,302 @@
+"""OSACA's machine models (YAML) as port mappings, or as latencies; see docs/formats.md.
+
+An entry stands for every scheme that OSACA would look up in it: the first that fits, by the mnemonic with
+the letter for its width before the one without. What OSACA puts together of a register's form and a load
+or a store is no entry, and not read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from inference.core.mapping import Uops, uops_of
+from inference.formats.document import ENTRY_LIMIT, Document, LatencyEntry, UsageEntry
+from inference.formats.file_parts import facts_of_part
+from inference.formats.file_units import FileUnit
+from inference.formats.json_fields import COUNT_LIMIT, as_ports
+from inference.formats.known_entries import nothing_left
+from inference.formats.osaca_matching import SchemeForm, described, fits, indexed, scheme_forms
+from inference.formats.osaca_yaml import BOTTLENECK, SLOTS
+from inference.formats.problems import Problems, excerpt
+from inference.formats.source import Source
+from inference.formats.told_latencies import in_one_number, register_pairs
+from inference.formats.yaml_documents import FaultyFieldError, YamlObject, read_yaml
+from inference.isa import aarch64
+from inference.storage.instruction_sets import X86
+
+_PARTS = PORTS, LATENCIES = "ports", "latencies"
+_FORMS = re.compile(r"^instruction_forms:", re.MULTILINE)
+_HEAD = re.compile(r"^(?:osaca_version|arch_code|micro_architecture):", re.MULTILINE)
+_LIMITS = (BOTTLENECK, SLOTS)
+"""Ports of our own exports that are none: their shares are those of limits outside the ports."""
+_CLOSE = 1e-6
+Pressure = tuple[tuple[float, tuple[str, ...]], ...]
+"""Cycles on any of these ports, for each kind of µop."""
+
+
+def is_osaca_ports(source: Source) -> bool:
+    """Whether it is a machine model of OSACA, and its ports are wanted, which is the usual."""
+    return _is_ours(source) and source.wanted != LATENCIES
+
+
+def is_osaca_latency(source: Source) -> bool:
+    """Whether it is a machine model of OSACA, and its latencies are wanted."""
+    return _is_ours(source) and source.wanted == LATENCIES
+
+
+def _is_ours(source: Source) -> bool:
+    return not source.is_json and bool(_FORMS.search(source.text) and _HEAD.search(source.text))
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """An entry of the model; `lacking`: why there is no port pressure."""
+
+    line: int
+    place: str
+    names: tuple[str, ...]
+    operands: tuple[YamlObject, ...]
+    latency: float | None
+    pressure: Pressure
+    lacking: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.names[0]} {described(self.operands)}".strip()
+
+
+@dataclass(frozen=True)
+class _Model:
+    on_x86: bool
+    name: str
+    ports: tuple[str, ...]
+    forms: tuple[_Form, ...]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        told = {"isa": X86 if self.on_x86 else aarch64.NAME, "instructions": len(self.forms)}
+        return {**told, **({"arch": self.name, "name": self.name} if self.name else {})}
+
+
+def read_osaca_ports(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+    """The ports of every scheme that an entry stands for, and the limits that our own exports write."""
+    del unit
+    facts = facts_of_part(source, _PARTS, problems)
+    model = _read(source, problems)
+    if model is None:
+        return Document(facts=facts)
+    ports = tuple(port for port in model.ports if port not in _LIMITS)
+    bits = {port: 1 << bit for bit, port in enumerate(ports)}
+    shares = {limit: _least_share(model.forms, limit) for limit in _LIMITS}
+    dropped: dict[str, str] = {}
+    usages = []
+    for form, schemes in _meant(model, dropped):
+        uops = _uops(form, bits)
+        if isinstance(uops, str):
+            dropped[f"{form.title}, {form.place}"] = uops
+            continue
+        slots = _share(form, SLOTS)
+        taken = 1 if slots is None else max(round(slots / (shares[SLOTS] or slots)), 1)
+        usages += [UsageEntry(form.line, form.place, one.scheme.text, uops, taken) for one in schemes]
+    if not usages:
+        nothing_left(dropped, problems)
+    r_max, width = (None if share is None else round(1 / share, 3) for share in shares.values())
+    return Document(
+        usages=tuple(usages),
+        partial=True,
+        dropped=dropped,
+        ports=ports,
+        r_max=r_max,
+        issue_width=width,
+        facts={**facts, **model.facts},
+    )
+
+
+def read_osaca_latency(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+    """The latency of each entry between the registers of every scheme that it stands for."""
+    del unit
+    facts = facts_of_part(source, _PARTS, problems)
+    model = _read(source, problems)
+    if model is None:
+        return Document(facts=facts)
+    dropped: dict[str, str] = {}
+    found = []
+    for form, schemes in _meant(model, dropped):
+        if form.latency is None:
+            dropped[f"{form.title}, {form.place}"] = "it has no latency"
+            continue
+        for one in schemes:
+            if pairs := register_pairs(one.scheme):
+                told = in_one_number(pairs, form.latency)
+                found.append(LatencyEntry(form.line, form.place, one.scheme.text, told))
+    if not found:
+        nothing_left(dropped, problems)
+    return Document(latencies=tuple(found), partial=True, dropped=dropped, facts={**facts, **model.facts})
+
+
+def _read(source: Source, problems: Problems) -> _Model | None:
+    """The model, or None after noting what is wrong with it."""
+    documents = read_yaml(source.text, problems)
+    if problems:
+        return None
+    value = documents[0].value if len(documents) == 1 else None
+    if not isinstance(value, YamlObject):
+        problems.add(
+            "this is no machine model", "one YAML object with ports and instruction_forms is expected"
+        )
+        return None
+    isa = str(value.get("isa", "")).lower()
+    if isa not in ("x86", "aarch64"):
+        problems.add(
+            f"the instruction set {excerpt(value.get('isa'))}", "x86 or aarch64 is expected", column="isa"
+        )
+    ports = as_ports(value.get("ports"), problems, column="ports")
+    listed = value.get("instruction_forms")
+    if not isinstance(listed, list) or len(listed) > ENTRY_LIMIT:
+        right = f"a list of at most {ENTRY_LIMIT:,} forms is expected"
+        problems.add(f"{excerpt(listed)} as instruction forms", right, column="instruction_forms")
+        return None
+    known = frozenset(ports or ())
+    forms = [_form(each, number, known, problems) for number, each in enumerate(listed, start=1)]
+    if problems or ports is None:
+        return None
+    name = value.get("micro_architecture")
+    told = name.strip()[:200] if isinstance(name, str) and name.isprintable() else ""
+    return _Model(isa == "x86", told, ports, tuple(form for form in forms if form is not None))
+
+
+def _form(value: object, number: int, ports: frozenset[str], problems: Problems) -> _Form | None:
+    place = f"form {number}"
+    if not isinstance(value, YamlObject):
+        problems.add(
+            f"{excerpt(value)} is no form", "an object with name and operands is expected", column=place
+        )
+        return None
+    pressure = _pressure(value.get("port_pressure"), ports)
+    lacking = pressure if isinstance(pressure, str) else ""
+    try:
+        return _Form(
+            value.line,
+            place,
+            _names(value.get("name")),
+            _operands(value.get("operands")),
+            _cycles(value.get("latency"), "latency"),
+            () if isinstance(pressure, str) else pressure,
+            lacking,
+        )
+    except FaultyFieldError as fault:
+        problems.add(str(fault), fault.right, row=value.line, column=f"{place}, {fault.field}")
+        return None
+
+
+def _names(value: object) -> tuple[str, ...]:
+    listed = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+    names = tuple(each.strip().lower()[:60] for each in listed)
+    if names and all(name and name.isprintable() for name in names):
+        return names
+    right = "a mnemonic, or a list of some, is expected"
+    raise FaultyFieldError(f"{excerpt(value)} is no mnemonic", right, "name")
+
+
+def _operands(value: object) -> tuple[YamlObject, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, list) and all(isinstance(each, YamlObject) for each in value):
+        return tuple(value)
+    raise FaultyFieldError(
+        f"{excerpt(value)} as operands", "a list of objects with class is expected", "operands"
+    )
+
+
+def _cycles(value: object, field: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, int | float) and _is_amount(value):
+        return float(value)
+    raise FaultyFieldError(
+        f"{excerpt(value)} is no number of cycles", "a number from 0 on, or ~, is expected", field
+    )
+
+
+def _pressure(value: object, ports: frozenset[str]) -> Pressure | str:
+    """[[cycles, ports], …], or why it is none: models that are in use have flaws in single entries.
+
+    Ports of one character each may be written as one text.
+    """
+    if value is None:
+        return "it has no port pressure"
+    found = []
+    for each in value if isinstance(value, list) else [None]:
+        if not isinstance(each, list) or len(each) != 2 or not _is_amount(each[0]):
+            return f"its port pressure is not [[cycles, [port, …]], …]: {excerpt(each)}"
+        listed = [str(port) for port in (each[1] if isinstance(each[1], list) else str(each[1]))]
+        strangers = [port for port in listed if port not in ports]
+        if strangers or not listed:
+            named = excerpt(strangers[0]) if strangers else "no port"
+            return f"its port pressure names {named}, which is no port"
+        found.append((float(each[0]), tuple(listed)))
+    return tuple(found)
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def _meant(model: _Model, dropped: dict[str, str]) -> Iterator[tuple[_Form, list[SchemeForm]]]:
+    """Entries with the schemes that they stand for; `dropped` gets those that stand for none."""
+    by_name: dict[str, list[_Form]] = {}
+    for form in model.forms:
+        for name in form.names:
+            by_name.setdefault(name, []).append(form)
+    meant: dict[_Form, list[SchemeForm]] = {form: [] for form in model.forms}
+    seen: set[str] = set()
+    for one in scheme_forms(on_x86=model.on_x86):
+        found = _first_that_fits(one, by_name)
+        if found is not None and one.scheme.text not in seen:
+            seen.add(one.scheme.text)
+            meant[found].append(one)
+    for form, schemes in meant.items():
+        if schemes:
+            yield form, schemes
+        elif any(operand.get("mask") for operand in form.operands):
+            dropped[f"{form.title}, {form.place}"] = "masked operands are not told apart"
+        else:
+            dropped[f"{form.title}, {form.place}"] = (
+                "no scheme has these operands, or another entry comes first"
+            )
+
+
+def _first_that_fits(one: SchemeForm, by_name: Mapping[str, Sequence[_Form]]) -> _Form | None:
+    for name in one.names:
+        found = [form for form in by_name.get(name, ()) if fits(form.operands, one.operands)]
+        if found:
+            return min(found, key=lambda form: indexed(form.operands))
+    return None
+
+
+def _share(form: _Form, limit: str) -> float | None:
+    """What an instruction takes of a limit outside the ports."""
+    return next((cycles for cycles, ports in form.pressure if ports == (limit,) and cycles), None)
+
+
+def _least_share(forms: Sequence[_Form], limit: str) -> float | None:
+    return min((share for form in forms if (share := _share(form, limit)) is not None), default=None)
+
+
+def _uops(form: _Form, bits: Mapping[str, int]) -> Uops | str:
+    """The µops of an entry, or why a port mapping cannot have them."""
+    if form.lacking:
+        return form.lacking
+    uops = []
+    for cycles, ports in form.pressure:
+        count = round(cycles)
+        if ports[0] in _LIMITS or not cycles:
+            continue
+        if abs(cycles - count) > _CLOSE or not 1 <= count <= COUNT_LIMIT:
+            return f"{cycles:g} cycles on {', '.join(ports)}: a port mapping has whole numbers of µops"
+        uops.append((sum(bits[port] for port in set(ports)), count))
+    return uops_of(uops)

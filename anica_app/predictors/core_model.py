@@ -12,20 +12,12 @@ from functools import cached_property
 
 from anica_app.core.protocols import Answer, Failure
 from anica_app.predictors.forms import check_choices, choice
-from inference.core.core_model import (
-    Assumptions,
-    BoundKind,
-    CodeShape,
-    CoreModel,
-    CorePrediction,
-    predict_core,
-)
+from inference.core.core_model import Assumptions, BoundKind, CoreModel, CorePrediction
+from inference.core.core_model.blocks import ExplainedBlocks
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import setting
 from inference.isa.x86.blocks import Block, BlockError, block_of_bytes
-from inference.isa.x86.control_flow import LOOP
-from inference.isa.x86.dependences import accesses_of
 
 KIND = "core-model"
 _KINDS = tuple(kind.value for kind in BoundKind)
@@ -42,6 +34,12 @@ class CoreModelSettings:
         "what they start with: alike, as machines start blocks, different bases lead to one place",
         None,
     )
+    unknown: str = choice(
+        "unsupported",
+        ("unsupported", "nearest"),
+        "instructions that the mapping does not describe: no answer, or that of the nearest scheme",
+        None,
+    )
     without: str = setting("", f"bounds to leave out, separated by +: {', '.join(_KINDS)}", None)
 
     def __post_init__(self) -> None:
@@ -53,7 +51,9 @@ class CoreModelSettings:
     @property
     def assumed(self) -> Assumptions:
         """The same as the core model's own value."""
-        return Assumptions(tuple(map(BoundKind, self.left_out)), self.registers == "alike")
+        return Assumptions(
+            tuple(map(BoundKind, self.left_out)), self.registers == "alike", self.unknown == "nearest"
+        )
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -64,8 +64,8 @@ class CoreModelSettings:
 class ModelledBlocks:
     """A predictor over a core model, loaded with the first question.
 
-    A block with an instruction that the mapping does not describe is unsupported. `content` stands for all
-    that the model says.
+    A block with an instruction that the mapping does not describe is unsupported, unless the nearest schemes
+    are to be taken. `content` stands for all that the model says.
     """
 
     def __init__(
@@ -78,14 +78,19 @@ class ModelledBlocks:
 
     @property
     def name(self) -> str:
-        """E.g. `core model lab · without ports`."""
+        """E.g. `core model lab · nearest schemes · without ports`."""
         left_out = self._settings.left_out
-        return f"core model {self._title}" + (f" · without {', '.join(left_out)}" if left_out else "")
+        nearest = " · nearest schemes" if self._settings.assumed.nearest else ""
+        return f"core model {self._title}{nearest}" + (
+            f" · without {', '.join(left_out)}" if left_out else ""
+        )
 
     @property
     def identity(self) -> Json:
         """What changes its answers."""
-        settings = {"registers": self._settings.registers, "without": list(self._settings.left_out)}
+        settings: Json = {"registers": self._settings.registers, "without": list(self._settings.left_out)}
+        if self._settings.assumed.nearest:
+            settings["unknown"] = self._settings.unknown
         return {"kind": KIND, "content": self._content, **settings}
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
@@ -94,16 +99,14 @@ class ModelledBlocks:
 
     def explain(self, block: Block) -> CorePrediction:
         """All bounds of a block, with what the model lacks."""
-        assumed = self._settings.assumed
-        shape = CodeShape(len(block.code), block.kind == LOOP)
-        return predict_core(accesses_of(block, alike=assumed.alike), shape, self._model, assumed.without)
+        return self._explained.predict(block)
 
     def close(self) -> None:
         """Nothing is kept running."""
 
     @cached_property
-    def _model(self) -> CoreModel:
-        return self._load()
+    def _explained(self) -> ExplainedBlocks:
+        return ExplainedBlocks(self._load(), self._settings.assumed)
 
     def _answer(self, code: bytes) -> Answer:
         try:
@@ -115,4 +118,6 @@ class ModelledBlocks:
             return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
         if not found.cycles:
             return Answer(failure=Failure.NO_NUMBER, detail="nothing bounds this block")
-        return Answer(cycles=found.cycles, detail=f"bound by {found.bounds[0].kind}: {found.bounds[0].why}")
+        taken = "".join(f"; {one.text}" for one in found.taken)
+        detail = f"bound by {found.bounds[0].kind}: {found.bounds[0].why}{taken}"
+        return Answer(cycles=found.cycles, detail=detail[:300])

@@ -108,6 +108,12 @@ class FrontEndTold(_Part):
     straight_bytes: _Rate | None = None
     loop_capacity: _Rate | None = None
     taken: _Rate | None = None
+    fused: list[_Text] | None = None
+
+    def limits(self) -> FrontEndLimits:
+        """The value."""
+        fused = None if self.fused is None else frozenset(self.fused)
+        return FrontEndLimits(**self.model_dump(exclude={"fused"}), fused=fused)
 
 
 class CoreModelDocument(BaseModel):
@@ -147,7 +153,7 @@ class CoreModelDocument(BaseModel):
             portless=frozenset(self.idioms.portless),
             moves=frozenset(self.idioms.moves),
             memory=MemoryTimes(forwarded, **self.memory.model_dump(exclude={"forwarded"})),
-            front_end=None if self.front_end is None else FrontEndLimits(**self.front_end.model_dump()),
+            front_end=None if self.front_end is None else self.front_end.limits(),
             sources=self.sources,
         )
 
@@ -234,9 +240,14 @@ def core_model_json(
                 for (stored, loaded, offset, vector), cycles in sorted(model.memory.forwarded.items())
             ],
         },
-        "front_end": None if model.front_end is None else dict(vars(model.front_end)),
+        "front_end": None if model.front_end is None else _front_end(model.front_end),
         **({"port_names": dict(port_names)} if port_names else {}),
     }
+
+
+def _front_end(limits: FrontEndLimits) -> Json:
+    told = dict(vars(limits))
+    return {**told, "fused": None if limits.fused is None else sorted(limits.fused)}
 
 
 def core_model_text(document: Json) -> str:

@@ -191,4 +191,5 @@ def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
         straight_bytes=found.number("straight_bytes").value,
         loop_capacity=None if capacity.at_least else capacity.value,
         taken=found.number("taken").value,
+        fused=frozenset(pair.name for pair in found.fusion if pair.is_fused) if found.fusion else None,
     )

@@ -158,6 +158,40 @@ def test_it_is_a_predictor_that_says_what_it_does_not_know(model: StoredCoreMode
     assert ports.identity != predictor.identity
 
 
+def test_what_it_does_not_know_is_taken_from_the_nearest_scheme_on_request(
+    visitor: Client, model: StoredCoreModel, tmp_path: Path
+) -> None:
+    code = "add eax, ebx"
+    kind = STORED_KINDS[KIND]
+    predictor = kind.predictor({"model": "lab", "unknown": "nearest"})
+    (answer,) = predictor.predict([bytes.fromhex("01d8")])
+    assert answer.cycles is not None
+    assert f"as {ADD} (other width)" in answer.detail
+    assert predictor.name == "core model lab · nearest schemes"
+    assert predictor.identity != kind.predictor({"model": "lab"}).identity
+
+    data = {"code": code, "nearest": True}
+    address = f"/api/v1/core-models/{model.pk}/why"
+    (told,) = visitor.post(address, json.dumps(data), content_type="application/json").json()
+    taken = {"scheme": "add GPR[32]:RW, GPR[32]:R", "nearest": ADD, "differs": "other width"}
+    assert (told["unknown"], told["taken"]) == ([], [taken])
+
+    file = tmp_path / "code.s"
+    file.write_text(code)
+    out = StringIO()
+    call_command(
+        "predict", "--predictor", "core-model:model=lab,unknown=nearest", "--why", str(file), stdout=out
+    )
+    assert f"as {ADD}" in out.getvalue()
+
+    asked = {"predictors": [row_for(KIND, {"model": "lab"}).pk], "blocks": ["01d8"], "anew": False}
+    page = reverse("asked-blocks", args=[lifecycle.submit("ask", asked, "nearest").pk])
+    assert visitor.get(page).context["why"].reason.prediction.unknown == (taken["scheme"],)
+    shown = visitor.get(page, {"unknown": "nearest"})
+    assert [one.nearest for one in shown.context["why"].reason.prediction.taken] == [ADD]
+    assert "Taken for the nearest scheme" in shown.text
+
+
 def test_its_file_imports_again_and_predicts_the_same(
     visitor: Client, model: StoredCoreModel, tmp_path: Path
 ) -> None:

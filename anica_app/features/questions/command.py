@@ -144,6 +144,8 @@ class Command(PredictExperiment):
             for place, one in enumerate(block.instructions):
                 cycles = f"{reason.chain[place]:>7.1f}" if place in reason.chain else ""
                 self.stdout.write(f"  {one.text[:_SHOWN]:<{_SHOWN}}{cycles}")
+            for taken in reason.prediction.taken:
+                self.stdout.write(f"  taken for the nearest scheme: {taken.text}")
             for text in reason.prediction.unknown:
                 self.stdout.write(f"  not described by the port mapping: {text}")
 

@@ -23,6 +23,7 @@ SHADES = 8
 CLOSE = 0.05
 """Numbers within this relative distance are called the same."""
 REGISTERS = ("alike", "apart")
+UNKNOWN = ("unsupported", "nearest")
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def why_of(request: HttpRequest, block: Block) -> WhyView | None:
     row = next((one for one in models if one.pk == wanted), models[0])
     left_out = [kind for kind in BoundKind if kind in request.GET.getlist("off")]
     alike = one_of(request, "registers", REGISTERS, REGISTERS[0]) == REGISTERS[0]
-    (reason,) = reasons_of([block], row, Assumptions(left_out, alike))
+    nearest = one_of(request, "unknown", UNKNOWN, UNKNOWN[0]) != UNKNOWN[0]
+    (reason,) = reasons_of([block], row, Assumptions(left_out, alike, nearest))
     return WhyView(
         reason,
         _listing(block, reason.prediction.chain, reason.model),

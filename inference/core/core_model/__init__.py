@@ -10,6 +10,7 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 | `bounds` | the bounds, and the prediction |
 | `chained` | latencies in one number |
 | `overview` | which kinds of instructions each port runs |
+| `nearest` | what is not described, taken from the nearest scheme |
 """
 
 from inference.core.core_model.bounds import (
@@ -18,6 +19,7 @@ from inference.core.core_model.bounds import (
     CodeShape,
     CoreBound,
     CorePrediction,
+    TakenScheme,
     predict_core,
 )
 from inference.core.core_model.chained import LatencyEnd, chained_latency, known_latencies
@@ -29,6 +31,7 @@ from inference.core.core_model.model import (
     MemoryTimes,
     OperandLatencies,
 )
+from inference.core.core_model.nearest import NearestSchemes
 from inference.core.core_model.overview import CoreOverview, KindOnPort, PortOfCore, UnitKind, core_overview
 
 __all__ = [
@@ -46,8 +49,10 @@ __all__ = [
     "LatencyBases",
     "LatencyEnd",
     "MemoryTimes",
+    "NearestSchemes",
     "OperandLatencies",
     "PortOfCore",
+    "TakenScheme",
     "UnitKind",
     "chained_latency",
     "core_overview",

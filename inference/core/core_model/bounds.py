@@ -50,16 +50,32 @@ class CoreBound:
     chain: tuple[ChainStep, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class TakenScheme:
+    """A scheme that was taken for another one, and in what they differ."""
+
+    scheme: str
+    nearest: str
+    differs: str
+
+    @property
+    def text(self) -> str:
+        """`add GPR[16]:RW, GPR[16]:R as add GPR[32]:RW, GPR[32]:R (other width)`."""
+        return f"{self.scheme} as {self.nearest} ({self.differs})"
+
+
 @dataclass(frozen=True)
 class CorePrediction:
     """`bounds`, the largest first; `lacking`: what the model does not know of the block, in words.
 
-    `unknown`: schemes without µops; while there are any, ports and slots say too little.
+    `unknown`: schemes without µops; while there are any, ports and slots say too little. `taken`: those of
+    the block that were taken for others.
     """
 
     bounds: tuple[CoreBound, ...]
     lacking: tuple[str, ...]
     unknown: tuple[str, ...]
+    taken: tuple[TakenScheme, ...] = ()
 
     @property
     def cycles(self) -> float:
@@ -75,18 +91,24 @@ class CorePrediction:
 @dataclass(frozen=True)
 class Assumptions:
     """Bounds that are left out, and whether registers start `alike`: different ones lead to one place then,
-    as where machines measure blocks."""
+    as where machines measure blocks. `nearest`: what is not described is taken from the nearest scheme."""
 
     without: Collection[BoundKind] = ()
     alike: bool = True
+    nearest: bool = False
 
 
 @dataclass(frozen=True)
 class CodeShape:
-    """A block's machine code: its `size` in bytes, and whether it is a loop."""
+    """A block's machine code: its `size` in bytes, and whether it is a loop.
+
+    `pairs`: names of instructions and conditional jumps right behind them, which a core may make one of, as
+    `FrontEndLimits.fused` has them; that of a loop's own jump is the last, "" where it stands alone.
+    """
 
     size: int
     loop: bool
+    pairs: tuple[str, ...] = ()
 
 
 def predict_core(
@@ -103,9 +125,11 @@ def predict_core(
     if model.mapping is None:
         lacking.append("no port mapping")
     else:
-        described = {*model.mapping.usage, *model.moves}  # what is eliminated has no µops to be described
-        unknown = sorted({_named(one) for one in block if one.scheme not in described})
-        bounds += _of_mapping(block, model, model.mapping, stores)
+        usage, moves = model.mapping.usage, model.moves  # what is eliminated has no µops to be described
+        unknown = sorted(
+            {_named(one) for one in block if one.scheme not in usage and one.scheme not in moves}
+        )
+        bounds += _of_mapping(block, shape, model, model.mapping, stores)
     if not model.latencies:
         lacking.append("no latencies: each takes a cycle")
     registers, whole = dependence_bounds(block, model)
@@ -130,7 +154,11 @@ def predict_core(
 
 
 def _of_mapping(
-    block: Sequence[InstructionAccesses], model: CoreModel, mapping: PortMapping, stores: StoreBound | None
+    block: Sequence[InstructionAccesses],
+    shape: CodeShape,
+    model: CoreModel,
+    mapping: PortMapping,
+    stores: StoreBound | None,
 ) -> list[CoreBound]:
     described = [one for one in block if one.scheme in mapping.usage]
     eliminated = [one for one in block if one.scheme in model.moves and one.scheme not in mapping.usage]
@@ -141,11 +169,12 @@ def _of_mapping(
         work = without_shared_stores(work, block, mapping, stores)
     bounds.append(CoreBound(BoundKind.PORTS, _busiest(work), "the busiest ports"))
     everything = [*described, *eliminated]
+    jumps = _jumps(shape, model)
     if mapping.issue_width is not None:
-        slots = sum(mapping.slots_of(one.scheme or "") for one in everything)
+        slots = sum(mapping.slots_of(one.scheme or "") for one in everything) + jumps
         bounds.append(CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, f"{slots} issue slots"))
     if mapping.r_max is not None:
-        count = len(everything)
+        count = len(everything) + jumps
         bounds.append(CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, f"{count} instructions"))
     return bounds
 
@@ -153,6 +182,19 @@ def _of_mapping(
 def _busiest(work: Mapping[int, float]) -> float:
     """The bound of the ports, for numbers of µops that need not be whole."""
     return port_bound({mask: round(mass * _PARTS) for mask, mass in work.items()}) / _PARTS
+
+
+def _jumps(shape: CodeShape, model: CoreModel) -> int:
+    """Instructions that a loop has beyond those of its body: its own jump, less those that become a part of
+    the instruction before; 0 where it is not known which do."""
+    fused = None if model.front_end is None else model.front_end.fused
+    if not shape.loop or fused is None:
+        return 0
+    return 1 - _fused(shape, fused)
+
+
+def _fused(shape: CodeShape, fused: Collection[str]) -> int:
+    return sum(pair in fused for pair in shape.pairs)
 
 
 def _of_chain(kind: BoundKind, found: DependenceBound) -> CoreBound:
@@ -169,8 +211,9 @@ def _front_end(instructions: int, shape: CodeShape, model: CoreModel) -> CoreBou
     limits = model.front_end
     assert limits is not None, "asked where there is a front end"
     if shape.loop and (limits.loop_capacity is None or instructions <= limits.loop_capacity):
+        slots = instructions + 1 - _fused(shape, limits.fused or ())
         reasons = [
-            (instructions + 1, limits.slots, f"{instructions + 1} slots"),
+            (slots, limits.slots, f"{slots} slots"),
             (1, limits.taken, "one taken branch"),
         ]
     else:

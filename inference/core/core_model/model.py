@@ -17,13 +17,15 @@ LatencyBases = Mapping[tuple[str, str], str]
 @dataclass(frozen=True)
 class FrontEndLimits:
     """What comes in per cycle. `loop_capacity`: instructions in the longest loop that is handed over at
-    `slots` per cycle; `taken`: branches."""
+    `slots` per cycle; `taken`: branches. `fused`: pairs of an instruction and a conditional jump that are one
+    (`cmp reg, imm + je`), None where that was not measured."""
 
     slots: float | None = None
     straight_instructions: float | None = None
     straight_bytes: float | None = None
     loop_capacity: float | None = None
     taken: float | None = None
+    fused: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)

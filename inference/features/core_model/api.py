@@ -98,10 +98,12 @@ class PortNamesIn(Input):
 
 class CodeToExplain(Code):
     """Basic blocks of x86-64, which bounds are left out, and whether registers start alike: different ones
-    lead to one place in memory then, as where machines measure blocks."""
+    lead to one place in memory then, as where machines measure blocks. `nearest`: instructions that the model
+    does not describe are taken for the nearest schemes that it does."""
 
     without: Annotated[list[BoundKind], Field(max_length=len(BoundKind))] = []
     alike: bool = True
+    nearest: bool = False
 
 
 class ChainStepOut(Schema):
@@ -113,6 +115,14 @@ class ChainStepOut(Schema):
     destination: str = Field(examples=["1"])
     cycles: float = Field(examples=[3.0])
     basis: str = Field(description="What the cycles rest on.", examples=["measured"])
+
+
+class TakenSchemeOut(Schema):
+    """A scheme that the model does not describe, the one that it was taken for, and in what they differ."""
+
+    scheme: str = Field(examples=["add GPR[16]:RW, GPR[16]:R"])
+    nearest: str = Field(examples=["add GPR[32]:RW, GPR[32]:R"])
+    differs: str = Field(examples=["other width"])
 
 
 class BlockReasonOut(Schema):
@@ -136,6 +146,7 @@ class BlockReasonOut(Schema):
     steps: list[ChainStepOut]
     text: str = Field(examples=["4.0 cycles: the chain rax → imul → rax; ports 1.0, front end 0.5"])
     unknown: list[str] = Field(description="Schemes that the port mapping does not describe.")
+    taken: list[TakenSchemeOut] = Field(description="Schemes that were taken for the nearest ones.")
     lacking: list[str] = Field(description="Parts that the model does not have.")
     sources: dict[str, str] = Field(
         description="What each part of the model was taken from.",
@@ -238,7 +249,7 @@ def explain_blocks(request: HttpRequest, core_model_id: Id, data: CodeToExplain)
     """Why up to 100 blocks take as long as they do, by all that is known of a core."""
     row = get_object_or_404(usable_core_models(), pk=core_model_id)
     blocks = [piece.block for piece in read(data.code, MOST_BLOCKS).pieces]
-    assumed = Assumptions(data.without, data.alike)
+    assumed = Assumptions(data.without, data.alike, data.nearest)
     return [reason.as_json() for reason in reasons_of(blocks, row, assumed)]
 
 

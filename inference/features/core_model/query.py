@@ -11,23 +11,15 @@ from typing import Any
 from django.db.models import Count, QuerySet
 from django.urls import reverse
 
-from inference.core.core_model import (
-    Assumptions,
-    CodeShape,
-    CoreBound,
-    CoreModel,
-    CoreOverview,
-    CorePrediction,
-    predict_core,
-)
+from inference.core.core_model import Assumptions, CoreBound, CoreModel, CoreOverview, CorePrediction
+from inference.core.core_model.blocks import ExplainedBlocks
 from inference.core.core_model.dependences import ChainStep
 from inference.core.protocols import Json
 from inference.features.runs.outcome import RunOutcome
 from inference.formats.core_model_json import core_model_of
 from inference.formats.core_pictures import overview_of
 from inference.isa.x86.blocks import Block
-from inference.isa.x86.control_flow import LOOP
-from inference.isa.x86.dependences import accesses_of, name_of_location
+from inference.isa.x86.dependences import name_of_location
 from inference.models import PortUsage, Run, SchemeLatencies, StoredCoreModel
 from inference.storage.instruction_sets import X86
 from inference.web.paging import having_words
@@ -163,6 +155,10 @@ class BlockReason:
             ],
             "text": self.sentence,
             "unknown": list(prediction.unknown),
+            "taken": [
+                {"scheme": one.scheme, "nearest": one.nearest, "differs": one.differs}
+                for one in prediction.taken
+            ],
             "lacking": list(prediction.lacking),
             "sources": dict(self.sources),
         }
@@ -172,18 +168,20 @@ def reasons_of(
     blocks: Sequence[Block], row: StoredCoreModel, assumed: Assumptions | None = None
 ) -> list[BlockReason]:
     """Of each block by a core model; a bounded number of queries."""
-    texts = {text for block in blocks for text, _ in block.terms}
-    model: CoreModel = core_model_of(row, texts)
-    return [_reason(block, row, model, assumed or Assumptions()) for block in blocks]
+    given = assumed or Assumptions()
+    texts = None if given.nearest else {text for block in blocks for text, _ in block.terms}
+    explained = ExplainedBlocks(core_model_of(row, texts), given)
+    return [_reason(block, row, explained, given) for block in blocks]
 
 
-def _reason(block: Block, row: StoredCoreModel, model: CoreModel, assumed: Assumptions) -> BlockReason:
-    shape = CodeShape(len(block.code), block.kind == LOOP)
-    found = predict_core(accesses_of(block, alike=assumed.alike), shape, model, assumed.without)
+def _reason(
+    block: Block, row: StoredCoreModel, explained: ExplainedBlocks, assumed: Assumptions
+) -> BlockReason:
+    found = explained.predict(block)
     chain: dict[int, float] = {}
     for step in found.chain:
         chain[step.instruction] = chain.get(step.instruction, 0.0) + step.cycles
-    return BlockReason(row, found, sentence_of(block, found), chain, model, assumed)
+    return BlockReason(row, found, sentence_of(block, found), chain, explained.model, assumed)
 
 
 def sentence_of(block: Block, found: CorePrediction) -> str:

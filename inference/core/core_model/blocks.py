@@ -1,0 +1,45 @@
+"""Blocks of x86-64 as a core model sees them."""
+
+from __future__ import annotations
+
+from inference.core.core_model.bounds import Assumptions, CodeShape, CorePrediction, predict_core
+from inference.core.core_model.model import CoreModel
+from inference.core.core_model.nearest import NearestSchemes
+from inference.isa.scheme import Scheme
+from inference.isa.x86.blocks import Block
+from inference.isa.x86.control_flow import LOOP
+from inference.isa.x86.dependences import accesses_of
+from inference.isa.x86.fusion import pairs_of
+from inference.isa.x86.scheme_set import described
+
+
+class ExplainedBlocks:
+    """Predicts blocks by a core model under assumptions."""
+
+    def __init__(self, model: CoreModel, assumed: Assumptions) -> None:
+        self._assumed = assumed
+        self._nearest = NearestSchemes(model, _scheme)
+
+    @property
+    def model(self) -> CoreModel:
+        """With what was taken so far."""
+        return self._nearest.model
+
+    def predict(self, block: Block) -> CorePrediction:
+        """All bounds of a block, with what the model lacks."""
+        accesses = accesses_of(block, alike=self._assumed.alike)
+        shape, without = shape_of(block), self._assumed.without
+        if self._assumed.nearest:
+            return self._nearest.predict(accesses, shape, without)
+        return predict_core(accesses, shape, self.model, without)
+
+
+def shape_of(block: Block) -> CodeShape:
+    """Its size, and of a loop what may become one instruction."""
+    loop = block.kind == LOOP
+    return CodeShape(len(block.code), loop, pairs_of(block) if loop else ())
+
+
+def _scheme(text: str) -> Scheme | None:
+    found = described(text)
+    return None if found is None else found[0]

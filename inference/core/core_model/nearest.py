@@ -1,0 +1,231 @@
+"""Schemes that a core model does not describe, taken from the nearest one that it does: an option, and said.
+
+The nearest is, in this order: the same mnemonic with operands of other widths; another condition (`cmovb` for
+`cmove`); the form with or without VEX (`paddd` for `vpaddd`); the form with a register where there is memory,
+and a load or a store beside it; the form with a register where there is an immediate. Of several the closest
+in width counts. There is none of another operation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log2
+
+from inference.core.core_model.bounds import (
+    BoundKind,
+    CodeShape,
+    CorePrediction,
+    TakenScheme,
+    predict_core,
+)
+from inference.core.core_model.model import CoreModel, OperandLatencies
+from inference.core.mapping import PortMapping, Uops, uops_of
+from inference.isa.dependences import InstructionAccesses
+from inference.isa.scheme import Operand, Scheme
+
+Describe = Callable[[str], Scheme | None]
+"""The scheme of a text, None where there is none."""
+
+_CONDITIONAL = re.compile(r"(cmov|set|j)(?:n?[abeglopsz]|n?[abgl]e|n?[cp]|p[eo])")
+_LOADS = ("mov GPR[64]:W, MEM[64]:R", "mov GPR[32]:W, MEM[32]:R")
+_VECTOR_LOADS = {
+    128: ("movaps XMM:W, MEM[128]:R", "vmovaps XMM:W, MEM[128]:R", "movdqa XMM:W, MEM[128]:R"),
+    256: ("vmovaps YMM:W, MEM[256]:R", "vmovdqa YMM:W, MEM[256]:R"),
+    512: ("vmovaps ZMM:W, MEM[512]:R", "vmovdqa64 ZMM:W, MEM[512]:R"),
+}
+_STORES = ("mov MEM[64]:W, GPR[64]:R", "mov MEM[32]:W, GPR[32]:R")
+_WHOLE_REGISTER = 32
+"""Bits of a general-purpose register from which on nothing of the old value is kept."""
+_BASIS = "as the nearest scheme"
+_WITH_MEMORY = 3
+"""The rank of a form with registers, beside which there is memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    rank: int
+    differs: str
+    apart: float
+    scheme: Scheme
+
+
+class NearestSchemes:
+    """A core model that takes what it does not describe from what is nearest, as far as it was asked."""
+
+    def __init__(self, model: CoreModel, describe: Describe) -> None:
+        self.model = model
+        self._describe = describe
+        self._taken: dict[str, TakenScheme | None] = {}
+        self._by_root: dict[str, list[Scheme]] | None = None
+
+    def predict(
+        self, block: Sequence[InstructionAccesses], shape: CodeShape, without: Iterable[BoundKind] = ()
+    ) -> CorePrediction:
+        """As `predict_core`; the prediction tells what was taken for what."""
+        left_out = tuple(without)
+        found = predict_core(block, shape, self.model, left_out)
+        self._take(text for text in found.unknown if text not in self._taken)
+        taken = [self._taken.get(text) for text in dict.fromkeys(one.scheme or "" for one in block)]
+        told = tuple(one for one in taken if one is not None)
+        if not told:
+            return found
+        return replace(predict_core(block, shape, self.model, left_out), taken=told)
+
+    def _take(self, schemes: Iterable[str]) -> None:
+        """Extend the model by what is nearest to these."""
+        mapping = self.model.mapping
+        if mapping is None:
+            return
+        found: dict[str, tuple[Scheme, _Match]] = {}
+        for text in schemes:
+            scheme = self._describe(text)
+            match = None if scheme is None else self._nearest(scheme, mapping)
+            self._taken[text] = None if match is None else TakenScheme(text, match.scheme.text, match.differs)
+            if scheme is not None and match is not None:
+                found[text] = scheme, match
+        if found:
+            self.model = _extended(self.model, mapping, found)
+
+    def _nearest(self, scheme: Scheme, mapping: PortMapping) -> _Match | None:
+        if self._by_root is None:
+            self._by_root = {}
+            for text in (*mapping.usage, *sorted(self.model.moves - mapping.usage.keys())):
+                known = self._describe(text)
+                if known is not None:
+                    self._by_root.setdefault(_root(known), []).append(known)
+        matches = (_match(scheme, known) for known in self._by_root.get(_root(scheme), ()))
+        there = [one for one in matches if one is not None]
+        return min(there, key=lambda one: (one.rank, one.apart, one.scheme.text), default=None)
+
+
+def _root(scheme: Scheme) -> str:
+    """What mnemonics of one operation have in common, whatever condition or encoding."""
+    mnemonic = scheme.mnemonic
+    conditional = _CONDITIONAL.fullmatch(mnemonic)
+    if conditional is not None:
+        return conditional[1]
+    return mnemonic.removeprefix("v") if scheme.encoding != "legacy" else mnemonic
+
+
+def _match(scheme: Scheme, known: Scheme) -> _Match | None:
+    """In what a known scheme differs, None where that is too much."""
+    mine, theirs = _shown(scheme), _shown(known)
+    found = _difference(scheme, known, [_kind(one) for one in mine], [_kind(one) for one in theirs])
+    if found is None:
+        return None
+    rank, differs = found
+    apart = sum(_apart(a, b) for a, b in zip(mine, theirs, strict=False))
+    return _Match(rank, differs or ("other width" if apart else "other form"), apart, known)
+
+
+def _difference(
+    scheme: Scheme, known: Scheme, mine: Sequence[str], theirs: Sequence[str]
+) -> tuple[int, str] | None:
+    """(rank, in words) of two schemes with operands of these kinds; "" for what widths tell."""
+    encodings = scheme.encoding == "legacy", known.encoding == "legacy"
+    if mine == theirs:
+        if scheme.mnemonic == known.mnemonic:
+            return 0, ""
+        return (1, "other condition") if encodings[0] == encodings[1] else (2, "other encoding")
+    shorter, longer = sorted((mine, theirs), key=len)
+    if encodings[0] != encodings[1] and longer[1:] == shorter:
+        return 2, "other encoding"
+    if len(mine) != len(theirs) or scheme.mnemonic != known.mnemonic:
+        return None
+    pairs = {(a, b) for a, b in zip(mine, theirs, strict=True) if a != b}
+    if pairs <= {("memory", "general"), ("memory", "vector")}:
+        return _WITH_MEMORY, "memory beside the form with registers"
+    return (4, "register for the immediate") if pairs == {("immediate", "general")} else None
+
+
+def _shown(scheme: Scheme) -> list[Operand]:
+    return [one for one in scheme.operands if not one.implicit]
+
+
+def _kind(operand: Operand) -> str:
+    if operand.kind != "register":
+        return operand.kind
+    name = (operand.registers[0] if operand.registers else operand.name).lower()
+    if name.startswith(("xmm", "ymm", "zmm")):
+        return "vector"
+    return name[:2] if name[:2] in ("mm", "st") or name[:1] == "k" else "general"
+
+
+def _apart(one: Operand, other: Operand) -> float:
+    """How far two operands are apart in width, in powers of two."""
+    if not one.width or not other.width or one.kind == "immediate":
+        return 0.0
+    return abs(log2(one.width) - log2(other.width))
+
+
+def _extended(model: CoreModel, mapping: PortMapping, found: dict[str, tuple[Scheme, _Match]]) -> CoreModel:
+    usage, slots = dict(mapping.usage), dict(mapping.slots)
+    latencies, bases = dict(model.latencies), dict(model.bases)
+    alike: dict[str, str] = {}
+    for text, (scheme, match) in found.items():
+        near = match.scheme.text
+        usage[text] = _uops(scheme, match, model, mapping)
+        slots[text] = mapping.slots_of(near)
+        if text not in latencies and near in latencies:
+            latencies[text] = dict(_renamed(scheme, match, latencies[near], _load_latency(model)))
+            bases[text] = dict.fromkeys(latencies[text], _BASIS)
+        if match.rank <= 1 and scheme.width >= _WHOLE_REGISTER:
+            alike[text] = near
+    return replace(
+        model,
+        mapping=PortMapping(mapping.ports, usage, mapping.r_max, mapping.issue_width, slots),
+        latencies=latencies,
+        bases=bases,
+        free=_with(model.free, alike),
+        portless=_with(model.portless, alike),
+        moves=_with(model.moves, alike),
+    )
+
+
+def _with(members: frozenset[str], alike: Mapping[str, str]) -> frozenset[str]:
+    """`alike`: {scheme: one that is a member where it is}."""
+    return members | {text for text, near in alike.items() if near in members}
+
+
+def _uops(scheme: Scheme, match: _Match, model: CoreModel, mapping: PortMapping) -> Uops:
+    near = match.scheme.text
+    own = () if near in model.moves else mapping.usage.get(near, ())
+    if match.rank != _WITH_MEMORY:
+        return own
+    added: list[Uops] = []
+    for operand in _shown(scheme):
+        if operand.kind == "memory" and "R" in operand.access:
+            loads = _VECTOR_LOADS.get(operand.width, _LOADS)
+            added.append(_first(loads, mapping) or _first(_LOADS, mapping))
+        if operand.kind == "memory" and "W" in operand.access:
+            added.append(_first(_STORES, mapping))
+    return uops_of(uop for uops in (own, *added) for uop in uops)
+
+
+def _first(texts: Sequence[str], mapping: PortMapping) -> Uops:
+    return next((mapping.usage[text] for text in texts if text in mapping.usage), ())
+
+
+def _load_latency(model: CoreModel) -> float:
+    known = (model.latencies.get(text, {}).get(("2 address", "1")) for text in _LOADS)
+    return next((cycles for cycles in known if cycles is not None), model.memory.usual)
+
+
+def _renamed(
+    scheme: Scheme, match: _Match, latencies: OperandLatencies, load: float
+) -> Iterator[tuple[tuple[str, str], float | None]]:
+    """The latencies of the nearest scheme between the operands of this one."""
+    mine, theirs = _shown(scheme), _shown(match.scheme)
+    moved = len(mine) - len(theirs)  # VEX has the destination beside the first source
+    stored = {str(number) for number, one in enumerate(mine, start=1) if one.kind == "memory"}
+    in_memory = stored if match.rank == _WITH_MEMORY else set()
+    for (first, last), cycles in latencies.items():
+        source = str(int(first) + moved) if first.isdecimal() else first
+        target = f"{last} data" if last in in_memory else last
+        if source in in_memory:
+            yield (f"{source} address", target), None if cycles is None else cycles + load
+            yield (f"{source} data", target), cycles
+        elif source != "0":
+            yield (source, target), cycles

@@ -477,4 +477,7 @@ def test_both_parts_of_a_machine_model_are_shown_and_imported(visitor: Client, i
     page = visitor.get(reverse("run", args=[run.pk]))
     assert reverse("latency-set", args=[made.pk]) in page.text
     assert visitor.get(reverse("latency-set", args=[made.pk])).status_code == 200
-    assert visitor.get(reverse("latency-scheme", args=[made.pk, made.schemes.first().scheme_id])).status_code == 200
+    assert (
+        visitor.get(reverse("latency-scheme", args=[made.pk, made.schemes.first().scheme_id])).status_code
+        == 200
+    )

@@ -19,12 +19,13 @@ from anica_app.features.families.shell import (
     family_lines,
     hold_against,
 )
-from anica_app.features.predictors.query import chosen
+from anica_app.features.predictors.choosing import check_processor, chosen_on
 from anica_app.models import Campaign, Discovery, Predictor
 from inference.core.protocols import Json
 from inference.features.inferring.request import DEFAULT_SEED
 from inference.models import PortMapping, Run
 from inference.runs import lifecycle
+from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand, add_set_option, named_values
 
@@ -47,6 +48,13 @@ class Command(RunCommand):
             dest="predictors",
             help="one or two: a name as `manage.py predictors` lists them, or KIND:OPTION=VALUE,…, e.g. "
             "llvm-mca:release=13,cpu=haswell; one alone is searched for crashes",
+        )
+        parser.add_argument(
+            "--processor",
+            metavar="NAME",
+            default="",
+            help="for which tools predict that know several, e.g. 'Zen 3'; one that names its own keeps it "
+            "(default: that of this computer)",
         )
         parser.add_argument("--preset", choices=list(PRESETS), default="tools", help="default: tools")
         parser.add_argument("--seed", type=int, default=DEFAULT_SEED, metavar="S", help="default: 1")
@@ -125,7 +133,7 @@ class Command(RunCommand):
         return "" if kind == "progress" else super().line(kind, payload)
 
     def _submitted(self, options: dict[str, Any]) -> Run:
-        rows = [_predictor(name) for name in options["predictors"]]
+        rows = [_predictor(name, options["processor"]) for name in options["predictors"]]
         config: Json = {
             "predictors": [row.pk for row in rows],
             "seed": options["seed"],
@@ -175,10 +183,10 @@ class Command(RunCommand):
                 self.stdout.write(f"  none of {explained['blocks']:,} fresh blocks is interesting")
 
 
-def _predictor(name: str) -> Predictor:
+def _predictor(name: str, processor: str = "") -> Predictor:
     try:
-        return chosen(name)
-    except PredictorError as error:
+        return chosen_on(name, check_processor(processor))
+    except (PredictorError, ExchangeError) as error:
         raise CommandError(str(error)) from error
 
 

@@ -15,6 +15,7 @@ from anica_app.core.protocols import Failure, PredictorError
 from anica_app.core.search.judging import METRICS
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.request import DEFAULT_FRESH, DEFAULT_MINUTES, GROUPS, MOST_FRESH, PRESETS
+from anica_app.features.predictors.choosing import on_processor, processor_field
 from anica_app.features.predictors.query import Listed, chosen
 from anica_app.models import Discovery, Predictor
 from inference.core.protocols import Json
@@ -175,6 +176,7 @@ class CampaignForm(forms.Form):
         required=False,
         help_text="Without one, the search is for blocks on which the first fails.",
     )
+    processor = processor_field()
     scheme_filter = search_field()
     uops = forms.ModelChoiceField(
         PortMapping.objects.none(),
@@ -217,6 +219,7 @@ class CampaignForm(forms.Form):
     ) -> None:
         super().__init__(data, initial=initial)
         self.rows: list[Predictor] = []
+        self._found = {one.name for one in usable if not one.apart}
         names = [(one.name, one.name) for one in usable]
         for name, empty in (("first", ("", "choose a predictor")), ("second", (NOBODY, "none"))):
             choice = self.fields[name]
@@ -242,7 +245,9 @@ class CampaignForm(forms.Form):
             if not data.get(place):
                 continue
             try:
-                self.rows.append(chosen(data[place]))
+                row = chosen(data[place])
+                processor = data.get("processor", "") if data[place] in self._found else ""
+                self.rows.append(on_processor(row, processor))
             except PredictorError as error:
                 self.add_error(place, str(error))
         if data.get("first") and data.get("first") == data.get("second"):

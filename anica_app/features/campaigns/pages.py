@@ -40,6 +40,7 @@ from anica_app.features.discoveries.generalisations import BY_BLOCK, BY_LENGTH, 
 from anica_app.features.discoveries.query import discoveries_csv
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.families.query import answer_of
+from anica_app.features.predictors.processors import different_processors
 from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
 from anica_app.formats.campaign_zip import write_campaign
 from anica_app.models import BasicBlockSet, Campaign, CampaignFile, Discovery, Predictor, SampleBatch
@@ -230,6 +231,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         "record": {"socket": f"/ws/runs/{run.pk}/" if run else "", "live": live, "final": list(Run.FINAL)},
         "stoppable": Run.UNFINISHED,
         "predictors": [seat.predictor for seat in seats],
+        "processors": different_processors(seat.predictor for seat in seats),
         "standing": standing_of(found, run),
         "chart": chart_of(found),
         "answer": answer_of(found),

@@ -42,6 +42,12 @@ class WantedCampaign(Input):
         description="Names; with one alone, blocks are searched on which it fails.",
         examples=[["llvm-mca 13 · haswell", "llvm-mca 22 · haswell"]],
     )
+    processor: str = Field(
+        "",
+        description="For which the tools named here predict that know several; that of the site's computer "
+        "without.",
+        examples=[""],
+    )
     preset: Preset | None = Field(
         None, description="Settings for a purpose; tools without.", examples=["tools"]
     )
@@ -191,7 +197,7 @@ def check_campaign(request: HttpRequest, data: WantedCampaign) -> Any:
 
 def _described(data: WantedCampaign) -> Json:
     """The description of the run, not yet checked."""
-    given = data.dict(exclude={"like", "predictors", "excluded", "settings", "name", "note"})
+    given = data.dict(exclude={"like", "predictors", "processor", "excluded", "settings", "name", "note"})
     config: Json = {name: value for name, value in given.items() if value is not None}
     settings, excluded = dict(data.settings), list[Any](data.excluded)
     if data.like is not None:
@@ -204,7 +210,7 @@ def _described(data: WantedCampaign) -> Json:
             settings = {**_settings_of(before), **settings}
             excluded = [*before.get("excluded", []), *excluded]
     if data.predictors is not None:
-        config["predictors"] = [row.pk for row in predictors_named(data.predictors)]
+        config["predictors"] = [row.pk for row in predictors_named(data.predictors, data.processor)]
     if "predictors" not in config:
         raise ProblemError(
             422, "Nobody is named to be asked", where="body predictors", right="names, or `like` a campaign"

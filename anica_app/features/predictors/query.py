@@ -284,13 +284,14 @@ USUAL_MAPPINGS = 8
 class OfferedPredictor:
     """A predictor: `text` is what `campaigning.predictors.chosen` takes, `label` what people call it.
 
-    `usual`: it is asked unless somebody says otherwise.
+    `usual`: it is asked unless somebody says otherwise. `fixed`: it was stored with options of its own.
     """
 
     text: str
     label: str
     note: str = ""
     usual: bool = True
+    fixed: bool = True
 
 
 @dataclass(frozen=True)
@@ -339,9 +340,8 @@ def named(texts: Sequence[str]) -> list[PredictorRow]:
 def _tool(one: Listed) -> OfferedPredictor:
     """One that somebody has configured is asked; one that a question has made is offered."""
     configured = one.row is not None and one.row.origin == PredictorRow.Origin.CONFIGURED
-    return OfferedPredictor(
-        one.name, one.name, "" if one.apart else one.version, usual=configured or not one.apart
-    )
+    usual, note = configured or not one.apart, "" if one.apart else one.version
+    return OfferedPredictor(one.name, one.name, note, usual=usual, fixed=one.apart)
 
 
 def _stored(rows: Iterable[PredictorRow], kind: str) -> list[OfferedPredictor]:

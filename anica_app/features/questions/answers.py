@@ -16,6 +16,7 @@ from anica_app.core.odd_answers import apart, odd_answers
 from anica_app.core.protocols import AnicaError
 from anica_app.features.discoveries.pages import lines_of as instructions_of
 from anica_app.features.discoveries.saying import words_of
+from anica_app.features.predictors.processors import different_processors
 from anica_app.features.questions import form as explaining
 from anica_app.features.questions.form import ExplainForm
 from anica_app.features.questions.job import memory_question
@@ -223,6 +224,7 @@ def _about(question: BlockQuestion, followed: list[Run]) -> dict[str, Any]:
         "answered": len(question.said),
         "count": len(run.config["blocks"]),
         "predictors": [line.name for line in question.lines(b"")],
+        "processors": different_processors(row for row in question.predictors.values() if row is not None),
         "ended": run.state in Run.FINAL,
         "waiting": bool(waiting),
         "live": {"runs": [_followed(one) for one in followed if one.state not in Run.FINAL]},

@@ -15,16 +15,20 @@ from anica_app.core.protocols import AnicaError, Answer, PredictorError
 from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.features.api_shapes import AskedAnswerOut, assembly
+from anica_app.features.predictors.choosing import check_processor, known_on, on_processor
+from anica_app.features.predictors.processors import different_processors
 from anica_app.features.predictors.query import named, offers
 from anica_app.features.questions.job import MOST_BLOCKS, MOST_PREDICTORS, memory_question
 from anica_app.features.questions.query import KIND, asked_predictors, said_of
 from anica_app.models import Campaign, Predictor
 from anica_app.predictors.loops import asked_as
+from anica_app.predictors.processor_names import PROCESSORS
 from inference.core.protocols import Json
 from inference.features.blocks.api import MOST_TEXT
 from inference.features.runs.runs_of_kind import NameOfRun, submitted
 from inference.isa.x86.blocks import Block, block_of_hex, read_blocks
 from inference.models import Run
+from inference.storage.errors import ExchangeError
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Name, Ref, ref
 from inference.web.validation import Id
@@ -58,6 +62,11 @@ class NewQuestion(Input):
         max_length=MOST_PREDICTORS,
         description="As `GET /predictors` names them; none: those that the page asks.",
         examples=[_NAMES],
+    )
+    processor: str = Field(
+        "",
+        description="For which all tools predict that know several; that of the site's computer without.",
+        examples=[""],
     )
     anew: bool = Field(False, description="Predict again even if an answer is cached.")
     memory: bool = Field(
@@ -97,6 +106,10 @@ class QuestionOut(Schema):
     page: str = Field(description="Where people read it.", examples=["/blocks/7/"])
     blocks: list[AskedBlock]
     predictors: list[SaidOut]
+    processors: dict[str, list[str]] = Field(
+        description="Where predictions are for different processors: by processor, who answers for it.",
+        examples=[{}],
+    )
 
 
 class NewExplanation(Input):
@@ -137,9 +150,8 @@ def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
     Its answers come one by one: read the question again, or follow the events of its run.
     """
     blocks = read_blocks(data.code, MOST_BLOCKS)
-    texts = data.predictors or [one.text for one in offers().all if one.usual]
     with transaction.atomic():  # no predictor is stored for a question that is refused
-        rows = predictors_named(texts)
+        rows = predictors_named(data.predictors, data.processor)
         if data.memory:
             config = {**_memory(rows, blocks), "anew": data.anew}
         else:
@@ -175,13 +187,24 @@ def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
     )
 
 
-def predictors_named(texts: list[str]) -> list[Predictor]:
-    """Those of these names. Raises `ProblemError` (422)."""
+def predictors_named(texts: list[str], processor: str = "") -> list[Predictor]:
+    """Those of these names for a processor; without names, those that are usual and know it.
+
+    Raises `ProblemError` (422).
+    """
     try:
-        return named(texts)
+        check_processor(processor)
+    except ExchangeError as error:
+        right = f"one of {', '.join(PROCESSORS)}"
+        raise ProblemError(422, str(error), where="body processor", right=right) from error
+    try:
+        if texts:
+            return [on_processor(row, processor) for row in named(texts)]
+        usual = named([one.text for one in offers().all if one.usual])
     except PredictorError as error:
         right = "names as GET /predictors has them"
         raise ProblemError(422, str(error), where="body predictors", right=right) from error
+    return known_on(usual, processor)[0]
 
 
 def _memory(rows: list[Predictor], blocks: list[Block]) -> Json:
@@ -219,6 +242,7 @@ def _question(run: Run) -> dict[str, Any]:
         "page": reverse("asked-blocks", args=[run.pk]),
         "blocks": [{"hex": code.hex(), "assembly": assembly(code)} for code in codes],
         "predictors": predictors,
+        "processors": different_processors(row for row in asked_predictors(run).values() if row),
     }
 
 

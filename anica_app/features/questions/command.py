@@ -14,7 +14,8 @@ from django.core.management.base import CommandError
 
 from anica_app.core.memory_variants import Memory, variants
 from anica_app.core.protocols import AnicaError, Answer, PredictorError
-from anica_app.features.predictors.query import chosen
+from anica_app.features.predictors.choosing import check_processor, chosen_on, in_words
+from anica_app.features.predictors.processors import different_processors
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.job import with_switch
 from anica_app.models import Predictor
@@ -62,6 +63,13 @@ class Command(PredictExperiment):
             help="who predicts the blocks, by its name in `manage.py predictors` or as "
             "KIND:OPTION=VALUE,…, e.g. llvm-mca:release=19,cpu=haswell; repeatable",
         )
+        parser.add_argument(
+            "--processor",
+            metavar="NAME",
+            default="",
+            help="with --predictor: for which all tools predict that know several, e.g. 'Zen 3'; one that "
+            "names its own keeps it (default: that of this computer)",
+        )
         parser.add_argument("--csv", action="store_true", help="with --predictor: print a CSV file")
         parser.add_argument(
             "--memory",
@@ -96,7 +104,9 @@ class Command(PredictExperiment):
         if options["why"]:
             self._write_reasons(options["predictor"], blocks, as_json=options["json"])
             return
-        rows = _chosen(options["predictor"])
+        rows = _chosen(options["predictor"], options["processor"])
+        if told := in_words(different_processors(rows)):
+            self.stderr.write(f"warning: {told}")
         if options["memory"]:
             rows, blocks = with_switch(rows), _variants(blocks)
         names, answers = _asked(rows, blocks, anew=options["again"])
@@ -214,10 +224,11 @@ def _mapping(name: str) -> PortMapping:
     return row
 
 
-def _chosen(texts: Sequence[str]) -> list[Predictor]:
+def _chosen(texts: Sequence[str], processor: str = "") -> list[Predictor]:
     try:
-        return [chosen(text) for text in dict.fromkeys(texts)]
-    except PredictorError as error:
+        check_processor(processor)
+        return [chosen_on(text, processor) for text in dict.fromkeys(texts)]
+    except (PredictorError, ExchangeError) as error:
         raise CommandError(str(error)) from error
 
 

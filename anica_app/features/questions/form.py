@@ -10,6 +10,7 @@ from django import forms
 from anica_app.core.protocols import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
 from anica_app.core.search.settings import SearchSettings
+from anica_app.features.predictors.choosing import known_on, processor_field
 from anica_app.features.predictors.query import OfferedPredictor, Offers, chosen, offers
 from anica_app.features.predictors.stored_kinds import reason_against
 from anica_app.features.questions.query import PredictorAnswer, furthest_apart
@@ -153,6 +154,7 @@ class BlockForm(ChoosingForm):
         initial=BlockOptions.pages,
         help_text="That a block may touch. All are one page of physical memory, as in BHive's harness.",
     )
+    processor = processor_field()
     name = forms.CharField(
         max_length=200, required=False, help_text="Of the run; if empty, one is generated."
     )
@@ -170,6 +172,7 @@ class BlockForm(ChoosingForm):
         """`asking`: the predictors are wanted, too. `piece`: the number, from 1, of the one that is asked."""
         super().__init__(data, initial, known)
         self.reading = BlocksOfText(())
+        self.left_out: list[str] = []
         self._asking = asking
         self._piece = piece
         if "predictors" not in self.initial:
@@ -202,7 +205,16 @@ class BlockForm(ChoosingForm):
         if self._asking and not self.errors:
             super().take(data)
             if not self.rows and not self.errors:
-                self.add_error("predictors", "Choose at least one.")
+                self.add_error("predictors", "; ".join(self.left_out) or "Choose at least one.")
+
+    def _take(self, offer: OfferedPredictor) -> None:
+        """Tools for the processor that was chosen; `left_out` gets why one cannot be asked about it."""
+        before = len(self.rows)
+        super()._take(offer)
+        if not offer.fixed:
+            processor = self.cleaned_data.get("processor", "")
+            self.rows[before:], left_out = known_on(self.rows[before:], processor)
+            self.left_out += left_out
 
     def options(self) -> BlockOptions:
         """How machines surround the blocks."""

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -80,7 +81,7 @@ def blocks(request: HttpRequest) -> HttpResponse:
 
 def _address(posted: QueryDict) -> str:
     """What of the form travels in the address of the page."""
-    named = ("code", *SURROUNDINGS)
+    named = ("code", "processor", *SURROUNDINGS)
     kept: list[tuple[str, Any]] = [(name, posted[name]) for name in named if posted.get(name)]
     return urlencode([*kept, *(("predictors", text) for text in posted.getlist("predictors"))])
 
@@ -129,6 +130,8 @@ def _ask(request: HttpRequest, form: BlockForm) -> HttpResponse:
         "anew": form.cleaned_data["anew"],
     }
     run = start_run(request, form, KIND, config, name_of(form.blocks))
+    if run is not None and form.left_out:
+        messages.warning(request, f"Not asked: {'; '.join(form.left_out)}.")
     return _page(request, form, status=400) if run is None else redirect("asked-blocks", pk=run.pk)
 
 

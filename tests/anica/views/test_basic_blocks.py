@@ -174,7 +174,7 @@ def test_more_predictors_take_no_more_queries(
 ):
     for number in range(12):
         PortMapping.objects.create(name=f"mapping {number}", isa=isa, origin="import", ports=["0"])
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         form = visitor.get(reverse("blocks")).context["form"]
     assert len(form.offers.mappings) == 12
     assert sum(one.usual for one in form.offers.mappings) == query.USUAL_MAPPINGS

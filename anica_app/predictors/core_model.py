@@ -13,7 +13,7 @@ from functools import cached_property
 from anica_app.core.protocols import Answer, Failure
 from anica_app.predictors.forms import check_choices, choice
 from inference.core.core_model import Assumptions, BoundKind, CoreModel, CorePrediction
-from inference.core.core_model.blocks import ExplainedBlocks
+from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import setting
@@ -105,8 +105,8 @@ class ModelledBlocks:
         """Nothing is kept running."""
 
     @cached_property
-    def _explained(self) -> ExplainedBlocks:
-        return ExplainedBlocks(self._load(), self._settings.assumed)
+    def _explained(self) -> CoreModelBlocks:
+        return CoreModelBlocks(self._load(), self._settings.assumed)
 
     def _answer(self, code: bytes) -> Answer:
         try:

@@ -13,7 +13,7 @@ from inference.isa.x86.fusion import pairs_of
 from inference.isa.x86.scheme_set import described
 
 
-class ExplainedBlocks:
+class CoreModelBlocks:
     """Predicts blocks by a core model under assumptions."""
 
     def __init__(self, model: CoreModel, assumed: Assumptions) -> None:

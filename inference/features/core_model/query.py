@@ -12,7 +12,7 @@ from django.db.models import Count, QuerySet
 from django.urls import reverse
 
 from inference.core.core_model import Assumptions, CoreBound, CoreModel, CoreOverview, CorePrediction
-from inference.core.core_model.blocks import ExplainedBlocks
+from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.core_model.dependences import ChainStep
 from inference.core.protocols import Json
 from inference.features.runs.outcome import RunOutcome
@@ -170,12 +170,12 @@ def reasons_of(
     """Of each block by a core model; a bounded number of queries."""
     given = assumed or Assumptions()
     texts = None if given.nearest else {text for block in blocks for text, _ in block.terms}
-    explained = ExplainedBlocks(core_model_of(row, texts), given)
+    explained = CoreModelBlocks(core_model_of(row, texts), given)
     return [_reason(block, row, explained, given) for block in blocks]
 
 
 def _reason(
-    block: Block, row: StoredCoreModel, explained: ExplainedBlocks, assumed: Assumptions
+    block: Block, row: StoredCoreModel, explained: CoreModelBlocks, assumed: Assumptions
 ) -> BlockReason:
     found = explained.predict(block)
     chain: dict[int, float] = {}

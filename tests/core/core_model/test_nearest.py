@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inference.core.core_model import Assumptions, BoundKind, CorePrediction
-from inference.core.core_model.blocks import ExplainedBlocks
+from inference.core.core_model.blocks import CoreModelBlocks
 from inference.isa.x86.blocks import Block, read_blocks
 from tests.core.core_model.test_bounds import ADD, CORE, IMUL, LOAD
 
@@ -18,7 +18,7 @@ def block(code: str) -> Block:
 
 
 def predicted(code: str) -> CorePrediction:
-    return ExplainedBlocks(CORE, NEAREST).predict(block(code))
+    return CoreModelBlocks(CORE, NEAREST).predict(block(code))
 
 
 def bound(found: CorePrediction, kind: BoundKind) -> float:
@@ -65,12 +65,12 @@ def test_other_operations_stay_unknown_and_what_is_known_is_not_taken() -> None:
 
 
 def test_without_the_option_nothing_is_taken() -> None:
-    found = ExplainedBlocks(CORE, Assumptions()).predict(block("add eax, ebx"))
+    found = CoreModelBlocks(CORE, Assumptions()).predict(block("add eax, ebx"))
     assert (found.unknown, found.taken) == (("add GPR[32]:RW, GPR[32]:R",), ())
 
 
 def test_each_block_tells_what_was_taken_in_it_alone() -> None:
-    explained = ExplainedBlocks(CORE, NEAREST)
+    explained = CoreModelBlocks(CORE, NEAREST)
     assert len(explained.predict(block("add eax, ebx")).taken) == 1
     assert explained.predict(block("imul rax, rbx")).taken == ()
     again = explained.predict(block("add eax, ebx"))

@@ -1,0 +1,94 @@
+"""How many basic blocks a core model predicts per second of one processor.
+
+The model has ports, slots, latencies of all pairs of operands, forwarding and a front end for every scheme of
+the blocks, with numbers drawn by a seed: what they are does not matter here. `straight` are BHive's blocks of
+SQLite, as a campaign or an accuracy page asks; `loops` the same with a jump behind. The schemes of all blocks
+were seen before, the blocks were not. The reference is what is wanted.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import time
+from collections.abc import Iterator, Sequence
+
+from django.conf import settings
+
+from anica_app.core.protocols import Answer
+from anica_app.predictors.core_model import CoreModelSettings, ModelledBlocks
+from benchmarks import MissingDataError, Result
+from inference.core.core_model import CoreModel, FrontEndLimits, MemoryTimes
+from inference.core.mapping import PortMapping
+from inference.isa.x86.blocks import BlockError, block_of_bytes
+from inference.isa.x86.chains import links_of
+
+WANTED = 2000.0
+_BLOCKS, _QUICK_BLOCKS = 5000, 500
+_PORTS = 10
+_JUMP = 0x75
+_FARTHEST = 127
+
+
+def run(quick: bool) -> Iterator[Result]:
+    """Blocks per second of CPU; `quick` has a tenth of them."""
+    codes = _codes(_QUICK_BLOCKS if quick else _BLOCKS)
+    model = _model(codes)
+    for case, asked in (("straight", codes), ("loops", _as_loops(codes))):
+        predictor = ModelledBlocks("drawn", lambda: model, CoreModelSettings(), {})
+        predictor.predict(asked[::2])  # loads what is compiled or made once for a scheme
+        answers, seconds = _timed(predictor, asked[1::2])
+        answered = sum(one.cycles is not None for one in answers)
+        more = {"blocks": len(answers), "answered": answered, "seconds": round(seconds, 3)}
+        yield Result(case, round(len(answers) / seconds), "blocks/s", reference=WANTED, more=more)
+
+
+def _timed(predictor: ModelledBlocks, codes: Sequence[bytes]) -> tuple[list[Answer], float]:
+    began = time.process_time()
+    answers = predictor.predict(codes)
+    return answers, time.process_time() - began
+
+
+def _codes(count: int) -> list[bytes]:
+    """Blocks of SQLite, drawn by a seed."""
+    path = settings.SHARED / "data" / "blocks" / "sqlite.csv"
+    if not path.exists():
+        raise MissingDataError(f"no blocks at {path}: set PMWEB_SHARED")
+    with path.open(newline="") as file:
+        found = [row[0] for row in csv.reader(file) if row]
+    random.Random(1).shuffle(found)
+    codes = []
+    for digits in found:
+        try:
+            code = bytes.fromhex(digits)
+            if block_of_bytes(code).closing is None:
+                codes.append(code)
+        except (ValueError, BlockError):
+            continue
+        if len(codes) == count:
+            break
+    return codes
+
+
+def _as_loops(codes: Sequence[bytes]) -> list[bytes]:
+    """Those that a short jump can close, each with one to its beginning."""
+    short = [code for code in codes if len(code) + 2 <= _FARTHEST]
+    return [code + bytes([_JUMP, (-len(code) - 2) % 256]) for code in short]
+
+
+def _model(codes: Sequence[bytes]) -> CoreModel:
+    dice = random.Random(2)
+    schemes = sorted(
+        {one.scheme for code in codes for one in block_of_bytes(code).instructions if one.scheme}
+    )
+    usage = {text: ((dice.randrange(1, 1 << _PORTS), dice.randint(1, 2)),) for text in schemes}
+    latencies = {
+        text: {(link.source, link.destination): float(dice.randint(1, 6)) for link in links_of(text)}
+        for text in schemes
+    }
+    return CoreModel(
+        PortMapping(tuple(map(str, range(_PORTS))), usage, 6.0, 6.0),
+        latencies,
+        memory=MemoryTimes({(bits, bits, 0, False): 5.0 for bits in (8, 16, 32, 64)}),
+        front_end=FrontEndLimits(6.0, 4.0, 16.0, 1500.0, 1.0, frozenset({"add reg, reg + je"})),
+    )

@@ -40,7 +40,8 @@ class ToyCore:
         scheme = one.scheme or ""
         issued = self._issue(scheme)
         latencies = self._model.latencies.get(scheme, {})
-        sources = [(read, self._ready.get(_where(read), 0.0)) for read in one.reads]
+        waited = [read for read in one.reads if not self._is_free(one, read)]
+        sources = [(read, self._ready.get(read.location, 0.0)) for read in waited]
         start = max([float(issued), *(ready for _, ready in sources)])
         finished = start
         if scheme not in self._model.moves and not (one.one_register and scheme in self._model.portless):
@@ -51,16 +52,19 @@ class ToyCore:
         for write in one.writes:
             ways = [float(issued)]
             for read, ready in sources:
-                if one.one_register and scheme in self._model.free:
-                    continue
                 cycles = (
                     0.0 if scheme in self._model.moves else latencies.get((read.operand, write.operand), 1.0)
                 )
                 if cycles is not None:
                     ways.append(max(ready, float(issued)) + cycles)
-            written[_where(write)] = max(ways)
+            written[write.location] = max(ways)
         self._ready |= written
         return max([finished, *written.values()])
+
+    def _is_free(self, one: InstructionAccesses, read: OperandAccess) -> bool:
+        """An idiom waits for no register, but for flags."""
+        idiom = one.one_register and one.scheme in self._model.free
+        return idiom and read.location.startswith(("general", "vector"))
 
     def _issue(self, scheme: str) -> int:
         """The cycle in which it is issued: the first that has room for its slots, after those before."""
@@ -85,7 +89,3 @@ class ToyCore:
         while earliest in self._busy[port]:
             earliest += 1
         return earliest
-
-
-def _where(access: OperandAccess) -> str:
-    return access.location

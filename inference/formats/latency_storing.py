@@ -44,6 +44,7 @@ def pairs_json(pairs: Sequence[PairEntry]) -> list[Json]:
             "why": pair.why,
             "throughput_limited": False,
             "breaks": pair.breaks,
+            "values": [],
             "chains": [],
         }
         for pair in pairs

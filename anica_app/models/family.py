@@ -23,6 +23,7 @@ class Family(models.Model):
     class Status(models.TextChoices):
         UNKNOWN = "", "not compared"
         NEW = "new", "new"
+        UNSURE = "unsure", "not known then"
         THERE = "there", "still there"
 
     campaign = models.ForeignKey(Campaign, on_delete=models.CASCADE, related_name="families")
@@ -57,3 +58,8 @@ class Family(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_news(self) -> bool:
+        """Whether it is new, or nobody can tell."""
+        return self.status in (self.Status.NEW, self.Status.UNSURE)

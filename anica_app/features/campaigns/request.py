@@ -144,7 +144,7 @@ def read_config(given: Json) -> CampaignConfig:
         "scheme_filter": _filter(preset.filter if config.scheme_filter is None else config.scheme_filter),
         "uops": None if config.uops is None else read_row(PortMapping, "uops", config.uops).pk,
         "excluded": _excluded(config.excluded),
-        "against": None if config.against is None else read_row(Campaign, "against", config.against).pk,
+        "against": None if config.against is None else read_against(config.against, len(predictors)),
         "judge": None if config.judge is None else _judge(config.judge, predictors),
     }
     return config.model_copy(update=found)
@@ -156,6 +156,15 @@ def read_predictors(given: list[int]) -> list[Predictor]:
     if len(rows) < len(given):
         raise ConfigError("predictors: a predictor always agrees with itself; choose two different ones")
     return rows
+
+
+def read_against(given: int, tools: int) -> int:
+    """The id of an earlier campaign over as many predictors. Raises `ConfigError`."""
+    row = read_row(Campaign, "against", given)
+    seats = row.seats.count()
+    if seats != tools:
+        raise ConfigError(f"against: {row.name} is over {seats} predictors, this one over {tools}")
+    return row.pk
 
 
 def _judge(given: int, predictors: list[Predictor]) -> int:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import Any
 
-from anica_app.core.families.evidence import Ask, slower_of
+from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.families.evidence import Answers, Ask, slower_of
 from anica_app.core.families.finding import FoundFamily
-from anica_app.core.families.matching import FamilyIdentity, matched
+from anica_app.core.families.matching import FamilyIdentity, matched, nearest
 from anica_app.core.protocols import AnicaError
 from anica_app.core.search.judging import InterestJudge
-from anica_app.core.search.panel import Panel
 from anica_app.core.x86_domain import X86Domain
-from anica_app.features.predictors.query import opened
+from anica_app.features.families.earlier import NOT_KEPT, answers_then
 from anica_app.models import Campaign, CampaignPredictor, Family
 from inference.core.protocols import Json
 from inference.runs.kinds import Task
@@ -24,25 +22,23 @@ _OF_RELEASE = ("release", "version", "program")
 _LOOKED_AT = 50
 
 
+_MOST_BLOCKS = 20
+"""Of what a family explains: so many at most tell whether it was there, where no witness does."""
+
+
 @dataclass(frozen=True)
 class ComparedFamilies:
     """`against` is the earlier campaign. `before`: {place of a family: id of what it was there}.
 
-    `there`: places of families that the earlier campaign did not find, although it could have: an earlier
-    discovery covers their witness, or the earlier tools disagree about it in the same way. `gone`: families
-    of the earlier campaign whose witness the tools agree about by now; `unseen`: those that were merely not
-    found again.
+    `status`: by the place of a family, whether it is new. `gone`: families of the earlier campaign whose
+    witness the tools agree about by now; `unseen`: those that were merely not found again, or nobody knows.
     """
 
     against: Campaign
     before: Mapping[int, int]
-    there: frozenset[int]
+    status: Mapping[int, Family.Status]
     gone: tuple[Family, ...]
     unseen: tuple[Family, ...]
-
-    def is_new(self, place: int) -> bool:
-        """Whether nothing like this family was there before."""
-        return place not in self.before and place not in self.there
 
     def as_json(self) -> Json:
         """For the page and for scripts."""
@@ -89,81 +85,103 @@ def _seats(campaign: Campaign) -> list[tuple[str, Json]]:
     ]
 
 
-def compared(
-    campaign: Campaign,
-    against: Campaign,
-    families: Sequence[FoundFamily],
-    domain: X86Domain,
-    ask: Ask,
-    judge: InterestJudge,
-    task: Task | None = None,
-) -> ComparedFamilies:
-    """Hold the families against those of another campaign; witnesses that are left over are asked about."""
-    old = list(against.families.order_by("number"))
-    pairs = matched(
-        [identity_of(one) for one in families], [FamilyIdentity.read(one.identity) for one in old]
-    )
-    left = [place for place in range(len(families)) if place not in pairs]
-    there = {place for place in left if _covered(families[place], against, domain)}
-    asked = [place for place in left if place not in there]
-    there |= _there_before(campaign, against, [(place, families[place]) for place in asked], judge, task)
-    missing = [one for at, one in enumerate(old) if at not in pairs.values()]
-    answers = ask([bytes(one.code) for one in missing]) if missing else []
-    gone = [
-        judge.verdict(given).kind != one.kind or slower_of(given) != one.slower
-        for one, given in zip(missing, answers, strict=True)
-    ]
-    return ComparedFamilies(
-        against,
-        {place: old[at].pk for place, at in pairs.items()},
-        frozenset(there),
-        tuple(one for one, is_gone in zip(missing, gone, strict=True) if is_gone),
-        tuple(one for one, is_gone in zip(missing, gone, strict=True) if not is_gone),
-    )
+@dataclass(frozen=True)
+class HeldAgainst:
+    """What is needed to hold families against those of an earlier campaign.
 
-
-def _covered(family: FoundFamily, against: Campaign, domain: X86Domain) -> bool:
-    """Whether a discovery of the earlier campaign subsumes the witness in the same way."""
-    block = domain.block_of_code(family.witness.code)
-    if block is None:
-        return False
-    special = domain.represent(block)
-    rows = against.discoveries.filter(subsumed_by=None, kind=family.witness.kind, abstract__isnull=False)
-    for row in rows.only("abstract"):
-        try:
-            if domain.subsumes(domain.read(row.abstract or {}), special):
-                return True
-        except AnicaError:
-            continue
-    return False
-
-
-def _there_before(
-    campaign: Campaign,
-    against: Campaign,
-    asked: Sequence[tuple[int, FoundFamily]],
-    judge: InterestJudge,
-    task: Task | None,
-) -> set[int]:
-    """The places of those about whose witness other, earlier tools disagree in the same way.
-
-    Where the tools are the same ones, what they say now is no news; where earlier ones are not here any more,
-    nobody can tell.
+    `ask`: the tools of this campaign. `explained`: the blocks by which its families were weighed.
     """
-    seats = [seat.predictor for seat in against.seats.select_related("predictor").order_by("position")]
-    own: list[Any] = list(campaign.seats.order_by("position").values_list("predictor", flat=True))
-    if not asked or [row.pk for row in seats] == own or len(seats) != len(own):
-        return set()
-    with ExitStack() as stack:
-        try:
-            tools = [stack.enter_context(closing(opened(row, task))) for row in seats]
-            panel = Panel(tools)
-            stack.callback(panel.close)
-            answers = panel.ask([one.witness.code for _, one in asked])()
-        except AnicaError:
-            return set()
-    return {
-        place
-        for (place, one), given in zip(asked, answers, strict=True)
-        if judge.verdict(given).kind == one.witness.kind and slower_of(given) == one.group.way.slower
-    }
+
+    against: Campaign
+    domain: X86Domain
+    ask: Ask
+    judge: InterestJudge
+    explained: Sequence[SampledBlock]
+    task: Task | None = None
+
+    def compared(self, families: Sequence[FoundFamily]) -> ComparedFamilies:
+        """A family is the same one by bound, direction and class; of others, evidence tells what they are."""
+        old = list(self.against.families.order_by("number"))
+        identities = [FamilyIdentity.read(one.identity) for one in old]
+        pairs = dict(matched([identity_of(one) for one in families], identities))
+        status = dict.fromkeys(pairs, Family.Status.THERE)
+        left = [place for place in range(len(families)) if place not in pairs]
+        status |= self._status_by_evidence([(place, families[place]) for place in left])
+        for place in left:
+            closest = nearest(identity_of(families[place]), identities)
+            if status[place] is Family.Status.THERE and closest is not None:
+                pairs[place] = closest
+        missing = [one for at, one in enumerate(old) if at not in pairs.values()]
+        gone = self._gone(missing)
+        return ComparedFamilies(
+            self.against,
+            {place: old[at].pk for place, at in pairs.items()},
+            status,
+            tuple(one for one in missing if one.pk in gone),
+            tuple(one for one in missing if one.pk not in gone),
+        )
+
+    def _status_by_evidence(self, left: Sequence[tuple[int, FoundFamily]]) -> dict[int, Family.Status]:
+        """Of families that the earlier campaign did not find: it may have been too short to meet them.
+
+        They were there where an earlier discovery covers the witness, or where the earlier tools disagreed in
+        the same way about most of the blocks of which their answers are known: the witnesses, or without
+        these what the family explains.
+        """
+        found = {place: Family.Status.THERE for place, one in left if self._covered(one)}
+        open_ones = [(place, one) for place, one in left if place not in found]
+        codes = [code for _, one in open_ones for code in (*self._witnesses(one), *self._explained(one))]
+        codes = list(dict.fromkeys(codes))
+        then = dict(zip(codes, answers_then(self.against, codes, self.task), strict=True)) if codes else {}
+        for place, one in open_ones:
+            verdicts = self._disagreed(one, self._witnesses(one), then)
+            verdicts = verdicts or self._disagreed(one, self._explained(one), then)
+            if not verdicts:
+                found[place] = Family.Status.UNSURE
+            else:
+                most = 2 * sum(verdicts) > len(verdicts)
+                found[place] = Family.Status.THERE if most else Family.Status.NEW
+        return found
+
+    def _witnesses(self, family: FoundFamily) -> list[bytes]:
+        return [one.code for one in family.group.members]
+
+    def _explained(self, family: FoundFamily) -> list[bytes]:
+        return [self.domain.code(self.explained[at]) for at in family.blocks[:_MOST_BLOCKS]]
+
+    def _disagreed(
+        self, family: FoundFamily, codes: Sequence[bytes], then: Mapping[bytes, Answers]
+    ) -> list[bool]:
+        """For each block of which the answers are known, whether they differed in the family's way."""
+        way = family.group.way
+        known = [then[code] for code in codes if NOT_KEPT not in then[code]]
+        return [self._is_way(answers, way.kind, way.slower) for answers in known]
+
+    def _is_way(self, answers: Answers, kind: str, slower: int) -> bool:
+        return self.judge.verdict(answers).kind == kind and slower_of(answers) == slower
+
+    def _covered(self, family: FoundFamily) -> bool:
+        """Whether a discovery of the earlier campaign subsumes the witness in the same way."""
+        block = self.domain.block_of_code(family.witness.code)
+        if block is None:
+            return False
+        special = self.domain.represent(block)
+        rows = self.against.discoveries.filter(
+            subsumed_by=None, kind=family.witness.kind, abstract__isnull=False
+        )
+        for row in rows.only("abstract"):
+            try:
+                if self.domain.subsumes(self.domain.read(row.abstract or {}), special):
+                    return True
+            except AnicaError:
+                continue
+        return False
+
+    def _gone(self, missing: Sequence[Family]) -> set[int]:
+        """The ids of those about whose witness this campaign's tools agree."""
+        answers = self.ask([bytes(one.code) for one in missing]) if missing else []
+        return {
+            one.pk
+            for one, given in zip(missing, answers, strict=True)
+            if NOT_KEPT not in given and not self._is_way(given, one.kind, one.slower)
+        }

@@ -15,18 +15,18 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from anica_app.core.families.evidence import Answers
-from anica_app.core.protocols import AnicaError, Answer, Failure
+from anica_app.core.protocols import AnicaError
 from anica_app.core.ranking import fresh_blocks, judged_blocks
-from anica_app.core.samples import unpack
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
 from anica_app.core.search.panel import Driver, Panel
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.opening import chosen_domain
 from anica_app.features.campaigns.query import judge_of
-from anica_app.features.campaigns.request import DEFAULT_FRESH, MOST_FRESH
+from anica_app.features.campaigns.request import DEFAULT_FRESH, MOST_FRESH, read_against
 from anica_app.features.campaigns.standing import SUPPORT
 from anica_app.features.coverage.query import everything_domain
+from anica_app.features.families.carrying import HeldAgainst
+from anica_app.features.families.earlier import KeptAnswers
 from anica_app.features.families.grouping import (
     SHARE_OF_QUESTIONS,
     GroupedDiscoveries,
@@ -34,10 +34,10 @@ from anica_app.features.families.grouping import (
     own_disagreements,
 )
 from anica_app.features.families.query import KIND, in_one_sentence
-from anica_app.features.families.stage import CampaignGrouping
+from anica_app.features.families.stage import CampaignGrouping, earlier_campaign
 from anica_app.features.families.storing import store_families
 from anica_app.features.predictors.query import opened
-from anica_app.models import Campaign, GeneralisationStep, Predictor
+from anica_app.models import Campaign, Predictor
 from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs.described_rows import read_row
@@ -70,9 +70,10 @@ def read_config(given: Json) -> FamiliesConfig:
         raise ConfigError(f"campaign: {row.name} is of one block, whose discoveries have one cause")
     if row.run is not None and row.run.state not in Run.FINAL:
         raise ConfigError(f"campaign: {row.name} goes on; it groups its discoveries itself at its end")
-    for name in ("against", "judge"):
-        if getattr(config, name) is not None:
-            read_row(Campaign if name == "against" else Predictor, name, getattr(config, name))
+    if config.against is not None:
+        read_against(config.against, row.seats.count())
+    if config.judge is not None:
+        read_row(Predictor, "judge", config.judge)
     return config
 
 
@@ -101,7 +102,7 @@ class FamiliesJob:
             if panel is None:
                 if config.judge is not None:
                     raise JobError("the campaign's tools cannot be asked here: there is nothing to be judged")
-                grouped = _by_what_is_stored(campaign, domain, judge, task)
+                grouped = _by_what_is_stored(campaign, domain, judge, task, config.against)
             else:
                 grouped = _by_asking(_Asked(task, campaign, domain, panel, judge, config))
         return partial(_store, campaign, grouped)
@@ -177,43 +178,17 @@ def _by_asking(work: _Asked) -> GroupedDiscoveries:
 
 
 def _by_what_is_stored(
-    campaign: Campaign, domain: X86Domain, judge: InterestJudge, task: Task
+    campaign: Campaign, domain: X86Domain, judge: InterestJudge, task: Task, against: int | None
 ) -> GroupedDiscoveries:
     """No question is asked: what the tools once said of the witnesses is looked up."""
-    stored = _StoredAnswers(campaign)
+    ask = KeptAnswers(campaign).ask
     disagreements = own_disagreements(campaign, domain, judge)
-    pulse = task.reporter.pulse
-    return GroupedDiscoveries(
-        grouped_discoveries(campaign, domain, stored.ask, disagreements, 0, pulse), disagreements
-    )
-
-
-class _StoredAnswers:
-    """What a campaign has kept of its tools' answers, gone through until all that is asked for is found."""
-
-    def __init__(self, campaign: Campaign) -> None:
-        self._campaign = campaign
-        self._tools = campaign.seats.count()
-
-    def ask(self, codes: Sequence[bytes]) -> list[Answers]:
-        """The answers for each block, failures without a number for what nobody has kept."""
-        found: dict[bytes, Answers] = {}
-        missing = set(codes)
-        for samples in self._samples():
-            if not missing:
-                break
-            for sample in unpack(samples):
-                if sample.code in missing:
-                    found[sample.code] = sample.answers[: self._tools]
-                    missing.discard(sample.code)
-        unknown = tuple(Answer(failure=Failure.NO_NUMBER) for _ in range(self._tools))
-        return [found.get(code, unknown) for code in codes]
-
-    def _samples(self) -> Any:
-        steps = GeneralisationStep.objects.filter(generalisation__campaign=self._campaign)
-        for rows in (self._campaign.batches.order_by("number"), steps.order_by("number", "pk")):
-            for samples in rows.values_list("samples", flat=True).iterator(50):
-                yield bytes(samples)
+    families = grouped_discoveries(campaign, domain, ask, disagreements, 0, task.reporter.pulse)
+    earlier = earlier_campaign(campaign, against)
+    if earlier is None:
+        return GroupedDiscoveries(families, disagreements)
+    held = HeldAgainst(earlier, domain, ask, judge, disagreements.blocks, task)
+    return GroupedDiscoveries(families, disagreements, held.compared(families.families))
 
 
 def _store(campaign: Campaign, grouped: GroupedDiscoveries) -> tuple[Json, Sequence[Entry]]:

@@ -18,7 +18,7 @@ from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.web.data_command import write_file
 
 NEW = 2
-"""Exit status where there is a new family; everything else that goes wrong is 1."""
+"""Exit status where a family is new, or nobody can tell; everything else that goes wrong is 1."""
 
 
 def add_against_options(parser: ArgumentParser) -> None:
@@ -46,15 +46,22 @@ def check_against_options(options: Mapping[str, Any]) -> None:
 
 
 def hold_against(result: Json, junit: str) -> None:
-    """Write the verdicts where they are wanted. Raises `CommandError` with `NEW` where a family is new."""
+    """Write the verdicts where they are wanted.
+
+    Raises `CommandError` with `NEW` where a family is new, or nobody can tell.
+    """
     campaign = Campaign.objects.get(pk=result["campaign"])
     if junit:
         cases = regression_cases(campaign)
         text = write_junit(f"{campaign.name} against {result['against']}", campaign.name, cases)
         write_file(Path(junit), text.encode())
-    if result["new"]:
-        names = "; ".join(result["new"])
-        raise CommandError(f"new families against {result['against']}: {names}", returncode=NEW)
+    told = [
+        f"{what}: {'; '.join(result[key])}"
+        for key, what in (("new", "new"), ("unsure", "not known then"))
+        if result[key]
+    ]
+    if told:
+        raise CommandError(f"families against {result['against']!r}: {', '.join(told)}", returncode=NEW)
 
 
 def family_lines(result: Json) -> Iterator[str]:
@@ -65,14 +72,14 @@ def family_lines(result: Json) -> Iterator[str]:
     yield f"  {in_one_sentence(campaign)}"
     for row in campaign.families.all():
         share = "     –" if row.share is None else f"{100 * row.share:5.1f} %"
-        news = f"  [{row.get_status_display()}]" if row.status == Family.Status.NEW else ""
+        news = f"  [{row.get_status_display()}]" if row.is_news else ""
         marked = f"  ({row.get_mark_display()})" if row.mark else ""
         yield f"  {share}  {row.name}{news}{marked}"
         yield f"           {'; '.join(intel_of_bytes(bytes(row.code)))}   {cycles_of(row)}"
     if result["against"]:
         yield (
-            f"  against {result['against']!r}: {len(result['new'])} new, {len(result['there'])} still there, "
-            f"{len(result['gone'])} gone"
+            f"  against {result['against']!r}: {len(result['new'])} new, {len(result['unsure'])} not known "
+            f"then, {len(result['there'])} still there, {len(result['gone'])} gone"
         )
     for name in result["gone"]:
         yield f"    gone: {name}"

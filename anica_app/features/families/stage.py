@@ -11,7 +11,7 @@ from anica_app.core.families.finding import CampaignFamilies
 from anica_app.core.search.judging import InterestJudge, JudgedAnswers
 from anica_app.core.search.panel import Panel
 from anica_app.core.x86_domain import X86Domain
-from anica_app.features.families.carrying import ComparedFamilies, campaign_before, compared
+from anica_app.features.families.carrying import ComparedFamilies, HeldAgainst, campaign_before
 from anica_app.features.families.grouping import (
     GroupedDiscoveries,
     JudgedDisagreements,
@@ -24,6 +24,16 @@ from anica_app.features.predictors.query import opened
 from anica_app.models import Campaign, Predictor
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
+
+
+def earlier_campaign(campaign: Campaign, chosen: int | None) -> Campaign | None:
+    """The one with this id, else the newest that fits, if any. Raises `JobError` if it was deleted."""
+    if chosen is None:
+        return campaign_before(campaign)
+    row = Campaign.objects.filter(pk=chosen).first()
+    if row is None:
+        raise JobError("the campaign that families are held against has been deleted")
+    return row
 
 
 @dataclass(frozen=True)
@@ -45,16 +55,16 @@ class CampaignGrouping:
 
         Raises `JobError` where what they are held against, or the judge, is not there any more.
         """
-        against, referee = self._against(), self._referee()
+        against, referee = earlier_campaign(self.campaign, self.against), self._referee()
         pulse = self.task.reporter.pulse
         ask = asking(self.panel, pulse)
         disagreements = self._disagreements(judged)
         families = grouped_discoveries(self.campaign, self.domain, ask, disagreements, questions, pulse)
         held: ComparedFamilies | None = None
         if against is not None:
-            held = compared(
-                self.campaign, against, families.families, self.domain, ask, self.judge, self.task
-            )
+            blocks = disagreements.blocks
+            holding = HeldAgainst(against, self.domain, ask, self.judge, blocks, self.task)
+            held = holding.compared(families.families)
         ruled = None if referee is None else self._refereed(referee, families, judged)
         return GroupedDiscoveries(families, disagreements, held, ruled)
 
@@ -63,14 +73,6 @@ class CampaignGrouping:
             return own_disagreements(self.campaign, self.domain, self.judge)
         blocks = tuple(one.block for one in judged if one.verdict.interesting)
         return JudgedDisagreements(len(judged), blocks, fresh=True)
-
-    def _against(self) -> Campaign | None:
-        if self.against is None:
-            return campaign_before(self.campaign)
-        row = Campaign.objects.filter(pk=self.against).first()
-        if row is None:
-            raise JobError("the campaign that families are held against has been deleted")
-        return row
 
     def _referee(self) -> Predictor | None:
         if self.referee is None:

@@ -82,7 +82,7 @@ def _row(campaign: Campaign, place: int, one: FoundFamily, grouped: GroupedDisco
 def _status(compared: ComparedFamilies | None, place: int) -> Family.Status:
     if compared is None:
         return Family.Status.UNKNOWN
-    return Family.Status.NEW if compared.is_new(place) else Family.Status.THERE
+    return compared.status[place]
 
 
 def summary_of(grouped: GroupedDiscoveries) -> Json:
@@ -109,6 +109,7 @@ def told_of(campaign: Campaign) -> Json:
         "summary": {name: value for name, value in summary.items() if name not in ("against", "judge")},
         "against": against.get("name"),
         "new": [row.name for row in rows if row.status == Family.Status.NEW],
+        "unsure": [row.name for row in rows if row.status == Family.Status.UNSURE],
         "there": [row.name for row in rows if row.status == Family.Status.THERE],
         "gone": [one["name"] for one in against.get("gone", ())],
         "judge": summary["judge"],

@@ -14,7 +14,7 @@ from anica_app.core.families.culprits import CulpritInstructions
 from anica_app.core.families.evidence import CauseWorld, DifferingBound, WitnessCause
 from anica_app.core.families.finding import KnownDiscovery, families_of, wilson
 from anica_app.core.families.grouping import FamilyMember, grouped
-from anica_app.core.families.matching import FamilyIdentity, matched
+from anica_app.core.families.matching import FamilyIdentity, matched, nearest
 from anica_app.core.protocols import Answer
 from anica_app.core.ranking import fresh_blocks
 from anica_app.core.search.judging import Disagreement, InterestSettings
@@ -165,7 +165,9 @@ def test_a_family_is_the_same_by_class_and_bound():
     old = [identity("a"), identity("bc"), identity("d", "dependencies")]
     new = [identity("c"), identity("a", "dependencies"), identity("d", "dependencies", 2), identity("a")]
     assert matched(new, old) == {0: 1, 3: 0}
-    assert matched([identity("e", others="b")], old) == {0: 1}
+    assert matched([identity("ab"), identity("ad"), identity("e", others="b")], old) == {0: 0}
+    assert nearest(identity("e", others="b"), old) == 1
+    assert nearest(identity("e"), old) is None
     assert [FamilyIdentity.read(one.as_json()) for one in old] == old
 
 

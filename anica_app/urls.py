@@ -15,6 +15,7 @@ from anica_app.features.comparisons.files import urlpatterns as comparisons_file
 from anica_app.features.comparisons.pages import urlpatterns as comparisons
 from anica_app.features.comparisons.starting import urlpatterns as comparisons_starting
 from anica_app.features.coverage.pages import urlpatterns as coverage
+from anica_app.features.discoveries.asking_pages import urlpatterns as discoveries_asking_pages
 from anica_app.features.discoveries.pages import urlpatterns as discoveries
 from anica_app.features.llvm_difference.pages import urlpatterns as llvm_difference
 from anica_app.features.matrices.pages import urlpatterns as matrices
@@ -36,6 +37,7 @@ urlpatterns = [
     *comparisons,
     *comparisons_starting,
     *coverage,
+    *discoveries_asking_pages,
     *discoveries,
     *llvm_difference,
     *matrices,

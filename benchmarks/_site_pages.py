@@ -196,6 +196,7 @@ PAGES: dict[str, list[Visit]] = {
     ],
     "discovery": [Visit(_discovery), Visit(_discovery, lambda world: "step=30", part="step")],
     "discovery-ask": [Visit(_discovery)],
+    "discovery-schemes": [Visit(_discovery)],
     "discovery-reproduce": [Visit(_discovery)],
     "matrix-cell": [Visit(_of("matrix", first=lambda world: 0, second=lambda world: 1))],
     "predictor-add": [Visit(lambda world: {"kind": "command"})],

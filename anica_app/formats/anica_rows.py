@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anica_app.core.domain.documents import expanded
+from anica_app.core.every_scheme import generality_of
 from anica_app.core.samples import Sample, pack
 from anica_app.core.search.judging import InterestJudge
 from anica_app.formats.anica_abstract import Unsayable, abstract_document, expansion_document
@@ -80,11 +81,13 @@ class Gathering:
         for label, number in numbers.items():
             one = self.published.discoveries[number]
             rating = self.published.ratings.get(label)
+            abstract = self._abstract(label, one.abstract)
             self.rows.discoveries.append(
                 Discovery(
                     number=number,
                     label=label,
-                    abstract=self._abstract(label, one.abstract),
+                    abstract=abstract,
+                    generality=generality_of(abstract),
                     foreign=one.abstract,
                     length=one.length,
                     interestingness=None if rating is None else rating.mean,

@@ -158,11 +158,16 @@ PAGES = {
             "arrow keys.",
             "Download tree, blocks, report or session.",
         ),
-        operators=("Mark it, write a note, ask other predictors for the blocks of a step.",),
+        operators=(
+            "Mark it, write a note, ask its predictors once more for the blocks of a step, or others.",
+        ),
     ),
     "discovery-ask": Help(
         "The form that asks predictors for the blocks of a step.",
         operators=("Choose predictors; their answers appear beside the others.",),
+    ),
+    "discovery-schemes": Help(
+        "The instruction [[scheme]]s that each instruction of an [[abstract block]] stands for.",
     ),
     "discovery-reproduce": Help(
         "How to see the disagreement elsewhere: the smallest block with the command line of every tool.",

@@ -71,6 +71,8 @@ DISCOVERIES = {
     "discovery-tree": export(DISCOVERY),
     "discovery-blocks": export(DISCOVERY),
     "discovery-ask": form(),
+    "discovery-again": button(),
+    "discovery-schemes": page(),
     "discovery-edit": button(records=Action.CHANGED, of=DISCOVERY),
     "discovery-reproduce": page(),
     "discovery-report": export(DISCOVERY),

@@ -34,15 +34,19 @@ export function spoken(node) {
 }
 
 function described(node) {
-  if (node.kind === "start") return `Start: the block itself${node.reason ? `; ${node.reason}` : ""}`;
-  return `Step ${node.number}, ${node.taken ? "taken" : "rejected"}: ${node.words}; ${node.reason}`;
+  const implied = node.implied.length ? `; the same blocks without: ${node.implied.join("; ")}` : "";
+  if (node.kind === "start") return `Start: the block itself${node.reason ? `; ${node.reason}` : ""}${implied}`;
+  const against = node.against ? `; ${node.against}` : "";
+  return `Step ${node.number}, ${node.taken ? "taken" : "rejected"}: ${node.words}; ${node.reason}${against}${implied}`;
 }
 
 function counted(node) {
-  return `${node.result ? "the discovery · " : ""}${looked(node)}`;
+  const implied = node.implied.length ? ` · ${node.implied.length} more implied` : "";
+  return `${node.result ? "the discovery · " : ""}${looked(node)}${implied}`;
 }
 
 function looked(node) {
+  if (node.against) return node.against;
   if (!node.n) return node.reason || (node.taken ? "no block looked at" : "");
   if (node.interesting === null) return `${node.n} blocks`;
   return `${node.interesting} of ${node.n} interesting`;

@@ -87,7 +87,7 @@ export class GeneralisationTree {
   matching() {
     const words = this.query.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) return null;
-    const found = this.nodes.map((node) => `${node.number} ${node.label} ${node.words} ${node.reason} ${kindOf(node)}`.toLowerCase());
+    const found = this.nodes.map((node) => [node.number, node.label, node.words, node.reason, node.against, ...node.implied, kindOf(node)].join(" ").toLowerCase());
     return new Set(found.flatMap((text, index) => (words.every((word) => text.includes(word)) ? [index] : [])));
   }
 
@@ -95,7 +95,9 @@ export class GeneralisationTree {
     const taken = this.groups.length - 1;
     const steps = this.nodes.length - 1;
     const all = `${steps.toLocaleString("en")} step${steps === 1 ? "" : "s"}`;
-    const parts = `${taken.toLocaleString("en")} taken, ${(steps - taken).toLocaleString("en")} rejected`;
+    const implied = this.nodes.reduce((sum, node) => sum + node.implied.length, 0);
+    const parts = `${taken.toLocaleString("en")} taken, ${(steps - taken).toLocaleString("en")} rejected`
+      + (implied ? `, ${implied.toLocaleString("en")} more implied by others` : "");
     this.status.textContent = this.matches ? `${this.matches.size.toLocaleString("en")} of ${all} match` : `${all}: ${parts}`;
   }
 

@@ -99,12 +99,12 @@ def test_steps_are_found_hidden_and_zoomed(page: Page, here: str):
     assert larger["height"] > 1.2 * box["height"]
     page.goto(f"{here}?find=mnemonic&only=1")
     expect(page.get_by_label("Accepted steps only")).to_be_checked()
-    expect(page.locator("[data-tree-status]")).to_contain_text("1 of 4")
+    expect(page.locator("[data-tree-status]")).to_contain_text("1 of 3")
 
 
 def test_another_predictor_answers_beside_those_of_the_campaign(page: Page, here: str):
     page.goto(f"{here}?step=3")
-    page.get_by_text("Evaluate again now").click()
+    page.get_by_text("Ask other predictors").click()
     page.get_by_label("always 4.25").check()
     page.get_by_role("button", name="Predict").click()
     expect(page.locator("#step td[data-label='always 4.25']")).to_have_text(["4.25"] * 3)

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from django.db.models import QuerySet
 
 from anica_app.core.domain.blocks import SampledBlock
-from anica_app.core.domain.settings import (
-    FEATURES,
-    GROUPS,
-    MOST_EDITS,
-    MOST_LOG,
-    DomainSettings,
-    SpaceSettings,
-)
+from anica_app.core.every_scheme import everything_domain, without_uops
 from anica_app.core.protocols import AnicaError, Answer, Failure
 from anica_app.core.ranking import Covered, DiscoverySelection, best_selection, covered_blocks
 from anica_app.core.search.judging import InterestJudge
-from anica_app.core.x86_domain import X86Domain
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Prediction
 from inference.core.protocols import Json
 from inference.models import Run
@@ -118,7 +109,6 @@ def coverage_config(campaign: Campaign, over: BasicBlockSet | None = None) -> Js
 # How much of a basic-block set the discoveries of campaigns explain (thesis §8.1.7, §8.2.3).
 
 
-_UOPS = "uops"
 _CHUNK = 2000
 
 
@@ -182,7 +172,7 @@ def coverage_of(
     said, unsaid, abstracts, widened = [], [], [], False
     for one in discoveries:
         try:
-            document, dropped = _without_uops(one.abstract)
+            document, dropped = without_uops(one.abstract)
             abstracts.append(domain.read(document))
         except AnicaError:
             unsaid.append(one)
@@ -250,31 +240,6 @@ def _answers(
     }
 
 
-@cache
-def everything_domain() -> X86Domain:
-    """All schemes that blocks can have, and everything that discoveries speak of but numbers of µops.
-
-    Those are counted by the mapping of a campaign, which need not be here.
-    """
-    settings = DomainSettings(
-        features=" ".join(name for name in FEATURES if name != _UOPS),
-        edit_distance=MOST_EDITS,
-        log_bound=MOST_LOG,
-    )
-    return X86Domain.of(settings, SpaceSettings(groups=" ".join(GROUPS)))
-
-
-def _without_uops(document: Json | None) -> tuple[Json, bool]:
-    """The document without what it says of numbers of µops, and whether it says any."""
-    if document is None:
-        raise AnicaError("the discovery is not in our words")
-    instructions = document.get("instructions", [])
-    if not any(_UOPS in one for one in instructions if isinstance(one, dict)):
-        return document, False
-    left = [{name: value for name, value in one.items() if name != _UOPS} for one in instructions]
-    return {**document, "instructions": left}, True
-
-
 def overlap_of(
     discoveries: Sequence[Discovery], pulse: Callable[[], None] = lambda: None
 ) -> dict[str, list[int]]:
@@ -283,7 +248,7 @@ def overlap_of(
     All must be in our words, as `Coverage.discoveries` are. `pulse` is called for each.
     """
     domain = everything_domain()
-    said = [(row, domain.read(_without_uops(row.abstract)[0])) for row in discoveries]
+    said = [(row, domain.read(without_uops(row.abstract)[0])) for row in discoveries]
     found: dict[str, list[int]] = {}
     for row, special in said:
         general = [

@@ -11,6 +11,8 @@ from django.urls import reverse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from anica_app.core.every_scheme import represented_schemes
+from anica_app.core.protocols import AnicaError
 from anica_app.features.api_shapes import DiscoveryOut, JudgedBlockOut, assembly, discovery_json, judged_json
 from anica_app.features.discoveries import reproducing
 from anica_app.features.discoveries.query import DiscoveryParts, Mentions, discoveries_in_full, mentions_of
@@ -35,6 +37,7 @@ from inference.web.api.shapes import Input, Note, Ref, Time, attachment, paramet
 from inference.web.validation import Id, OneOf
 
 router = Router()
+MOST_SCHEMES = 50
 Mark = Annotated[str, OneOf(Discovery.Mark.values)]
 Block = parameter(
     "",
@@ -72,6 +75,13 @@ class GeneralisationOut(Schema):
     seconds: float = Field(examples=[12.5])
 
 
+class RepresentedOut(Schema):
+    """What an instruction of an abstract block stands for: so many schemes, of which the first are listed."""
+
+    count: int = Field(examples=[12])
+    schemes: list[str] = Field(examples=[["bsf GPR[64]:W, GPR[64]:R"]])
+
+
 class DiscoveryInFull(DiscoveryOut):
     """A discovery with its constraints and where it comes from. `abstract` is what imports and runs read."""
 
@@ -92,6 +102,9 @@ class DiscoveryInFull(DiscoveryOut):
     remarks: list[str] = Field(examples=[[]])
     includes: list[Id] = Field(description="Discoveries that it includes.", examples=[[33, 40]])
     generalisations: list[GeneralisationOut]
+    represented: list[RepresentedOut] = Field(
+        description="Of each instruction, over all schemes that blocks can have; empty where our words lack."
+    )
 
 
 class Judgement(Input):
@@ -263,8 +276,17 @@ def _in_full(found: DiscoveryParts) -> dict[str, Any]:
         "start_hex": bytes(row.start_code).hex(),
         "constraints": _constraints(row),
         "includes": list(includes.values_list("pk", flat=True)),
+        "represented": _represented(row),
         "generalisations": [{name: getattr(one, name) for name in numbers} for one in found.generalisations],
     }
+
+
+def _represented(row: Discovery) -> list[dict[str, Any]]:
+    try:
+        found = represented_schemes(row.abstract, MOST_SCHEMES)
+    except AnicaError:
+        return []
+    return [{"count": one.count, "schemes": list(one.schemes)} for one in found]
 
 
 def _constraints(row: Discovery) -> dict[str, Any] | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from anica_app.core.domain.documents import expanded
 from anica_app.core.samples import Sample, unpack
@@ -33,6 +34,11 @@ class Node:
     failed: int
     mean: float | None
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether it was taken without a look: it represents the same blocks as before."""
+        return self.kind == GeneralisationStep.Kind.EXPANSION and self.taken and not self.n
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -44,6 +50,29 @@ class Tree:
     def node(self, number: int) -> Node | None:
         """The decision with this number; None where there is none."""
         return next((node for node in self.nodes if node.number == number), None)
+
+    @cached_property
+    def implied(self) -> Mapping[int, tuple[Node, ...]]:
+        """{number of a decision: those taken after it that represent the same blocks}; without the latter.
+
+        They go with the decision taken before them: to whoever looks at the blocks, they are one.
+        """
+        found: dict[int, list[Node]] = {}
+        head = None
+        for node in self.nodes:
+            if node.changes_nothing and head is not None:
+                found[head].append(node)
+                continue
+            found[node.number] = []
+            head = node.number if node.taken else head
+        return {number: tuple(nodes) for number, nodes in found.items()}
+
+    def head(self, node: Node) -> Node:
+        """The decision that stands for this one: the one before it that represents the same blocks."""
+        if node.number in self.implied:
+            return node
+        number = next(number for number, implied in self.implied.items() if node in implied)
+        return next(one for one in self.nodes if one.number == number)
 
     @property
     def telling(self) -> Node | None:
@@ -59,8 +88,15 @@ class Tree:
     def around(self, number: int) -> tuple[Json | None, Json | None]:
         """The abstract block before this decision and what was tried with it, as documents.
 
-        None where some decision on the way cannot be said in our words; the start has nothing before it.
+        What was tried is without the constraints that go with it (`implied`). None where some decision on the
+        way cannot be said in our words; the start has nothing before it.
         """
+        before, tried = self._around(number)
+        for node in self.implied.get(number, ()):
+            tried = None if tried is None or node.expansion is None else expanded(tried, node.expansion)
+        return before, tried
+
+    def _around(self, number: int) -> tuple[Json | None, Json | None]:
         before: Json | None = None
         now: Json | None = self.generalisation.start
         for node in self.nodes:

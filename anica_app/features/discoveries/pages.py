@@ -9,7 +9,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import BadRequest, ValidationError
+from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -18,6 +18,8 @@ from django.views.decorators.http import require_POST
 
 from anica_app.core.protocols import Answer
 from anica_app.features.discoveries import reproducing
+from anica_app.features.discoveries.asking_again import may_ask_again
+from anica_app.features.discoveries.counter_examples import counter_example_among, counter_examples_of
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
 from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, discoveries_in_full, mentions_of
 from anica_app.features.discoveries.reproducing import (
@@ -31,21 +33,15 @@ from anica_app.features.discoveries.saying import compared, decision, label, rea
 from anica_app.features.discoveries.steps import (
     blocks_csv,
     blocks_of_step,
-    name_of_question,
     orders_of,
     page_of_blocks,
-    question_about_step,
     tree_document,
 )
-from anica_app.features.questions.form import ChoosingForm
-from anica_app.features.questions.query import KIND
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.models import InstructionScheme
-from inference.runs.errors import ConfigError
-from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import NOTE_LIMIT
 from inference.web.requests import file_answer, one_of, whole_number
 
@@ -119,7 +115,8 @@ class BlockTableRow:
 def chosen_node(request: HttpRequest, tree: Tree) -> Node | None:
     """The decision in the address, else that which shows examples of the result; None where there is none."""
     number = whole_number(request, "step")
-    return tree.telling if number is None else tree.node(number)
+    found = tree.telling if number is None else tree.node(number)
+    return None if found is None else tree.head(found)
 
 
 def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: Node) -> dict[str, Any]:
@@ -131,8 +128,16 @@ def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: 
     sort = one_of(request, "sort", orders_of(len(columns)), BY_BLOCK)
     page = page_of_blocks(found, seen, sort, whole_number(request, "page", 0) or 0, PAGE_SIZE)
     before, now = tree.around(node.number)
+    against = None
+    if not node.taken:
+        kind = found.discovery.kind
+        against = counter_example_among(seen.samples, found.judge, len(found.predictors), kind)
     return {
         "node": node,
+        "implied": [decision(one) for one in tree.implied[node.number]],
+        "against": against,
+        "changed": seen.changed(found),
+        "again": may_ask_again(found),
         "pruned": bool(node.n) and not seen.samples,
         "tried": decision(node),
         "why": reason(node),
@@ -212,7 +217,7 @@ def _whole(found: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
         "table": None if row.abstract is None else table_of(row.abstract),
         "foreign": json.dumps(row.foreign, indent=1) if row.abstract is None else "",
         "witness": lines_of(code) if code else (),
-        "tree": None if tree is None else picture(tree),
+        "tree": None if tree is None else picture(found, tree),
         "includes": list(others.only("pk", "number", "label")),
         "marks": Discovery.Mark.choices,
         "traced": [one for one in found.generalisations if one.steps_count],
@@ -245,13 +250,15 @@ def discovery_blocks(request: HttpRequest, pk: int) -> HttpResponse:
 # The tree of a generalisation as data for its picture.
 
 
-def picture(tree: Tree) -> Json:
-    """What `generalisation-tree.js` draws: a node per decision, in order.
+def picture(found: DiscoveryParts, tree: Tree) -> Json:
+    """What `generalisation-tree.js` draws: a node per decision, in order (one query).
 
     Of each its number, `kind`, whether `taken`, `label` and `words`, `reason`, and how many of `n` blocks are
-    `interesting`; `result` marks the one that has become the discovery.
+    `interesting`; `implied` has the words of those that represent the same blocks and have no node of their
+    own, `against` the block that speaks against it. `result` marks the one that has become the discovery.
     """
-    taken = [node.number for node in tree.nodes if node.taken]
+    taken = [node.number for node in tree.nodes if node.taken and node.number in tree.implied]
+    against = counter_examples_of(found, tree.generalisation)
     is_result = tree.generalisation.became == Generalisation.Became.DISCOVERY
     nodes: list[dict[str, Any]] = [
         {
@@ -263,59 +270,14 @@ def picture(tree: Tree) -> Json:
             "reason": reason(node),
             "n": node.n,
             "interesting": node.interesting,
+            "implied": [decision(one).replace("`", "") for one in tree.implied[node.number]],
+            "against": str(against.get(node.number, "")),
             "result": is_result and taken[-1:] == [node.number],
         }
         for node in tree.nodes
-        if node.kind != GeneralisationStep.Kind.END
+        if node.kind != GeneralisationStep.Kind.END and node.number in tree.implied
     ]
     return {"nodes": nodes}
-
-
-# Asking predictors about the blocks of a decision once more: also those that the campaign has never seen.
-
-
-class AskForm(ChoosingForm):
-    """Which of the predictors that can be asked here, one at least."""
-
-    def clean(self) -> dict[str, Any]:
-        """Refuse a question that nobody is asked."""
-        data = super().clean()
-        if not self.rows and not self.errors:
-            raise ValidationError("Choose at least one predictor.")
-        return data
-
-
-def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
-    """The choice of predictors, as a page or as a part of the discovery's; a POST starts the run."""
-    found = found_or_404(pk)
-    tree = tree_or_404(request, found)
-    node = None if tree is None else chosen_node(request, tree)
-    if tree is None or node is None or not node.n:
-        raise Http404("there are no blocks to predict")
-    form = AskForm(request.POST if request.method == "POST" else None)
-    row = tree.generalisation
-    back = f"{reverse('discovery', args=[pk])}?g={row.number}&step={node.number}"
-    if form.is_bound and form.is_valid():
-        config = question_about_step(row, node.number, form.rows, anew=form.cleaned_data["anew"])
-        name = name_of_question(found.discovery, node.number)
-        try:
-            submit(KIND, config, unused_name(name), user=request.user)
-        except ConfigError as error:
-            form.add_error(None, str(error))
-        else:
-            return redirect(f"{back}#step")
-    context = {
-        "form": form,
-        "discovery": found.discovery,
-        "campaign": found.campaign,
-        "node": node,
-        "back": back,
-    }
-    part = request.headers.get(PART) == "form"
-    template = "anica/discoveries/ask_form.html" if part else "anica/discoveries/ask.html"
-    answer = render(request, template, context, status=400 if form.is_bound else 200)
-    answer["Vary"] = PART
-    return answer
 
 
 # What a user thinks of a discovery: its mark and a note.
@@ -364,6 +326,5 @@ urlpatterns = [
     path("discoveries/<int:pk>/", discovery, name="discovery"),
     path("discoveries/<int:pk>/tree.json", discovery_tree, name="discovery-tree"),
     path("discoveries/<int:pk>/blocks.csv", discovery_blocks, name="discovery-blocks"),
-    path("discoveries/<int:pk>/ask/", discovery_ask, name="discovery-ask"),
     path("discoveries/<int:pk>/edit/", discovery_edit, name="discovery-edit"),
 ]

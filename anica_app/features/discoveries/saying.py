@@ -89,7 +89,7 @@ def _value(value: Any) -> str:
         case {"fewer_than": bound}:
             return f"< {bound}"
         case list():
-            return ", ".join(map(str, value)) or "any"
+            return ", ".join(map(str, value)) or "some"
     return str(value)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
 from anica_app.core.protocols import Answer, Failure
 from anica_app.core.samples import Sample
+from anica_app.features.discoveries.asking_again import asked_again
 from anica_app.features.discoveries.generalisations import (
     BY_BLOCK,
     BY_INTEREST,
@@ -28,6 +29,8 @@ from inference.formats.provenance import PRODUCT, head_of
 from inference.web.paging import Page
 
 NOT_ASKED = "not predicted for this block"
+BEFORE, AFTER = ", before", ", after"
+"""What columns of a tool that was asked again are called besides its name."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,32 @@ class StepBlocks:
         ]
 
     def columns(self, found: DiscoveryParts) -> list[str]:
-        """Whose answers these are, in their order; `found`: whose decision it is."""
-        return [*(one.name for one in found.predictors), *(said.name for said in self.asked.said)]
+        """Whose answers these are, in their order; `found`: whose decision it is.
+
+        Of a tool of the campaign that was asked again there are two: `… before` and `… after`.
+        """
+        again = asked_again(found, self.asked.said)
+        places = set(again.values())
+        return [
+            *(f"{one.name}{BEFORE if at in places else ''}" for at, one in enumerate(found.predictors)),
+            *(f"{said.name}{AFTER if said.predictor in again else ''}" for said in self.asked.said),
+        ]
+
+    def changed(self, found: DiscoveryParts) -> list[tuple[str, int]]:
+        """Of each campaign tool that was asked again, for how many blocks it says something else."""
+        again = asked_again(found, self.asked.said)
+        return [
+            (said.name, sum(_differ(one, again[said.predictor], said.answers) for one in self.samples))
+            for said in self.asked.said
+            if said.predictor in again and not said.error
+        ]
+
+
+def _differ(sample: Sample, place: int, answers: Mapping[bytes, Answer]) -> bool:
+    before, after = sample.answers[place], answers.get(sample.code)
+    if after is None or before.cycles is None or after.cycles is None:
+        return after is not None and before.failure != after.failure
+    return round(before.cycles, 2) != round(after.cycles, 2)
 
 
 def about(row: Generalisation, number: int) -> dict[str, int]:
@@ -144,6 +171,7 @@ def tree_document(found: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:
                 **({"foreign": node.foreign} if node.expansion is None and node.foreign is not None else {}),
                 "words": decision(node),
                 "taken": node.taken,
+                "implied": node.number not in tree.implied,
                 "reason": reason(node),
                 "n": node.n,
                 "interesting": node.interesting,

@@ -81,6 +81,24 @@ def osaca_name(core: str) -> str:
     return next((each.osaca for each in TOOL_NAMES.values() if each.llvm == core and each.osaca), "")
 
 
+def tool_and_core(row: Predictor) -> tuple[str, str, str] | None:
+    """The tool, its release ("" where nobody says) and the core as LLVM names it; None for other kinds."""
+    asked = _asked(row)
+    return None if asked is None else (asked.tool, asked.release, asked.core)
+
+
+def options_here(row: Predictor) -> tuple[str, Json] | None:
+    """The kind and the options by which a tool that came with a file may be asked here; None for others."""
+    asked = None if row.askable else _asked(row)
+    if asked is None or not asked.core:
+        return None
+    if asked.tool == LLVM_MCA:
+        release = {"release": asked.release} if asked.release else {}
+        return LLVM_MCA, {**release, "cpu": asked.core}
+    arch = osaca_name(asked.core) if asked.tool == OSACA else UICA_NAMES.get(asked.core, "")
+    return (asked.tool, {"arch": arch}) if arch else None
+
+
 def _asked(row: Predictor) -> _Asked | None:
     """What a predictor is; None for one of another kind."""
     told = row.options if row.askable else row.identity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
@@ -10,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from anica_app.core.samples import Sample
 from anica_app.features.api_shapes import (
     Interestingness,
     JudgedBlockOut,
@@ -19,6 +21,8 @@ from anica_app.features.api_shapes import (
     words_json,
 )
 from anica_app.features.discoveries.api import found_discovery
+from anica_app.features.discoveries.asking_again import tools_here
+from anica_app.features.discoveries.counter_examples import counter_example_among
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.discoveries.saying import decision, reason, words_of
@@ -58,6 +62,9 @@ class DecisionStepOut(Schema):
     words: str = Field(examples=["instruction 1 need not have an operand `GPR[64]:R`"])
     taken: bool = Field(examples=[False])
     reason: str = Field(examples=["1 of 50 blocks is not interesting"])
+    implied: bool = Field(
+        description="It represents the same blocks as the step taken before it.", examples=[False]
+    )
     n: int = Field(examples=[50])
     interesting: int | None = Field(examples=[49])
     failed: int = Field(description="Attempts to sample that failed.", examples=[0])
@@ -67,11 +74,28 @@ class DecisionStepOut(Schema):
     )
 
 
+class CounterExampleOut(Schema):
+    """A block that speaks against an expansion, with what the campaign's tools say of it."""
+
+    hex: str = Field(examples=["450fbcc9"])
+    block: str = Field(examples=["bsf r9d, r9d"])
+    said: str = Field(examples=["3.00 = 3.00"])
+
+
+class ChangedOut(Schema):
+    """A tool that was asked again, and for how many blocks it says something else."""
+
+    predictor: str = Field(examples=["llvm-mca 22 · haswell"])
+    blocks: int = Field(examples=[0])
+
+
 class DecisionStepInFull(DecisionStepOut):
     """A decision with the abstract block before it and the one that it tried.
 
     `columns`: who answered about its blocks, the campaign's tools first. `rests_on`: the decision whose
-    blocks tell where this one has none. `working`: questions about its blocks that go on.
+    blocks tell where this one has none. `working`: questions about its blocks that go on. `against`: of a
+    rejected decision, a block on which the tools agree. `changed`: answers of the campaign's own tools that
+    were others when they were asked again.
     """
 
     before: WordsOut | None
@@ -81,15 +105,17 @@ class DecisionStepInFull(DecisionStepOut):
     columns: list[str] = Field(examples=[["llvm-mca 13", "llvm-mca 22"]])
     rests_on: int | None = Field(examples=[None])
     working: list[Ref]
+    against: CounterExampleOut | None
+    changed: list[ChangedOut]
 
 
 class AskedAgain(Input):
     """Who shall be asked about the blocks of a decision, also whom the campaign has never seen."""
 
     predictors: list[str] = Field(
-        min_length=1,
+        [],
         max_length=MOST_PREDICTORS,
-        description="Names, as `GET /predictors` has them.",
+        description="Names, as `GET /predictors` has them; without any the campaign's own are asked again.",
         examples=[["llvm-mca 22 · haswell"]],
     )
     anew: bool = Field(False, description="Predict again even if an answer is cached.")
@@ -115,8 +141,8 @@ def list_steps(
     request: HttpRequest, discovery_id: Id, paging: Query[Paging], generalisation: int | None = Which
 ) -> Any:
     """The decisions of a generalisation in order; those taken are the way from the block to the result."""
-    _, tree = _tree(discovery_id, generalisation)
-    return listed_in_memory(tree.nodes, paging, lambda page: [_step(node) for node in page])
+    tree = _tree(discovery_id, generalisation)[1]
+    return listed_in_memory(tree.nodes, paging, lambda page: [_step(tree, node) for node in page])
 
 
 @router.get("/{discovery_id}/steps/{step}", response=DecisionStepInFull)
@@ -127,7 +153,7 @@ def get_step(request: HttpRequest, discovery_id: Id, step: Id, generalisation: i
     before, tried = tree.around(node.number)
     rests = tree.resting(node.number)
     return {
-        **_step(node),
+        **_step(tree, node),
         "before": words_json(words_of(before)),
         "tried": words_json(words_of(tried)),
         "before_document": before,
@@ -135,6 +161,8 @@ def get_step(request: HttpRequest, discovery_id: Id, step: Id, generalisation: i
         "columns": seen.columns(found),
         "rests_on": None if rests is None else rests.number,
         "working": [ref(run) for run in seen.asked.working],
+        "against": _against(found, node, seen.samples),
+        "changed": [{"predictor": name, "blocks": blocks} for name, blocks in seen.changed(found)],
     }
 
 
@@ -189,8 +217,16 @@ def ask_about_step(
             409, "This decision rests on no blocks", where="path step", right="one whose `n` is above 0"
         )
     with transaction.atomic():  # no predictor is stored for a question that is refused
-        rows = predictors_named(data.predictors)
-        config = question_about_step(tree.generalisation, node.number, rows, anew=data.anew)
+        rows = predictors_named(data.predictors) if data.predictors else tools_here(found)
+        if not rows:
+            raise ProblemError(
+                409,
+                "None of the campaign's predictors can be asked here",
+                where="body predictors",
+                right="names of others",
+            )
+        anew = data.anew or not data.predictors
+        config = question_about_step(tree.generalisation, node.number, rows, anew=anew)
         return started(request, KIND, config, name_of_question(found.discovery, node.number))
 
 
@@ -215,11 +251,18 @@ def _node(discovery_id: int, generalisation: int | None, step: int) -> tuple[Dis
     return found, tree, node
 
 
-def _step(node: Node) -> dict[str, Any]:
+def _against(found: DiscoveryParts, node: Node, samples: Sequence[Sample]) -> dict[str, str] | None:
+    kind, tools = found.discovery.kind, len(found.predictors)
+    example = None if node.taken else counter_example_among(samples, found.judge, tools, kind)
+    return example and {"hex": example.code.hex(), "block": example.block, "said": example.said}
+
+
+def _step(tree: Tree, node: Node) -> dict[str, Any]:
     copied = ("number", "kind", "taken", "n", "interesting", "failed", "expansion")
     return {
         **{name: getattr(node, name) for name in copied},
         "words": decision(node),
         "reason": reason(node),
+        "implied": node.number not in tree.implied,
         "mean": interestingness(node.mean),
     }

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from anica_app.core.every_scheme import everything_domain
 from anica_app.core.protocols import AnicaError
 from anica_app.core.ranking import fresh_blocks, judged_blocks
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
@@ -24,7 +25,6 @@ from anica_app.features.campaigns.opening import chosen_domain
 from anica_app.features.campaigns.query import judge_of
 from anica_app.features.campaigns.request import DEFAULT_FRESH, MOST_FRESH, read_against
 from anica_app.features.campaigns.standing import SUPPORT
-from anica_app.features.coverage.query import everything_domain
 from anica_app.features.families.carrying import HeldAgainst
 from anica_app.features.families.earlier import KeptAnswers
 from anica_app.features.families.grouping import (

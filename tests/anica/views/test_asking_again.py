@@ -88,6 +88,31 @@ def test_predictors_that_the_campaign_never_saw_answer_beside_its_own(visitor: C
     assert 'data-label="counts bytes"' not in visitor.get(f"{address}?step=2").content.decode()
 
 
+def test_the_same_tools_are_asked_again_and_stand_before_and_after(visitor: Client, discovery, rows):  # noqa: F811
+    one = discovery.campaign.seats.get(position=0).predictor
+    Predictor.objects.filter(pk=one.pk).update(kind="planted", origin="found")
+    address = f"/discoveries/{discovery.pk}/"
+    assert "Evaluate again" in visitor.get(f"{address}?step=3").content.decode()
+    asked = visitor.post(f"{address}again/?step=3")
+    assert asked.url == f"{address}?g=0&step=3#step"
+    run = Run.objects.get(kind=KIND)
+    assert (run.config["predictors"], run.config["anew"]) == ([one.pk], True), "the other came with a file"
+    work_off(run)
+    page = visitor.get(f"{address}?step=3").content.decode()
+    assert page.count('data-label="one, before"') == page.count('data-label="one, after"') == 3
+    assert 'data-label="two"' in page
+    assert "Asked again: one says something else for 3 blocks" in text_of(page)
+    table = behind_head(visitor.get(f"{address}blocks.csv?step=3").content.decode())
+    assert table.startswith('bb,"one, before",two,"one, after"')
+
+
+def test_tools_of_a_file_that_are_not_here_cannot_be_asked_again(visitor: Client, discovery, rows):  # noqa: F811
+    assert "Evaluate again" not in visitor.get(f"/discoveries/{discovery.pk}/?step=3").content.decode()
+    answer = visitor.post(f"/discoveries/{discovery.pk}/again/?step=3", follow=True)
+    assert "can be asked here" in answer.content.decode()
+    assert not Run.objects.exists()
+
+
 def test_only_what_is_offered_can_be_asked(visitor, discovery, offered):  # noqa: F811
     address = f"/discoveries/{discovery.pk}/ask/?step=3"
     for chosen in ([], ["command:command=/bin/sh"]):
@@ -97,7 +122,8 @@ def test_only_what_is_offered_can_be_asked(visitor, discovery, offered):  # noqa
 
 
 def test_there_is_nothing_to_ask_about_a_decision_without_blocks(visitor, discovery, offered):  # noqa: F811
-    assert visitor.get(f"/discoveries/{discovery.pk}/ask/?step=1").status_code == 404
+    assert visitor.get(f"/discoveries/{discovery.pk}/ask/?step=5").status_code == 404
+    assert visitor.post(f"/discoveries/{discovery.pk}/again/?step=5").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from anica_app.features.discoveries.generalisations import Node
+from anica_app.features.discoveries.saying import decision, label, table_of
 from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import Campaign, Discovery, GeneralisationStep
 from pmweb.accounts.people import ensure_administrator
@@ -57,15 +59,28 @@ def test_the_page_says_the_block_in_words_and_as_constraints_and_draws_every_dec
     table = text_of(page[page.index('class="constraints"') :])
     assert "memory none" in table
     nodes = model_of(page)
-    assert [node["taken"] for node in nodes] == [True, True, True, False, True]
+    assert [node["taken"] for node in nodes] == [True, True, False, True]
+    assert [len(node["implied"]) for node in nodes] == [1, 0, 0, 0], "the first step changes no set of blocks"
     assert [node["number"] for node in nodes if node["result"]] == [4]
-    assert nodes[3]["label"] == "1 · operands without GPR[64]:R"
-    assert nodes[3]["reason"] == "1 of 3 blocks are not interesting"
+    assert nodes[2]["label"] == "1 · operands without GPR[64]:R"
+    assert nodes[2]["reason"] == "1 of 3 blocks are not interesting"
+    assert [node["against"] for node in nodes] == ["", "", "rex.w add al, bl: 1.00 = 1.00", ""]
     assert "Infinity" not in page
 
 
+def test_the_generality_of_an_imported_discovery_is_counted_among_all_schemes(visitor, discovery):
+    schemes = visitor.get(f"/discoveries/{discovery.pk}/schemes/").content.decode()
+    assert f"Instruction 1: {discovery.generality:,} schemes" in text_of(schemes)
+    part = visitor.get(f"/discoveries/{discovery.pk}/schemes/", headers={"X-Part": "form"}).content.decode()
+    assert "<html" not in part
+    assert "add GPR[64]:RW, GPR[64]:R" in part
+    page = visitor.get(f"/discoveries/{discovery.pk}/").content.decode()
+    assert f"Generality {discovery.generality:,}" in text_of(page)
+
+
 def test_what_an_imported_file_does_not_say_is_a_dash_and_no_number(visitor, discovery):
-    assert discovery.generality is None
+    Discovery.objects.update(abstract=None, generality=None)
+    assert visitor.get(f"/discoveries/{discovery.pk}/schemes/").status_code == 404
     page = text_of(visitor.get(f"/discoveries/{discovery.pk}/").content.decode())
     assert "Generality –" in page
     listed = visitor.get(f"/campaigns/{discovery.campaign_id}/?tab=discoveries").content.decode()
@@ -118,7 +133,7 @@ def test_the_number_of_queries_does_not_depend_on_the_size_of_the_tree(visitor, 
     )
     with CaptureQueriesContext(connection) as large:
         page = visitor.get(f"/discoveries/{discovery.pk}/").content.decode()
-    assert len(model_of(page)) == 499
+    assert len(model_of(page)) == 498
     assert len(large) == len(small) <= QUERIES
 
 
@@ -133,6 +148,20 @@ def test_the_tree_and_the_blocks_are_files_as_well(visitor, discovery):
     rows = list(csv.reader(io.StringIO(behind_head(blocks))))
     assert rows[0] == ["bb", "one", "two"]
     assert [row[2] for row in rows[1:]] == ["3.0", "3.0", "-1.0"]
+
+
+def test_table_tree_and_words_say_the_same_of_every_value():
+    values = {"memory": [], "operands": [], "lock": ["yes"], "category": ["bit"]}
+    table = table_of({"instructions": [values]})
+    assert all(cell not in ("", "any") for _, (cell,) in table.rows), "only what is not said is any"
+    for name, value in values.items():
+        node = Node(
+            1, "expansion", {"instruction": 1, "feature": name, "to": value}, None, True, "", 1, 1, 0, None
+        )
+        assert not label(node).endswith(" any")
+        assert "any" not in decision(node).split(": ")[1].split()
+    free = Node(1, "expansion", {"instruction": 1, "feature": "memory"}, None, True, "", 1, 1, 0, None)
+    assert (label(free), decision(free)) == ("1 · memory any", "instruction 1: any use of memory, or none")
 
 
 def test_mark_and_note_are_kept(visitor, discovery):
@@ -182,7 +211,11 @@ def test_every_discovery_tree_and_answer_of_the_published_campaign_is_shown(visi
         page = visitor.get(f"/discoveries/{row.pk}/").content.decode()
         witness = json.loads((top / "witnesses" / f"{row.label}.json").read_text())
         steps = [step for step in witness["trace"]["trace"] if step["expansion"] is not None]
-        assert [node["taken"] for node in model_of(page)] == [True, *(step["taken"] for step in steps)]
+        drawn = model_of(page)
+        taken = sum(step["taken"] for step in steps)
+        assert sum(node["taken"] + len(node["implied"]) for node in drawn) == 1 + taken
+        assert sum(not node["taken"] for node in drawn) == len(steps) - taken
+        assert all(node["against"] for node in drawn if not node["taken"])
         main = row.generalisations.get(label=row.label)
         tree = json.loads(visitor.get(f"/discoveries/{row.pk}/tree.json?samples=1&g={main.number}").content)
         answers += sum(len(column) for step in tree["steps"] for column in step["samples"].get("answers", ()))

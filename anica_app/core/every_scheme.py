@@ -1,0 +1,79 @@
+"""The abstract domain over every scheme: what an abstract block represents wherever nobody chose schemes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from anica_app.core.domain.settings import (
+    FEATURES,
+    GROUPS,
+    MOST_EDITS,
+    MOST_LOG,
+    DomainSettings,
+    SpaceSettings,
+)
+from anica_app.core.protocols import AnicaError
+from anica_app.core.x86_domain import X86Domain
+from inference.core.protocols import Json
+
+_UOPS = "uops"
+
+
+@cache
+def everything_domain() -> X86Domain:
+    """All schemes that blocks can have, and everything that discoveries speak of but numbers of µops.
+
+    Those are counted by the mapping of a campaign, which need not be here.
+    """
+    settings = DomainSettings(
+        features=" ".join(name for name in FEATURES if name != _UOPS),
+        edit_distance=MOST_EDITS,
+        log_bound=MOST_LOG,
+    )
+    return X86Domain.of(settings, SpaceSettings(groups=" ".join(GROUPS)))
+
+
+def without_uops(document: Json | None) -> tuple[Json, bool]:
+    """The document without what it says of numbers of µops, and whether it says any.
+
+    Raises `AnicaError` where there is none.
+    """
+    if document is None:
+        raise AnicaError("the discovery is not in our words")
+    instructions = document.get("instructions", [])
+    if not any(_UOPS in one for one in instructions if isinstance(one, dict)):
+        return document, False
+    left = [{name: value for name, value in one.items() if name != _UOPS} for one in instructions]
+    return {**document, "instructions": left}, True
+
+
+@dataclass(frozen=True, slots=True)
+class RepresentedSchemes:
+    """What one instruction of an abstract block stands for: so many schemes, and the first of them."""
+
+    count: int
+    schemes: tuple[str, ...]
+
+
+def represented_schemes(document: Json | None, most: int) -> list[RepresentedSchemes]:
+    """For each instruction of an abstract block, the schemes that it represents; `most` are listed.
+
+    What it says of numbers of µops is left out. Raises `AnicaError` for what is no abstract block of ours.
+    """
+    domain = everything_domain()
+    abstract = domain.read(without_uops(document)[0])
+    found = []
+    for one in abstract.instructions:
+        bits = domain.table.meaning(one)
+        texts = [text for place, text in enumerate(domain.space.texts) if bits >> place & 1]
+        found.append(RepresentedSchemes(len(texts), tuple(sorted(texts)[:most])))
+    return found
+
+
+def generality_of(document: Json | None) -> int | None:
+    """The least number of schemes that an instruction represents (§8.1.7); None where nobody can tell."""
+    try:
+        return min((one.count for one in represented_schemes(document, 0)), default=None)
+    except AnicaError:
+        return None

@@ -17,6 +17,7 @@ from anica_app.features.comparisons.starting import urlpatterns as comparisons_s
 from anica_app.features.coverage.pages import urlpatterns as coverage
 from anica_app.features.discoveries.asking_pages import urlpatterns as discoveries_asking_pages
 from anica_app.features.discoveries.pages import urlpatterns as discoveries
+from anica_app.features.families.pages import urlpatterns as families
 from anica_app.features.llvm_difference.pages import urlpatterns as llvm_difference
 from anica_app.features.matrices.pages import urlpatterns as matrices
 from anica_app.features.predictors.pages import urlpatterns as predictors
@@ -39,6 +40,7 @@ urlpatterns = [
     *coverage,
     *discoveries_asking_pages,
     *discoveries,
+    *families,
     *llvm_difference,
     *matrices,
     *predictors,

@@ -20,6 +20,7 @@ from anica_app.formats.campaign_rows import Bulk, CampaignRows
 from anica_app.models import (
     Campaign,
     Discovery,
+    Family,
     Generalisation,
     GeneralisationStep,
     Predictor,
@@ -51,8 +52,37 @@ class Size:
 
 
 def generated_campaign(size: Size, name: str = "generated", seed: int = 1) -> Campaign:
-    """Make and store it, in one transaction."""
-    return _Making(size, seed).rows().store(name)
+    """Make and store it, in one transaction; its discoveries are families by their length."""
+    campaign: Campaign = _Making(size, seed).rows().store(name)
+    for number, length in enumerate(range(1, LONGEST + 1)):
+        rows = list(campaign.discoveries.filter(length=length).only("code"))
+        if rows:
+            made = Family.objects.create(
+                campaign=campaign,
+                number=number,
+                name=f"blocks of {length}",
+                bound="ports",
+                kind="difference",
+                slower=1,
+                code=rows[0].code,
+                predictions=[[2.0, 9.0], [1.0, 1.0]],
+                covered=len(rows),
+                own=len(rows),
+                share=len(rows) / size.discoveries,
+            )
+            made.discoveries.set(rows)
+    campaign.facts["families"] = {
+        "judged": 2000,
+        "disagreements": size.discoveries,
+        "explained": size.discoveries,
+        "by_ten": size.discoveries,
+        "fresh": True,
+        "questions": 0,
+        "against": None,
+        "judge": None,
+    }
+    campaign.save(update_fields=["facts"])
+    return campaign
 
 
 class _Making:

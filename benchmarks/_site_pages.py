@@ -65,6 +65,10 @@ def _discovery(world: World) -> Mapping[str, Any]:
     return {"pk": world.campaign.discoveries.order_by("number")[0].pk}
 
 
+def _family(world: World) -> Mapping[str, Any]:
+    return {"pk": world.campaign.families.order_by("number")[0].pk}
+
+
 def _bin(world: World) -> str:
     return f"{world.bin[0]},{world.bin[1]}"
 
@@ -194,6 +198,7 @@ PAGES: dict[str, list[Visit]] = {
         Visit(),
         Visit(query=lambda world: f"first={world.campaign.pk}&second={world.other_campaign.pk}", part="two"),
     ],
+    "family": [Visit(_family)],
     "discovery": [Visit(_discovery), Visit(_discovery, lambda world: "step=30", part="step")],
     "discovery-ask": [Visit(_discovery)],
     "discovery-schemes": [Visit(_discovery)],

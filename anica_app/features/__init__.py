@@ -33,6 +33,7 @@ OPERATIONS = (
     ("/block-sets", "block_sets.api", "Basic-block sets"),
     ("/block-sets", "block_sets.accuracy_api", "Basic-block sets"),
     ("/block-sets", "block_sets.gate_api", "Basic-block sets"),
+    ("", "families.api", "Families"),
     ("/coverages", "coverage.api", "What campaigns explain"),
     ("/matrices", "matrices.api", "Tool × tool matrices"),
     ("/predictor-comparisons", "comparisons.api", "Predictor comparisons"),

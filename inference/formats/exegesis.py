@@ -16,7 +16,7 @@ from inference.core.experiment import Experiment
 from inference.core.protocols import Json
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.isa.unrolling import CannotMeasureError
-from inference.isa.x86.assembling import LoopCode, unroll
+from inference.isa.x86.assembling import unroll
 from inference.isa.x86.att import listed
 from inference.isa.x86.blocks import BlocksOfText, Piece
 from inference.isa.x86.iced_types import RegisterValue
@@ -65,6 +65,7 @@ def write_exegesis(isa: str, experiment: Experiment, measured: Sequence[str] = (
     except CannotMeasureError as error:
         raise ExchangeError(f"there is no code for this experiment: {error}") from None
     frame = _frame(experiment.schemes)
+    addresses = frozenset(("rsi", frame.memory_register))
     lines = [
         f"# made by: {PRODUCT}",
         f"# experiment: {experiment}",
@@ -72,10 +73,34 @@ def write_exegesis(isa: str, experiment: Experiment, measured: Sequence[str] = (
         f"# cite: {CITATION}",
         f"# {body.copies} copies of the experiment: divide the result per snippet by {body.copies}",
         "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
-        *_set_up(body, frame),
+        *_set_up(body.code, frame, addresses),
         *listed(body.code),
     ]
     return "\n".join(lines) + "\n"
+
+
+def write_block_exegesis(code: bytes, schemes: Sequence[str], told: Sequence[str] = ()) -> str:
+    """The snippet of a block of x86-64, with its own registers; those it addresses memory by lead there.
+
+    `schemes`: of its instructions, as far as they have one. `told`: lines about it.
+    """
+    frame = _frame(schemes)
+    lines = [
+        f"# made by: {PRODUCT}",
+        *(f"# {' '.join(line.split())}" for line in told),
+        "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
+        *_set_up(code, frame, _bases(code)),
+        *listed(code),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _bases(code: bytes) -> frozenset[str]:
+    """The registers that the code addresses memory by; the stack pointer leads to memory by itself."""
+    factory, names = InstructionInfoFactory(), register_names()
+    used = [each for one in Decoder(64, code, ip=ADDRESS_OF_CODE) for each in factory.info(one).used_memory()]
+    bases = {RegisterExt.full_register(each.base) for each in used if each.base}
+    return frozenset(names[base] for base in bases if base in names) - {"rsp"}
 
 
 def _frame(schemes: Sequence[str]) -> Frame:
@@ -85,10 +110,9 @@ def _frame(schemes: Sequence[str]) -> Frame:
     return Surroundings.of(found, avx=not legacy, flags={"avx512bw"}).frame
 
 
-def _set_up(body: LoopCode, frame: Frame) -> Iterator[str]:
+def _set_up(code: bytes, frame: Frame, addresses: frozenset[str]) -> Iterator[str]:
     names = register_names()
-    used = [_as_wide_as(register, frame) for register in _used(body.code)]
-    addresses = {"rsi", frame.memory_register}
+    used = [_as_wide_as(register, frame) for register in _used(code)]
     if not addresses.isdisjoint(names[register] for register in used):
         yield f"{_COMMENT}MEM-DEF memory {2 * frame.memory_bytes} {frame.memory:016x}"
         yield f"{_COMMENT}MEM-MAP memory {MEMORY_ADDRESS}"

@@ -86,6 +86,7 @@ PAGES = {
         "One [[campaign]]: its counters while it searches, and its [[discovery|discoveries]].",
         can=(
             "Sort discoveries by [[interestingness]], generality or [[coverage]]; open one for its tree.",
+            "Open a family: what disagreements with one cause have in common, with a report.",
             "Download it as one file, or the discoveries as CSV.",
         ),
         operators=("Pause or cancel it, compute its coverage, or start one like it.",),
@@ -165,6 +166,14 @@ PAGES = {
     "discovery-ask": Help(
         "The form that asks predictors for the blocks of a step.",
         operators=("Choose predictors; their answers appear beside the others.",),
+    ),
+    "family": Help(
+        "A family: [[discovery|discoveries]] with one cause, the evidence for it, and a report.",
+        can=(
+            "See which change of the block makes the difference vanish, and what a machine has measured.",
+            "Copy the report, or take it, the test for llvm-mca or the snippet for llvm-exegesis as a file.",
+        ),
+        operators=("Mark it, write a note, have a machine measure its block.",),
     ),
     "discovery-schemes": Help(
         "The instruction [[scheme]]s that each instruction of an [[abstract block]] stands for.",

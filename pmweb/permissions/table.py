@@ -81,6 +81,8 @@ DISCOVERIES = {
 
 CAMPAIGN = "anica_app.Campaign"
 
+FAMILY = "anica_app.Family"
+
 CAMPAIGNS = {
     "campaigns": page(),
     "campaign": page(),
@@ -92,8 +94,15 @@ CAMPAIGNS = {
     "campaign-export": export(CAMPAIGN),
     "campaign-csv": export(CAMPAIGN),
     "campaign-file": export(CAMPAIGN),
+    "campaign-families": button(),
     "campaign-edit": edit(CAMPAIGN),
     "campaign-delete": form(),
+    "family": page(),
+    "family-report": export(FAMILY),
+    "family-test": export(FAMILY),
+    "family-snippet": export(FAMILY),
+    "family-edit": button(records=Action.CHANGED, of=FAMILY),
+    "family-measure": button(),
     "matrices": page(),
     "matrix": page(),
     "matrix-new": form(),

@@ -4,7 +4,7 @@ import { LiveJournal } from "./live.js";
 import { throttled } from "./plots.js";
 import { fetchPage, replaceRegion } from "./regions.js";
 
-const RINGING = ["counters", "batch", "discovery", "progress", "phase", "result", "state"];
+const RINGING = ["counters", "batch", "discovery", "progress", "phase", "families", "result", "state"];
 const EVERY = 1000; // ms
 const record = JSON.parse(document.getElementById("campaign-record").textContent);
 const title = document.title;
@@ -38,7 +38,7 @@ async function refresh() {
   const fresh = await fetchPage(window.location.href).catch(() => null);
   if (!fresh) return;
   for (const id of ["campaign-standing", "campaign-chart"]) replaceRegion(fresh, id);
-  for (const id of ["campaign-actions", "campaign-discoveries"]) if (!isUsed(id)) replaceRegion(fresh, id);
+  for (const id of ["campaign-actions", "campaign-answer", "campaign-discoveries"]) if (!isUsed(id)) replaceRegion(fresh, id);
   showConnection();
 }
 const refreshSoon = throttled(refresh, EVERY);

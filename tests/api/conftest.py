@@ -16,7 +16,7 @@ from django.utils import timezone
 from anica_app.features.llvm_difference.report import Differing, LlvmDifference
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
-from anica_app.models import BasicBlockSet, Campaign, Discovery, Predictor
+from anica_app.models import BasicBlockSet, Campaign, Discovery, Family, Predictor
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.metrics import Unit, score
 from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
@@ -232,6 +232,23 @@ def discovery(isa: ISA, tmp_path: Path) -> Discovery:
     return made
 
 
+def family_of(discovery: Discovery) -> Family:
+    """Of this one alone."""
+    made = Family.objects.create(
+        campaign=discovery.campaign,
+        number=0,
+        name="add: throughput",
+        bound="ports",
+        kind="difference",
+        slower=2,
+        code=bytes.fromhex("4801d8"),
+        predictions=[[1.0, 1.0], [3.0, 3.0]],
+        share=0.5,
+    )
+    made.discoveries.add(discovery)
+    return made
+
+
 @pytest.fixture
 def difference(mapping: PortMapping) -> Run:
     """A report of a mapping beside LLVM's model: of one scheme it says something else."""
@@ -355,6 +372,7 @@ def world(
         "campaign_id": discovery.campaign_id,
         "other_campaign_id": Campaign.objects.create(name="another campaign", origin="import").pk,
         "discovery_id": discovery.pk,
+        "family_id": family_of(discovery).pk,
         "file_id": discovery.campaign.files.earliest("id").pk,
         "number": discovery.campaign.batches.earliest("number").number,
         "step": 4,

@@ -17,7 +17,7 @@ from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
 from inference.models import ISA, Run
 from pmweb.models import AuditEntry
 from tests.anica.exchange.published import LABEL
-from tests.api.conftest import ADD, Program
+from tests.api.conftest import ADD, Program, family_of
 from tests.heads import behind_head
 
 
@@ -327,3 +327,50 @@ def test_a_difference_to_llvm_is_read_and_taken_away(program: Program, differenc
     assert program.get(f"/llvm-differences?mapping={mapping + 1}")["items"] == []
     status, _ = program("POST", "/llvm-differences", {"mapping": mapping, "cpu": "a b"})
     assert status == 422
+
+
+def test_families_are_listed_told_marked_and_reported(program: Program, discovery: Discovery) -> None:
+    family = family_of(discovery)
+    campaign = discovery.campaign
+    campaign.facts["families"] = {
+        "judged": 100,
+        "disagreements": 20,
+        "explained": 10,
+        "by_ten": 10,
+        "fresh": True,
+        "questions": 0,
+        "against": None,
+        "judge": {
+            "predictor": 7,
+            "name": "lab",
+            "answered": 9,
+            "unanswered": 0,
+            "league": [
+                {
+                    "class": "",
+                    "blocks": 9,
+                    "disputed": 2,
+                    "right": [1, 0],
+                    "neither": 1,
+                    "errors": [0.1, None],
+                }
+            ],
+        },
+    }
+    campaign.save()
+    listed = program.get(f"/campaigns/{campaign.pk}/families")
+    assert listed["sentence"].startswith("one and two differ on 20.0")
+    assert [one["members"] for one in listed["items"]] == [[0]]
+    assert listed["judge"]["league"][0]["instruction_class"] == ""
+    told = program.get(f"/families/{family.pk}")
+    assert (told["bound"], told["assembly"], told["measured"]) == ("ports", ["add rax, rbx"], False)
+    assert [one["id"] for one in told["discoveries"]] == [discovery.pk]
+    marked = program("PATCH", f"/families/{family.pk}", {"mark": "known", "note": "old news"})[1]
+    assert (marked["mark"], marked["note"]) == ("known", "old news")
+    assert program("PATCH", f"/families/{family.pk}", {"mark": "eaten"})[0] == 422
+    report = program.get(f"/families/{family.pk}/report")
+    assert report["body"].startswith(f"# {report['title']}\n")
+    assert program.raw("GET", f"/families/{family.pk}/exports/md").content.decode() == report["body"]
+    status, run = program("POST", f"/campaigns/{campaign.pk}/families", {"evaluate": 0})
+    assert (status, run["kind"]) == (201, "families")
+    assert program("POST", f"/campaigns/{campaign.pk}/families", {"against": 10**6})[0] == 422

@@ -21,7 +21,9 @@ from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.opening import chosen_domain, opened_panel, restricted_domain, world_of
 from anica_app.features.campaigns.progressing import Progressing
 from anica_app.features.campaigns.request import CampaignConfig, read_config
-from anica_app.features.families.grouping import SHARE_OF_QUESTIONS, GroupedDiscoveries
+from anica_app.features.families.grouping import SHARE_OF_QUESTIONS, GroupedDiscoveries, known_discoveries
+from anica_app.features.families.growing import GrowingFamilies
+from anica_app.features.families.query import GROWING
 from anica_app.features.families.stage import CampaignGrouping
 from anica_app.features.families.storing import store_families
 from anica_app.models import (
@@ -43,7 +45,7 @@ from inference.storage.names import free_name
 
 
 class RowKeeper:
-    """A `Keeper` over the rows of one campaign; `domain` writes documents. `last` is the last checkpoint."""
+    """A `Keeper` over the rows of one campaign; `domain` writes documents, `last` is the last checkpoint."""
 
     def __init__(
         self,
@@ -51,7 +53,9 @@ class RowKeeper:
         domain: Any,
         reporter: JournalReporter,
         last: Checkpoint | None = None,
+        growing: GrowingFamilies | None = None,
     ) -> None:
+        self._growing = growing
         self._campaign = campaign
         self._domain = domain
         self._reporter = reporter
@@ -61,6 +65,8 @@ class RowKeeper:
         """Store both or neither. Raises `LeaseLostError`."""
         self._reporter.settle(checkpoint, lambda: self.store(news))
         self.last = checkpoint
+        if self._growing is not None and self._growing.take(news):
+            self._reporter.tell(GROWING, self._growing.told())
 
     def store(self, news: News[Any, Any, Any]) -> None:
         """The rows alone, within a transaction of the caller's."""
@@ -258,7 +264,10 @@ def _searched(
     resume = task.checkpoint if begun else None
     if resume is not None and resume.meta.get(_SEARCHED):
         return state_of(resume, domain)
-    keeper = RowKeeper(campaign, domain, task.reporter, resume)
+    growing = GrowingFamilies(domain, [tool.name for tool in panel.predictors])
+    if resume is not None:
+        growing.seed(known_discoveries(campaign, domain))
+    keeper = RowKeeper(campaign, domain, task.reporter, resume, growing)
     end = Termination(**config.end)
     search = Search(
         world_of(domain, config.search, config.seed),

@@ -24,6 +24,7 @@ from anica_app.features.campaigns.query import (
     campaigns,
     discoveries,
     judge_of,
+    newest_disagreements,
     rounds,
 )
 from anica_app.features.campaigns.standing import failures_in_words, lacking_of, standing_of
@@ -39,7 +40,7 @@ from anica_app.features.coverage.query import (
 from anica_app.features.discoveries.generalisations import BY_BLOCK, BY_LENGTH, sample_page, samples_of_batch
 from anica_app.features.discoveries.query import discoveries_csv
 from anica_app.features.discoveries.saying import words_of
-from anica_app.features.families.query import answer_of
+from anica_app.features.families.query import answer_of, grouping_runs, growing_families, treemap_of
 from anica_app.features.predictors.processors import different_processors
 from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
 from anica_app.formats.campaign_zip import write_campaign
@@ -234,7 +235,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         "processors": different_processors(seat.predictor for seat in seats),
         "standing": standing_of(found, run),
         "chart": chart_of(found),
-        "answer": answer_of(found),
+        **_families(found, run, live=live),
         "tabs": TABS.items(),
         "tab": tab,
         "tab_template": f"anica/campaigns/tab_{tab.replace('-', '_')}.html",
@@ -248,6 +249,19 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
     }
     context |= parts[tab](request, found, [seat.predictor.name for seat in seats])
     return render(request, "anica/campaigns/campaign.html", context)
+
+
+def _families(found: Campaign, run: Run | None, *, live: bool) -> dict[str, Any]:
+    """What the page begins with: the answer; while there is none yet, what there is so far."""
+    answer = answer_of(found)
+    return {
+        "answer": answer,
+        "cells": [] if answer is None else treemap_of(answer),
+        "grouping": (None, None) if live else grouping_runs(found),
+        "can_group": found.kind == Campaign.Kind.CAMPAIGN,
+        "growing": growing_families(run) if live and run is not None else [],
+        "fresh": newest_disagreements(found) if live else [],
+    }
 
 
 def _discoveries(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, Least
 
+from anica_app.core.samples import Sample, unpack
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.formats import anica_campaigns
 from anica_app.models import BasicBlockSet, Campaign, CampaignPredictor, Discovery, SampleBatch
@@ -141,6 +142,25 @@ def judge_of(campaign: Campaign) -> InterestJudge | None:
         return Disagreement(InterestSettings.parse(campaign.config.get("interest", {})))
     except InvalidInputError:
         return None
+
+
+NEWEST_BLOCKS = 8
+_ROUNDS_LOOKED_AT = 5
+
+
+def newest_disagreements(campaign: Campaign) -> list[Sample]:
+    """The newest random blocks on which the tools disagree, while a campaign goes on (two queries)."""
+    judge = judge_of(campaign)
+    if judge is None:
+        return []
+    rows = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND, interesting__gt=0).order_by("-number")
+    found: list[Sample] = []
+    for packed in rows.values_list("samples", flat=True)[:_ROUNDS_LOOKED_AT]:
+        samples = unpack(bytes(packed))
+        found += [one for one in samples if judge.verdict(one.answers).interesting]
+        if len(found) >= NEWEST_BLOCKS:
+            break
+    return found[:NEWEST_BLOCKS]
 
 
 # What the start page shows of campaigns.

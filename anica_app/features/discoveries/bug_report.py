@@ -8,6 +8,13 @@ from dataclasses import dataclass
 
 from anica_app.core.domain.wording import Words
 from anica_app.core.protocols import Answer
+from anica_app.features.discoveries.report_parts import (
+    exegesis_snippet,
+    issue_searches,
+    mca_test,
+    measures,
+    title_of,
+)
 from anica_app.features.discoveries.tool_commands import Command
 from anica_app.models import Discovery, Predictor
 from inference.formats.provenance import CITATION, PRODUCT
@@ -17,10 +24,6 @@ ANICA = (
     "Fabian Ritter and Sebastian Hack: AnICA: Analyzing Inconsistencies in Microarchitectural Code "
     "Analyzers. OOPSLA 2022."
 )
-MEASURING = ("machine", "nanobench")
-"""Kinds of predictors that measure instead of predicting."""
-
-_MEASURED_NAMES = ("nanobench",)
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,9 @@ class BugReport:
 
     `words` are None where our words do not suffice. `evidence`: (blocks sampled, how many of them are
     interesting), None where the discovery came without. `others`: further examples as (code, answers of the
-    campaign's tools). `address`: where the discovery is, "" where that is not known.
+    campaign's tools). `address`: where the discovery is, "" where that is not known. `core`: as LLVM names
+    it, for whoever takes the block as a test. `family`: the name of several discoveries with one cause, which
+    is then reported as a whole, and `cause` what was found out about that.
     """
 
     discovery: Discovery
@@ -40,17 +45,21 @@ class BugReport:
     evidence: tuple[int, int] | None = None
     others: Sequence[tuple[bytes, Sequence[Answer]]] = ()
     address: str = ""
+    core: str = ""
+    family: str = ""
+    cause: Sequence[str] = ()
 
-
-def measures(row: Predictor) -> bool:
-    """Whether it measures, as far as kind and name tell."""
-    return row.sort in MEASURING or row.name.lower().startswith(_MEASURED_NAMES)
+    @property
+    def title(self) -> str:
+        """What a maintainer reads first: who says how much about what."""
+        tools = self.discovery.campaign.seats.count()
+        return title_of(self.code, self.answers[:tools], self.answers[tools:])
 
 
 def markdown(report: BugReport) -> str:
     """The report. Raises `BlockError` where the witness is no block."""
     parts = [
-        f"# {_title(report)}",
+        f"# {report.title}",
         f"```asm\n{chr(10).join(intel_of_bytes(report.code))}\n```",
         f"The same in AT&T syntax, and as machine code `{report.code.hex()}`:",
         f"```asm\n{chr(10).join(att_of_bytes(report.code))}\n```",
@@ -58,20 +67,37 @@ def markdown(report: BugReport) -> str:
         "Cycles per execution of the block in a steady state.",
         _table(report.answers),
         *_details(report.answers),
+        *_cause(report),
         "## Commands",
         *(f"{one.title}:\n\n```sh\n{one.text}\n```" for one in report.commands),
         *_generality(report),
         *_others(report),
+        *_for_maintainers(report),
         "## Provenance",
         "\n".join(f"- {line}" for line in _provenance(report)),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _title(report: BugReport) -> str:
-    names = [row.name for row, _ in report.answers[: report.discovery.campaign.seats.count() or 2]]
-    what = " and ".join(names) or "Tools"
-    return f"{what} disagree" if len(names) > 1 else f"{what}: an unexpected answer"
+def _cause(report: BugReport) -> list[str]:
+    if not report.cause:
+        return []
+    return ["## Cause", "\n".join(f"- {line}" for line in report.cause)]
+
+
+def _for_maintainers(report: BugReport) -> list[str]:
+    """A test and a snippet for LLVM's developers, and where the issue may be known already."""
+    rows = [row for row, _ in report.answers]
+    found = []
+    if report.core:
+        found += ["## Test for llvm-mca", f"```asm\n{mca_test(report.code, report.core)}```"]
+    snippet = exegesis_snippet(report.code, report.answers)
+    found += ["## Measure it with llvm-exegesis", f"```asm\n{snippet}```"]
+    searches = issue_searches(report.code, rows)
+    if searches:
+        links = [f"- [{one.title}]({one.url})" for one in searches]
+        found += ["## Perhaps known already", "\n".join(links)]
+    return found
 
 
 def _table(answers: Sequence[tuple[Predictor, Answer]]) -> str:
@@ -135,6 +161,7 @@ def _provenance(report: BugReport) -> list[str]:
     facts = [
         ("found by", PRODUCT),
         ("campaign", f"{campaign.name}, {campaign.created:%Y-%m-%d}"),
+        ("family", report.family),
         ("discovery", f"number {row.number}{row.label and f', {row.label}'}"),
         ("source", campaign.source),
         ("seed", "" if seed is None else str(seed)),

@@ -12,7 +12,14 @@ from anica_app.core.protocols import Answer
 from anica_app.features.discoveries.bug_report import BugReport, markdown
 from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, known_answers
 from anica_app.features.discoveries.saying import words_of
-from anica_app.features.discoveries.tool_commands import Command, commands_for, core_of, osaca_name
+from anica_app.features.discoveries.tool_commands import (
+    LLVM_MCA,
+    Command,
+    commands_for,
+    core_of,
+    osaca_name,
+    tool_and_core,
+)
 from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import block_of_hex
@@ -69,8 +76,15 @@ def report_of(found: DiscoveryParts, chosen: ReproducedBlock, address: str) -> s
             (len(chosen.examples), interesting),
             [(one.sample.code, one.sample.answers) for one in others[:MOST_OTHERS]],
             address,
+            mca_core(found.predictors),
         )
     )
+
+
+def mca_core(predictors: Sequence[Predictor]) -> str:
+    """The core, as LLVM names it, that an llvm-mca among the tools was asked about; "" without such."""
+    known = (tool_and_core(row) for row in predictors)
+    return next((one[2] for one in known if one is not None and one[0] == LLVM_MCA and one[2]), "")
 
 
 def session_of(found: DiscoveryParts, chosen: ReproducedBlock) -> Json:

@@ -11,7 +11,9 @@ from django.core.management.base import CommandError
 from anica_app.core.protocols import PredictorError
 from anica_app.features.campaigns.request import DEFAULT_FRESH
 from anica_app.features.families.query import KIND
-from anica_app.features.families.shell import family_lines
+from anica_app.features.families.reporting import FamilyParts
+from anica_app.features.families.shell import family_lines, mark_family, numbered_family, stored_lines
+from anica_app.features.families.storing import told_of
 from anica_app.features.predictors.query import chosen
 from anica_app.models import Campaign
 from inference.core.protocols import Json
@@ -44,14 +46,41 @@ class Command(RunCommand):
         )
         parser.add_argument("--judge", metavar="NAME", help="a predictor that tells which tool is right")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+        stored = parser.add_argument_group(
+            "families that are there already", "no question is asked with one of these"
+        )
+        stored.add_argument("--list", action="store_true", help="show them, with their numbers")
+        stored.add_argument(
+            "--mark", metavar="N=MARK", default="", help="mark family N: known, reported, fixed, or nothing"
+        )
+        stored.add_argument("--note", metavar="TEXT", help="with --mark: what is worth remembering")
+        stored.add_argument(
+            "--report", type=int, metavar="N", help="print family N as an issue for the tool's developers"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do the run and tell the families."""
+        """Do the run and tell the families, or tell of those that are there."""
+        if options["list"] or options["mark"] or options["report"] is not None:
+            self._stored(options)
+            return
         run = self.do_run(lambda: _submitted(options))
         if options["json"]:
             self.stdout.write(json.dumps(run.result))
             return
         for line in family_lines(run.result):
+            self.stdout.write(line.removeprefix("  "))
+
+    def _stored(self, options: dict[str, Any]) -> None:
+        campaign = by_name(Campaign, options["campaign"])
+        if options["mark"]:
+            mark_family(campaign, options["mark"], options["note"])
+        if options["report"] is not None:
+            self.stdout.write(FamilyParts(numbered_family(campaign, options["report"])).markdown(""))
+            return
+        if options["json"]:
+            self.stdout.write(json.dumps(told_of(campaign) if campaign.families.exists() else None))
+            return
+        for line in stored_lines(campaign):
             self.stdout.write(line.removeprefix("  "))
 
     def line(self, kind: str, payload: Json) -> str:

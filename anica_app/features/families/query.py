@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from django.db.models import Count, QuerySet
 
+from anica_app.figures.treemap import HEIGHT, WIDTH, treemap
 from anica_app.models import Campaign, Family, Predictor
 from inference.core.protocols import Json
 from inference.models import Run
 
 KIND = "families"
+GROWING = "families"
+"""The event by which a campaign tells its families so far."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,21 @@ class FamilyAnswer:
         return found
 
     @property
+    def unsure(self) -> int:
+        """Families of which nobody knows whether they are new."""
+        return sum(row.status == Family.Status.UNSURE for row in self.families)
+
+    @property
+    def new(self) -> int:
+        """Families that the earlier campaign's tools did not know."""
+        return sum(row.status == Family.Status.NEW for row in self.families)
+
+    @property
+    def there(self) -> int:
+        """Families that were there before."""
+        return sum(row.status == Family.Status.THERE for row in self.families)
+
+    @property
     def rate(self) -> float | None:
         """Share of the judged blocks about which the tools disagree."""
         judged = self.summary["judged"]
@@ -44,6 +62,50 @@ class FamilyAnswer:
     def explained(self) -> float | None:
         """Share of the disagreements that any family explains."""
         return share_of(self.summary, "explained")
+
+
+@dataclass(frozen=True)
+class FamilyCell:
+    """A part of the picture in per cent of its sides: a family, or what none explains (`row` is None).
+
+    `share`: of the disagreements, what it explains and no larger family does.
+    """
+
+    row: Family | None
+    share: float
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it has room for words."""
+        return self.width > _LEAST_WIDTH and self.height > _LEAST_HEIGHT
+
+
+_LEAST_WIDTH, _LEAST_HEIGHT = 7.0, 11.0
+
+
+def treemap_of(answer: FamilyAnswer) -> list[FamilyCell]:
+    """The disagreements among the families, each in one: that of the largest that explains it."""
+    total = answer.summary["disagreements"]
+    if not total or not answer.families:
+        return []
+    rows: list[Family | None] = [*answer.families, None]
+    sizes = [float(row.own) for row in answer.families]
+    sizes.append(float(total - answer.summary["explained"]))
+    return [
+        FamilyCell(
+            rows[cell.place],
+            sizes[cell.place] / total,
+            100 * cell.x / WIDTH,
+            100 * cell.y / HEIGHT,
+            100 * cell.width / WIDTH,
+            100 * cell.height / HEIGHT,
+        )
+        for cell in treemap(sizes)
+    ]
 
 
 def share_of(summary: Json, name: str) -> float | None:
@@ -102,6 +164,12 @@ def _count(number: int) -> str:
 
 def _percent(share: float, places: int = 1) -> str:
     return f"{100 * share:.{places}f}\N{NO-BREAK SPACE}%"
+
+
+def growing_families(run: Run) -> list[Json]:
+    """The families so far, as a campaign that goes on told them last (one query)."""
+    event = run.events.filter(kind=GROWING).order_by("-seq").first()
+    return [] if event is None else list(event.payload["families"])
 
 
 def grouping_runs(campaign: Campaign) -> tuple[Run | None, Run | None]:

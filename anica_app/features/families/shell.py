@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
+from pydantic import ValidationError
 
 from anica_app.features.families.query import in_one_sentence
 from anica_app.features.families.regression import regression_cases
+from anica_app.features.families.request import FamilyJudgement
 from anica_app.formats.junit import write_junit
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
 from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.web.data_command import write_file
+from inference.web.validation import what_is_right, what_is_wrong
 
 NEW = 2
 """Exit status where a family is new, or nobody can tell; everything else that goes wrong is 1."""
@@ -69,13 +72,7 @@ def family_lines(result: Json) -> Iterator[str]:
     if not result.get("families"):
         return
     campaign = Campaign.objects.get(pk=result["campaign"])
-    yield f"  {in_one_sentence(campaign)}"
-    for row in campaign.families.all():
-        share = "     –" if row.share is None else f"{100 * row.share:5.1f} %"
-        news = f"  [{row.get_status_display()}]" if row.is_news else ""
-        marked = f"  ({row.get_mark_display()})" if row.mark else ""
-        yield f"  {share}  {row.name}{news}{marked}"
-        yield f"           {'; '.join(intel_of_bytes(bytes(row.code)))}   {cycles_of(row)}"
+    yield from stored_lines(campaign)
     if result["against"]:
         yield (
             f"  against {result['against']!r}: {len(result['new'])} new, {len(result['unsure'])} not known "
@@ -83,19 +80,53 @@ def family_lines(result: Json) -> Iterator[str]:
         )
     for name in result["gone"]:
         yield f"    gone: {name}"
+
+
+def stored_lines(campaign: Campaign) -> Iterator[str]:
+    """The sentence, the families with their numbers, and who is right by the judge, if any."""
+    yield f"  {in_one_sentence(campaign) or 'no families yet: they are looked for without --list'}"
+    for row in campaign.families.all():
+        share = "     –" if row.share is None else f"{100 * row.share:5.1f} %"
+        news = f"  [{row.get_status_display()}]" if row.is_news else ""
+        marked = f"  ({row.get_mark_display()})" if row.mark else ""
+        yield f"  {row.number:2}. {share}  {row.name}{news}{marked}"
+        yield f"               {'; '.join(intel_of_bytes(bytes(row.code)))}   {cycles_of(row)}"
     yield from _league_lines(campaign)
 
 
 def _league_lines(campaign: Campaign) -> Iterator[str]:
-    judge = campaign.facts["families"]["judge"]
+    judge = campaign.facts.get("families", {}).get("judge")
     if not judge or not judge["league"]:
         return
     names = [seat.predictor.name for seat in campaign.seats.select_related("predictor")]
     yield f"  {judge['name']} as the judge, of {judge['answered']:,} blocks:"
     for row in judge["league"]:
         right = ", ".join(f"{name} {count}" for name, count in zip(names, row["right"], strict=True))
-        count = f"{row['disputed']} disputed; right: {right}, neither {row['neither']}"
+        errors = ", ".join("–" if one is None else f"{100 * one:.0f} %" for one in row["errors"])
+        count = f"{row['disputed']} disputed; right: {right}, neither {row['neither']}; errors {errors}"
         yield f"    {row['class'] or 'all'}: {count}"
+
+
+def numbered_family(campaign: Campaign, number: int) -> Family:
+    """Raises `CommandError` where there is none."""
+    row = campaign.families.filter(number=number).select_related("campaign").first()
+    if row is None:
+        raise CommandError(f"{campaign.name!r} has no family {number}: --list shows their numbers")
+    return row
+
+
+def mark_family(campaign: Campaign, text: str, note: str | None) -> None:
+    """What `--mark N=MARK` says. Raises `CommandError`."""
+    number, equals, mark = text.partition("=")
+    if not equals or not number.strip().isdecimal():
+        raise CommandError(f"--mark takes N=MARK, such as 0=reported, not {text!r}")
+    try:
+        judgement = FamilyJudgement.model_validate({"mark": mark.strip(), "note": note})
+    except ValidationError as error:
+        first = error.errors()[0]
+        right = what_is_right(first)
+        raise CommandError(f"--{first['loc'][0]}: {what_is_wrong(first)}; right would be {right}") from error
+    judgement.store(numbered_family(campaign, int(number)))
 
 
 def cycles_of(row: Family) -> str:

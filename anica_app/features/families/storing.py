@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from anica_app.core.families.finding import FoundFamily
+from anica_app.core.families.grouping import FamilyMember
 from anica_app.features.families.carrying import ComparedFamilies, identity_of
+from anica_app.features.families.earlier import NOT_KEPT
 from anica_app.features.families.grouping import GroupedDiscoveries
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
@@ -52,7 +54,10 @@ def _before(compared: ComparedFamilies | None) -> Mapping[int, Family]:
 
 def _row(campaign: Campaign, place: int, one: FoundFamily, grouped: GroupedDiscoveries) -> Family:
     low, high = one.interval or (None, None)
-    facts: Json = {"tried": [tried.as_json() for tried in one.witness.cause.tried]}
+    facts: Json = {
+        "tried": [tried.as_json() for tried in one.witness.cause.tried],
+        "members": {str(each.number): _member(each) for each in one.group.members},
+    }
     if grouped.refereed is not None:
         members = {number: grouped.refereed.witnesses.get(number) for number in one.members}
         facts["judge"] = {
@@ -77,6 +82,16 @@ def _row(campaign: Campaign, place: int, one: FoundFamily, grouped: GroupedDisco
         status=_status(grouped.compared, place),
         facts=facts,
     )
+
+
+def _member(member: FamilyMember) -> Json:
+    """Its witness, and what the tools say of it."""
+    answers = member.cause.answers
+    return {
+        "block": member.code.hex(),
+        "cycles": [answer.cycles for answer in answers],
+        "failures": ["" if answer == NOT_KEPT else str(answer.failure or "") for answer in answers],
+    }
 
 
 def _status(compared: ComparedFamilies | None, place: int) -> Family.Status:

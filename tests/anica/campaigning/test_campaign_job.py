@@ -100,6 +100,9 @@ def test_a_campaign_ends_with_discoveries_their_generalisations_and_every_sample
     assert [p["round"] for p in payloads(run, "batch")] == [0, 1, 2]
     told = [p["number"] for p in payloads(run, "discovery")]
     assert told == list(range(campaign.discoveries.count()))
+    growing = payloads(run, "families")[-1]["families"]
+    assert sum(one["members"] for one in growing) == standing.count()
+    assert all(len(one["predictions"]) == 2 for one in growing)
     assert numbers(run) == list(range(1, len(numbers(run)) + 1))
 
 

@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.core.protocols import PredictorError
-from anica_app.features.discoveries.bug_report import measures
+from anica_app.features.discoveries.report_parts import measures
 from anica_app.features.discoveries.tool_commands import commands_for
 from anica_app.features.predictors.query import chosen, kinds, listed, offers, opened, row_for
 from anica_app.features.questions.job import with_switch

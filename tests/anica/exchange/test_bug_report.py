@@ -15,6 +15,7 @@ import pytest
 from anica_app.core.domain.wording import Words
 from anica_app.core.protocols import Answer, Failure
 from anica_app.features.discoveries.bug_report import BugReport, markdown
+from anica_app.features.discoveries.report_parts import exegesis_snippet, issue_searches, mca_test, title_of
 from anica_app.features.discoveries.reproducing import link, state
 from anica_app.features.discoveries.tool_commands import commands_for, core_of, osaca_name
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
@@ -96,6 +97,62 @@ def test_a_session_for_compiler_explorer_travels_in_its_address():
     assert [one["id"] for one in state(BLOCK, "znver5")["sessions"][0]["compilers"]] == ["llvm-mcatrunk"]
 
 
+SCAN_OF_MEMORY = bytes.fromhex("410fbc06")
+"""bsf eax, [r14]"""
+
+
+def release(number: int, cpu: str = "haswell") -> Predictor:
+    return row(f"llvm-mca {number} · {cpu}", "llvm-mca", release=str(number), cpu=cpu)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "others", "title"),
+    [
+        ((1.0, 8.0), [], "llvm-mca 22 predicts 8 cycles for `bsf r, m` on haswell (14: 1)"),
+        ((8.0, 1.0), [], "llvm-mca 22 predicts 1 cycle for `bsf r, m` on haswell (14: 8)"),
+        ((8.0, 1.0), [1.0], "llvm-mca 14 predicts 8 cycles for `bsf r, m` on haswell (22: 1; measured: 1)"),
+        ((3.5, None), [], "llvm-mca 22 crashes on `bsf r, m` on haswell (14: 3.5)"),
+    ],
+)
+def test_a_title_says_who_is_wrong_by_how_much(cycles, others, title):
+    own = [
+        (release(number), Answer(failure=Failure.CRASH) if one is None else Answer(cycles=one))
+        for number, one in zip((14, 22), cycles, strict=True)
+    ]
+    measured = [(row("lab", "machine"), Answer(cycles=one)) for one in others]
+    assert title_of(SCAN_OF_MEMORY, own, measured) == title
+
+
+def test_another_tool_is_called_by_its_name():
+    own = [
+        (release(22, "znver2"), Answer(cycles=1.0)),
+        (row("OSACA 0.7", "osaca", arch="ZEN2"), Answer(cycles=4.25)),
+    ]
+    assert (
+        title_of(SCAN_OF_MEMORY, own)
+        == "OSACA predicts 4.25 cycles for `bsf r, m` on znver2 (llvm-mca 22: 1)"
+    )
+
+
+def test_known_issues_are_looked_for_where_each_tool_has_its_own():
+    searches = issue_searches(
+        bytes.fromhex("480fbcc3f3480fb8c0"), [release(14), release(22), row("OSACA", "osaca")]
+    )
+    assert [one.url for one in searches] == [
+        "https://github.com/llvm/llvm-project/issues?q=is%3Aissue+llvm-mca+bsf+popcnt",
+        "https://github.com/RRZE-HPC/OSACA/issues?q=is%3Aissue+bsf+popcnt",
+    ]
+
+
+def test_a_test_file_and_a_snippet_hold_the_block():
+    assert mca_test(SCAN_OF_MEMORY, "haswell").endswith("< %s | FileCheck %s\n\nbsfl (%r14), %eax\n")
+    snippet = exegesis_snippet(SCAN_OF_MEMORY, [(release(22), Answer(cycles=8.0))])
+    assert "# llvm-mca 22 · haswell predicts 8 cycles" in snippet
+    assert "# LLVM-EXEGESIS-MEM-MAP memory 1048576\n" in snippet
+    assert "# LLVM-EXEGESIS-DEFREG R14 104000\n" in snippet
+    assert snippet.endswith("bsf (%r14), %eax\n")
+
+
 @pytest.mark.django_db
 def test_the_report_reads_as_it_should():
     tools = [row("llvm-mca 13 · haswell", "llvm-mca", release="13"), row("llvm-mca 22 · haswell", "llvm-mca")]
@@ -125,6 +182,9 @@ def test_the_report_reads_as_it_should():
         (100, 98),
         [(BLOCK[:3], (Answer(cycles=1.0), crashed))],
         "https://site.example/discoveries/3/",
+        "haswell",
+        "add, imul: throughput",
+        ["The difference vanishes behind instructions that write rax anew: 1.00 | 1.00 cycles"],
     )
     text = markdown(report).replace(PRODUCT, "pmweb")
     assert text == GOLDEN.read_text(), f"write this into {GOLDEN.name} if it is meant:\n{text}"

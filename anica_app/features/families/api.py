@@ -1,0 +1,290 @@
+"""Families of a campaign: what the disagreements have in common, marks, and reports for maintainers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from anica_app.core.protocols import Answer
+from anica_app.features.api_shapes import NamedAnswerOut, assembly
+from anica_app.features.discoveries.report_parts import measures
+from anica_app.features.families.query import KIND, answer_of, families_in_order
+from anica_app.features.families.reporting import FamilyParts
+from anica_app.features.families.request import FamilyJudgement, NewGrouping, name_of_grouping
+from anica_app.models import Campaign, Family
+from inference.core.protocols import Json
+from inference.features.runs.api import RunOut
+from inference.features.runs.runs_of_kind import started
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, check_cursor, listed_in_memory
+from inference.web.api.shapes import Note, Ref, attachment, ref
+from inference.web.validation import Id
+
+router = Router()
+_RULINGS = ("blocks", "right", "neither")
+
+
+class FamilyOut(Schema):
+    """Discoveries with one cause. `members` are their numbers in the campaign."""
+
+    id: Id
+    number: int = Field(
+        description="In its campaign, from 0; the one that explains most first.", examples=[0]
+    )
+    name: str = Field(examples=["bsf, bsr: throughput"])
+    bound: str = Field(
+        description="What the tools see differently: ports, slots, dependencies, memory, front end, failure "
+        "or unknown.",
+        examples=["ports"],
+    )
+    slower: int = Field(description="Which tool, from 1, says more cycles; 0: one fails.", examples=[1])
+    share: float | None = Field(description="Of the disagreements, what it explains.", examples=[0.41])
+    low: float | None = Field(description="The share is above this with 97.5 %.", examples=[0.36])
+    high: float | None = Field(description="And below this.", examples=[0.46])
+    witness: str = Field(description="Its smallest block, machine code in hexadecimal.", examples=["0fbcc3"])
+    assembly: list[str] = Field(examples=[["bsf eax, ebx"]])
+    predictions: list[list[float | None]] = Field(
+        description="Of each tool the lowest and the highest cycles for the members' witnesses.",
+        examples=[[[7.0, 8.0], [1.0, 1.0]]],
+    )
+    members: list[int] = Field(examples=[[3, 7]])
+    status: str = Field(
+        description="Against an earlier campaign: new, unsure (not known then), there, or empty.",
+        examples=["there"],
+    )
+    mark: str = Field(description="known, reported, fixed, or empty.", examples=["reported"])
+    judge: dict[str, Any] | None = Field(
+        description="About the blocks that it explains: `blocks` judged, how often each tool is `right`, or "
+        "`neither`; null without a judge.",
+        examples=[{"blocks": 20, "right": [2, 17], "neither": 1}],
+    )
+
+
+class EarlierFamilyOut(Schema):
+    """A family of the earlier campaign."""
+
+    family: Id
+    name: str = Field(examples=["pop: throughput"])
+    witness: str = Field(examples=["58"])
+    mark: str = Field(examples=["fixed"])
+
+
+class AgainstOut(Schema):
+    """What has become of the families of an earlier campaign: `unseen` are those not found again."""
+
+    campaign: Id
+    name: str = Field(examples=["last month"])
+    gone: list[EarlierFamilyOut]
+    unseen: list[EarlierFamilyOut]
+
+
+class LeagueRowOut(Schema):
+    """How the tools do on blocks with instructions of a class, by what the judge says; "" is all of them."""
+
+    instruction_class: str = Field(examples=["bit scan"])
+    blocks: int = Field(examples=[40])
+    disputed: int = Field(description="Blocks on which the tools disagree.", examples=[12])
+    right: list[int] = Field(description="Of these, how often each tool is right.", examples=[[1, 10]])
+    neither: int = Field(examples=[1])
+    errors: list[float | None] = Field(
+        description="Mean relative error of each tool over all these blocks.", examples=[[0.61, 0.04]]
+    )
+
+
+class JudgeOut(Schema):
+    """Who judged, and the league by class of instructions."""
+
+    name: str = Field(examples=["machine lab"])
+    answered: int = Field(examples=[930])
+    unanswered: int = Field(examples=[2])
+    league: list[LeagueRowOut]
+
+
+class FamiliesOut(PageOf[FamilyOut]):
+    """What a campaign comes to, and its families. `sentence` is empty before they are grouped."""
+
+    sentence: str = Field(examples=["llvm-mca 22 and OSACA differ on 13.7 % of random blocks; …"])
+    judged: int = Field(description="Random blocks by which families are weighed.", examples=[2000])
+    disagreements: int = Field(description="The tools disagree about so many of them.", examples=[274])
+    explained: int = Field(description="Of these, what families explain.", examples=[230])
+    against: AgainstOut | None
+    judge: JudgeOut | None
+
+
+class MemberOut(Schema):
+    """A discovery of a family with its witness. `right`: which tool is, from 1, 0: none; by the judge."""
+
+    id: Id
+    number: int = Field(examples=[3])
+    hex: str = Field(examples=["0fbcc3"])
+    assembly: list[str] = Field(examples=[["bsf eax, ebx"]])
+    cycles: list[float | None] = Field(examples=[[7.0, 1.0]])
+    right: int | None = Field(examples=[2])
+
+
+class FamilyInFull(FamilyOut):
+    """A family with its evidence: what was tried on the witness, what everybody says of it."""
+
+    campaign: Ref
+    note: Note
+    before: Id | None = Field(description="What it was in the earlier campaign.", examples=[None])
+    discoveries: list[MemberOut]
+    answers: list[NamedAnswerOut]
+    measured: bool = Field(description="Whether a machine has measured the witness.", examples=[False])
+    causes: list[str] = Field(
+        examples=[["Behind an instruction that writes rax anew: 1.00 | 1.00 cycles; the difference vanishes"]]
+    )
+
+
+class SearchOut(Schema):
+    """A search of an issue tracker."""
+
+    title: str = Field(examples=["llvm-mca: bsf"])
+    url: str = Field(examples=["https://github.com/llvm/llvm-project/issues?q=is%3Aissue+llvm-mca+bsf"])
+
+
+class FamilyReportOut(Schema):
+    """A family for a bug tracker: title, body, and what a maintainer wants beside them."""
+
+    title: str = Field(examples=["llvm-mca 22 predicts 8 cycles for `bsf r, m` on haswell (14: 1)"])
+    body: str = Field(description="Markdown.", examples=["# llvm-mca 22 predicts …"])
+    test: str = Field(description="A test file for llvm-mca; empty where it is none of the tools.")
+    snippet: str = Field(description="For llvm-exegesis.", examples=["# LLVM-EXEGESIS-DEFREG RBX 9\n…"])
+    searches: list[SearchOut]
+
+
+@router.get("/campaigns/{campaign_id}/families", response=FamiliesOut)
+def list_families(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) -> Any:
+    """The families of a campaign, the one that explains most first, and how much they explain together."""
+    check_cursor(paging)
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    answer = answer_of(row)
+    summary = {} if answer is None else answer.summary
+    rows = list(families_in_order(row))
+    return {
+        **listed_in_memory(rows, paging, lambda page: [family_out(one) for one in page]),
+        "sentence": "" if answer is None else answer.sentence,
+        **{name: summary.get(name, 0) for name in ("judged", "disagreements", "explained")},
+        "against": summary.get("against"),
+        "judge": _judge(summary.get("judge")),
+    }
+
+
+def _judge(told: Json | None) -> Json | None:
+    if told is None:
+        return None
+    league = [{**row, "instruction_class": row["class"]} for row in told["league"]]
+    return {**told, "league": league}
+
+
+@router.post("/campaigns/{campaign_id}/families", response={201: RunOut})
+def group_families(request: HttpRequest, campaign_id: Id, data: NewGrouping) -> Any:
+    """Group the discoveries of a campaign that has ended, or was imported; marks of families stay."""
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    return started(request, KIND, data.config_for(row), name_of_grouping(row))
+
+
+@router.get("/families/{family_id}", response=FamilyInFull)
+def get_family(request: HttpRequest, family_id: Id) -> Any:
+    """One family with its discoveries and the evidence for its cause."""
+    return _in_full(_found(family_id))
+
+
+@router.patch("/families/{family_id}", response=FamilyInFull)
+def judge_family(request: HttpRequest, family_id: Id, data: FamilyJudgement) -> Any:
+    """Mark a family as known, reported or fixed, and note what is worth remembering."""
+    found = _found(family_id)
+    data.store(found.family)
+    access.note(request, Deed.CHANGED, found.family)
+    return _in_full(found)
+
+
+@router.get("/families/{family_id}/report", response=FamilyReportOut)
+def get_family_report(request: HttpRequest, family_id: Id) -> Any:
+    """The family as an issue for the tool's developers, with a test and a snippet; where to look for it."""
+    found = _found(family_id)
+    return {
+        "title": found.title(),
+        "body": found.markdown(_address(request, found)),
+        "test": found.test,
+        "snippet": found.snippet,
+        "searches": [vars(one) for one in found.searches],
+    }
+
+
+@router.get("/families/{family_id}/exports/md", response=str, openapi_extra={FILE: "text/markdown"})
+def export_family_report(request: HttpRequest, family_id: Id) -> HttpResponse:
+    """The report as a Markdown file."""
+    found = _found(family_id)
+    access.note(request, Deed.EXPORTED, found.family)
+    name = f"{found.campaign.name} {found.family.name}"[:150]
+    return attachment(found.markdown(_address(request, found)), "text/markdown; charset=utf-8", name, "md")
+
+
+def _found(family_id: int) -> FamilyParts:
+    found = FamilyParts(get_object_or_404(Family.objects.select_related("campaign"), pk=family_id))
+    if not found.members:
+        raise ProblemError(
+            409,
+            "The discoveries of this family have been deleted",
+            where="path family_id",
+            right="group the campaign's discoveries again",
+        )
+    return found
+
+
+def _address(request: HttpRequest, found: FamilyParts) -> str:
+    return request.build_absolute_uri(reverse("family", args=[found.family.pk]))
+
+
+def family_out(row: Family) -> dict[str, Any]:
+    """A family, its discoveries at hand, as `FamilyOut`."""
+    copied = ("number", "name", "bound", "slower", "share", "low", "high", "predictions", "status", "mark")
+    judge = row.facts.get("judge", {})
+    return {
+        "id": row.pk,
+        **{name: getattr(row, name) for name in copied},
+        "witness": bytes(row.code).hex(),
+        "assembly": assembly(bytes(row.code)),
+        "members": sorted(one.number for one in row.discoveries.all()),
+        "judge": {name: judge[name] for name in ("blocks", "right", "neither")}
+        if "blocks" in judge
+        else None,
+    }
+
+
+def _in_full(found: FamilyParts) -> dict[str, Any]:
+    row = found.family
+    return {
+        **family_out(row),
+        "campaign": ref(found.campaign),
+        "note": row.note,
+        "before": row.before_id,
+        "discoveries": [
+            {
+                "id": one.discovery.pk,
+                "number": one.discovery.number,
+                "hex": one.code.hex(),
+                "assembly": assembly(one.code),
+                "cycles": [answer.cycles for answer in one.answers],
+                "right": one.right,
+            }
+            for one in found.members
+        ],
+        "answers": [{"predictor": predictor.name, **_answer(answer)} for predictor, answer in found.answers],
+        "measured": any(measures(predictor) for predictor, _ in found.answers),
+        "causes": found.causes,
+    }
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    """An answer as `AnswerOut`."""
+    return {"cycles": answer.cycles, "failure": answer.failure, "detail": answer.detail}

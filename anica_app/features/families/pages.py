@@ -1,0 +1,137 @@
+"""A family: what the tools disagree about, why, what a machine says, and the report of it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST
+from pydantic import ValidationError
+
+from anica_app.core.protocols import PredictorError
+from anica_app.features.discoveries.saying import words_of
+from anica_app.features.families.query import KIND
+from anica_app.features.families.reporting import FamilyParts
+from anica_app.features.families.request import FamilyJudgement, NewGrouping, name_of_grouping
+from anica_app.features.predictors.query import chosen, offers
+from anica_app.features.questions.query import KIND as QUESTION
+from anica_app.features.questions.query import asked_about
+from anica_app.models import Campaign, Discovery, Family
+from inference.isa.x86.blocks import BlockError
+from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.web.requests import file_answer, start_or_tell
+from inference.web.validation import what_is_wrong
+
+
+def family_or_404(pk: int) -> FamilyParts:
+    """The family with its campaign."""
+    return FamilyParts(get_object_or_404(Family.objects.select_related("campaign", "before"), pk=pk))
+
+
+def family(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page."""
+    found = family_or_404(pk)
+    row = found.family
+    asked = asked_about(_about(row))
+    report = found.report(request.build_absolute_uri(reverse("family", args=[pk])))
+    context = {
+        "family": row,
+        "campaign": found.campaign,
+        "found": found,
+        "tools": found.tools,
+        "lines": _lines(found.code),
+        "hex": found.code.hex(),
+        "answers": found.answers,
+        "members": [(one, words_of(one.discovery.abstract)) for one in found.members],
+        "asked": asked,
+        "machines": offers().machines,
+        "marks": Discovery.Mark.choices,
+        "report": report,
+        "text": found.markdown(report.address),
+        "searches": found.searches,
+    }
+    return render(request, "anica/families/family.html", context)
+
+
+def _about(row: Family) -> dict[str, int]:
+    return {"family": row.pk}
+
+
+def _lines(code: bytes) -> list[str]:
+    try:
+        return list(intel_of_bytes(code))
+    except BlockError:
+        return [code.hex()]
+
+
+def family_report(request: HttpRequest, pk: int) -> HttpResponse:
+    """The report as a file."""
+    found = family_or_404(pk)
+    text = found.markdown(request.build_absolute_uri(reverse("family", args=[pk])))
+    return file_answer(text, "text/markdown", f"{found.campaign.name} {found.family.name}"[:150], "md")
+
+
+def family_test(request: HttpRequest, pk: int) -> HttpResponse:
+    """The test file for llvm-mca."""
+    found = family_or_404(pk)
+    if not found.test:
+        raise Http404("none of the tools is llvm-mca")
+    return file_answer(found.test, "text/plain", f"{found.family.name} llvm-mca"[:150], "s")
+
+
+def family_snippet(request: HttpRequest, pk: int) -> HttpResponse:
+    """The snippet for llvm-exegesis."""
+    found = family_or_404(pk)
+    return file_answer(found.snippet, "text/plain", f"{found.family.name} llvm-exegesis"[:150], "s")
+
+
+@require_POST
+def family_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Store mark and note."""
+    row = get_object_or_404(Family, pk=pk)
+    try:
+        given = {name: request.POST.get(name, "") for name in ("mark", "note")}
+        FamilyJudgement.model_validate(given).store(row)
+        messages.success(request, "Saved.")
+    except ValidationError as error:
+        first = error.errors()[0]
+        messages.error(request, f"Nothing was saved: {first['loc'][0]}: {what_is_wrong(first)}")
+    return redirect("family", pk=pk)
+
+
+@require_POST
+def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have a machine measure the witness."""
+    row = get_object_or_404(Family, pk=pk)
+    wanted = request.POST.get("machine", "")
+    if wanted not in [one.text for one in offers().machines]:
+        messages.error(request, "Choose a machine that measures.")
+        return redirect("family", pk=pk)
+    try:
+        predictor = chosen(wanted)
+    except PredictorError as error:
+        messages.error(request, str(error))
+        return redirect("family", pk=pk)
+    config = {"predictors": [predictor.pk], "blocks": [bytes(row.code).hex()], "about": _about(row)}
+    start_or_tell(request, QUESTION, config, f"{row.name[:120]}, measured")
+    return redirect("family", pk=pk)
+
+
+@require_POST
+def campaign_families(request: HttpRequest, pk: int) -> HttpResponse:
+    """Group the discoveries of a campaign, once more where that was done."""
+    row = get_object_or_404(Campaign, pk=pk)
+    start_or_tell(request, KIND, NewGrouping().config_for(row), name_of_grouping(row))
+    return redirect("campaign", pk=pk)
+
+
+urlpatterns = [
+    path("families/<int:pk>/", family, name="family"),
+    path("families/<int:pk>/report.md", family_report, name="family-report"),
+    path("families/<int:pk>/llvm-mca.s", family_test, name="family-test"),
+    path("families/<int:pk>/llvm-exegesis.s", family_snippet, name="family-snippet"),
+    path("families/<int:pk>/edit/", family_edit, name="family-edit"),
+    path("families/<int:pk>/measure/", family_measure, name="family-measure"),
+    path("campaigns/<int:pk>/families/", campaign_families, name="campaign-families"),
+]

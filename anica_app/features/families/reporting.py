@@ -1,0 +1,166 @@
+"""A family as one report: its witness, what the tools and a machine say of it, its cause, further blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from anica_app.core.protocols import Answer, Failure
+from anica_app.features.discoveries.bug_report import BugReport, markdown
+from anica_app.features.discoveries.query import known_answers
+from anica_app.features.discoveries.report_parts import (
+    IssueSearch,
+    Said,
+    exegesis_snippet,
+    issue_searches,
+    mca_test,
+    measurement_among,
+)
+from anica_app.features.discoveries.reproducing import mca_core
+from anica_app.features.discoveries.saying import words_of
+from anica_app.features.discoveries.tool_commands import Command, commands_for
+from anica_app.features.families.earlier import NOT_KEPT
+from anica_app.features.families.query import tools_of
+from anica_app.models import Discovery, Family, Predictor
+from inference.core.protocols import Json
+
+MOST_OTHERS = 10
+"""Further blocks in a report."""
+
+
+@dataclass(frozen=True)
+class FamilyMemberRow:
+    """A discovery of a family: its witness, and what the tools say of it. `right`: by the judge, if any."""
+
+    discovery: Discovery
+    code: bytes
+    answers: Sequence[Answer]
+    right: int | None
+
+
+class FamilyParts:
+    """A family of which the parts are read when they are asked for, each once."""
+
+    def __init__(self, family: Family) -> None:
+        """`family` has its campaign at hand."""
+        self.family = family
+        self.campaign = family.campaign
+        self.code = bytes(family.code)
+
+    @cached_property
+    def tools(self) -> list[Predictor]:
+        """The campaign's tools, in the order of their answers (one query)."""
+        return tools_of(self.campaign)
+
+    @cached_property
+    def members(self) -> list[FamilyMemberRow]:
+        """Its discoveries, the shortest witness first (one query)."""
+        known: Json = self.family.facts.get("members", {})
+        rulings: Json = self.family.facts.get("judge", {}).get("members", {})
+        rows = self.family.discoveries.defer("foreign", "facts", "remarks", "note").order_by("number")
+        found = []
+        for row in rows:
+            told = known.get(str(row.number))
+            code = bytes.fromhex(told["block"]) if told else bytes(row.code)
+            ruling = rulings.get(str(row.number))
+            found.append(FamilyMemberRow(row, code, _answers(told), ruling and ruling["right"]))
+        return sorted(found, key=lambda one: (len(one.code), one.discovery.number))
+
+    @cached_property
+    def answers(self) -> list[Said]:
+        """What is known of the witness: by the campaign's tools, then by everybody else (two queries)."""
+        member = next((one for one in self.members if one.code == self.code and one.answers), None)
+        given = [NOT_KEPT] * len(self.tools) if member is None else member.answers
+        own = [(row, answer) for row, answer in zip(self.tools, given, strict=False) if answer != NOT_KEPT]
+        return [*own, *known_answers(self.code, [row for row, _ in own])]
+
+    @property
+    def measured(self) -> Said | None:
+        """What a machine has measured of the witness; None where nobody has."""
+        return measurement_among(self.answers)
+
+    @property
+    def commands(self) -> list[Command]:
+        """How each tool is asked about the witness in a shell."""
+        return commands_for(self.tools, self.code)
+
+    @property
+    def core(self) -> str:
+        """As LLVM names it, where an llvm-mca is among the tools."""
+        return mca_core(self.tools)
+
+    @property
+    def test(self) -> str:
+        """A test file for llvm-mca; "" where none is among the tools."""
+        return mca_test(self.code, self.core) if self.core else ""
+
+    @property
+    def snippet(self) -> str:
+        """For llvm-exegesis."""
+        return exegesis_snippet(self.code, self.answers)
+
+    @property
+    def searches(self) -> list[IssueSearch]:
+        """Where the tools' developers may know of it."""
+        return issue_searches(self.code, self.tools)
+
+    @property
+    def causes(self) -> list[str]:
+        """What was tried on the witness, in sentences."""
+        return [cause_in_words(one) for one in self.family.facts.get("tried", ())]
+
+    def report(self, address: str) -> BugReport:
+        """All of it as one report; `address` is where people find the family."""
+        others = [one for one in self.members if one.code != self.code and one.answers]
+        first = next((one for one in self.members if one.code == self.code), self.members[0])
+        return BugReport(
+            first.discovery,
+            self.code,
+            self.answers,
+            self.commands,
+            words_of(first.discovery.abstract),
+            None,
+            [(one.code, one.answers) for one in others[:MOST_OTHERS]],
+            address,
+            self.core,
+            self.family.name,
+            self.causes,
+        )
+
+    def markdown(self, address: str) -> str:
+        """The report in Markdown. Raises `BlockError` where the witness is no block."""
+        return markdown(self.report(address))
+
+    def title(self) -> str:
+        """What the report is called."""
+        return self.report("").title
+
+
+def _answers(told: Json | None) -> Sequence[Answer]:
+    if not told:
+        return ()
+    return [
+        Answer(cycles=cycles) if failure == "" and cycles is not None else _failed(failure)
+        for cycles, failure in zip(told["cycles"], told["failures"], strict=True)
+    ]
+
+
+def _failed(failure: str) -> Answer:
+    return Answer(failure=Failure(failure)) if failure else NOT_KEPT
+
+
+_CHANGES = {
+    "repeated": "as several copies after one another",
+    "padded": "with no-ops that only take room",
+    "all dependencies cut": "behind instructions that write {cut} anew",
+    "one dependency cut": "behind an instruction that writes {cut} anew",
+}
+
+
+def cause_in_words(tried: Json) -> str:
+    """`Behind an instruction that writes rax anew: 1.00 | 1.00 cycles; the difference vanishes`."""
+    change = _CHANGES.get(tried["change"], tried["change"]).format(cut=", ".join(tried["cut"]))
+    cycles = " | ".join("–" if one is None else f"{one:.2f}" for one in tried["cycles"])
+    verdict = "the difference vanishes" if tried["vanishes"] else "the difference stays"
+    return f"{change[:1].upper()}{change[1:]}: {cycles} cycles; {verdict}"

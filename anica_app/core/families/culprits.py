@@ -10,6 +10,8 @@ from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.families.classes import accesses_memory, instruction_class, is_scalar
 from anica_app.core.x86_domain import X86Domain
 
+_FEW = 3
+"""So many mnemonics can be named; of more, that of the witness."""
 _NARROW = 0.1
 """Of all schemes: an abstract instruction that represents fewer is about these."""
 
@@ -19,7 +21,8 @@ class CulpritInstructions:
     """What a discovery is about.
 
     `classes`: of the instructions that cannot be just any, or what they do with memory where nothing else
-    matters; in order, each once. `mnemonics`: of the witness, each after its class.
+    matters; in order, each once. `mnemonics`, each after its class: of the schemes represented, where these
+    are few, else of the witness.
     `memory`: all of them access memory; `scalar`: all of them compute one floating-point number.
     """
 
@@ -36,14 +39,18 @@ def culprits_of(domain: X86Domain, abstract: AbstractBlock, witness: SampledBloc
     chosen = _chosen(domain, abstract) if len(abstract) == len(witness) else list(range(len(schemes)))
     wide = _NARROW * len(space)
     classes: list[str] = []
+    mnemonics: list[tuple[str, str]] = []
     for place in chosen:
-        general = len(abstract) == len(witness) and _count(domain, abstract, place) > wide
+        fits = len(abstract) == len(witness)
+        general = fits and _count(domain, abstract, place) > wide
         said = _memory_word(domain, abstract, place) if general else ""
         classes.append(said or instruction_class(schemes[place]))
+        like = [] if said or not fits else _mnemonics(domain, abstract, place, classes[-1])
+        mnemonics += [(classes[-1], each) for each in like or [schemes[place].mnemonic]]
     known = [schemes[place] for place in chosen]
     return CulpritInstructions(
         tuple(dict.fromkeys(classes)),
-        tuple(dict.fromkeys(zip(classes, (one.mnemonic for one in known), strict=True))),
+        tuple(dict.fromkeys(mnemonics)),
         all(map(accesses_memory, known)),
         all(map(is_scalar, known)),
     )
@@ -58,6 +65,17 @@ def _chosen(domain: X86Domain, abstract: AbstractBlock) -> Sequence[int]:
 
 def _count(domain: X86Domain, abstract: AbstractBlock, place: int) -> int:
     return domain.table.meaning(abstract.instructions[place]).bit_count()
+
+
+def _mnemonics(domain: X86Domain, abstract: AbstractBlock, place: int, name: str) -> list[str]:
+    """Of the schemes of a class that an abstract instruction represents; none where they are many."""
+    bits = domain.table.meaning(abstract.instructions[place])
+    found = {
+        scheme.mnemonic
+        for at, scheme in enumerate(domain.space.schemes)
+        if bits >> at & 1 and instruction_class(scheme) == name
+    }
+    return sorted(found) if len(found) <= _FEW else []
 
 
 def _memory_word(domain: X86Domain, abstract: AbstractBlock, place: int) -> str:

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
+from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.every_scheme import without_uops
 from anica_app.core.families.evidence import Answers, Ask, CauseWorld, slower_of
 from anica_app.core.families.finding import CampaignFamilies, KnownDiscovery, families_of
 from anica_app.core.protocols import AnicaError
 from anica_app.core.samples import unpack
-from anica_app.core.search.judging import InterestJudge
+from anica_app.core.search.judging import DIFFERENCE, InterestJudge
 from anica_app.core.search.panel import Panel
 from anica_app.core.x86_domain import X86Domain
+from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.families.carrying import ComparedFamilies
 from anica_app.features.families.referee import RefereedFamilies
 from anica_app.models import Campaign, Discovery, SampleBatch
@@ -86,24 +89,51 @@ def world_of_causes(campaign: Campaign, ask: Ask) -> CauseWorld:
 def known_discoveries(campaign: Campaign, domain: X86Domain) -> list[KnownDiscovery]:
     """Those of a campaign that no other one covers, as far as our words and the domain's schemes suffice."""
     rows = campaign.discoveries.filter(subsumed_by=None, abstract__isnull=False).order_by("number")
-    found = (known_discovery(row, domain) for row in rows.defer("foreign", "facts", "remarks", "note"))
+    rows = rows.select_related("campaign").defer("foreign", "facts", "remarks", "note")
+    found = (known_discovery(row, domain) for row in rows)
     return [one for one in found if one is not None]
 
 
 def known_discovery(row: Discovery, domain: X86Domain) -> KnownDiscovery | None:
-    """With its witness, or a random block of it where none is kept; None for one that we cannot read."""
-    try:
-        abstract = domain.read(row.abstract or {})
-    except AnicaError:
+    """With its witness; without one the smallest block that it rests on, else a random block of it.
+
+    None for one that we cannot read.
+    """
+    abstract = _read(row, domain)
+    if abstract is None:
         return None
-    witness = domain.block_of_code(bytes(row.code)) if row.code else None
+    code, kind = bytes(row.code), row.kind
+    if not code or not kind:
+        code, kind = _of_examples(row, code, kind)
+    witness = domain.block_of_code(code) if code else None
     if witness is None:
         random = Random(f"witness/{row.number}")  # noqa: S311 nothing secret
         drawn = (domain.sample(abstract, random) for _ in range(_ATTEMPTS))
         witness = next((block for block in drawn if block is not None), None)
     if witness is None:
         return None
-    return KnownDiscovery(row.number, abstract, witness, row.kind, row.concrete)
+    return KnownDiscovery(row.number, abstract, witness, kind, row.concrete)
+
+
+def _read(row: Discovery, domain: X86Domain) -> AbstractBlock | None:
+    """Of a domain that knows no numbers of µops, without what is said of these; None where words lack."""
+    documents = [row.abstract or {}, *([without_uops(row.abstract)[0]] if row.abstract else [])]
+    for document in documents:
+        try:
+            return domain.read(document)
+        except AnicaError:
+            continue
+    return None
+
+
+def _of_examples(row: Discovery, code: bytes, kind: str) -> tuple[bytes, str]:
+    """Witness and kind of a discovery that came with a file, which says neither."""
+    parts = DiscoveryParts(row)
+    smallest = parts.smallest(parts.examples())
+    if smallest is None:
+        return code, kind or DIFFERENCE
+    said = smallest.verdict.kind if smallest.verdict is not None else ""
+    return code or smallest.sample.code, kind or said or DIFFERENCE
 
 
 def own_disagreements(campaign: Campaign, domain: X86Domain, judge: InterestJudge) -> JudgedDisagreements:

@@ -215,7 +215,7 @@ EXEMPT = {
     **dict.fromkeys(("shared", "shared-file"), "asks for a token that only its maker knows"),
     **dict.fromkeys(("agent-download",), "the agent's program, packed when it is fetched"),
     **dict.fromkeys(("experiment-snippet", "discovery-session", "discovery-report"), _FILE),
-    **dict.fromkeys(("block-set-baseline",), _FILE),
+    **dict.fromkeys(("block-set-baseline", "family-report", "family-test", "family-snippet"), _FILE),
     **dict.fromkeys(("publish-zip", "api-client"), _FILE),
     **dict.fromkeys(("mapping-llvm-report", "discovery-tree", "discovery-blocks", "campaign-file"), _FILE),
     **dict.fromkeys(("api-token-make",), "answers a form with a token that is shown once"),

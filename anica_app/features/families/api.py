@@ -144,7 +144,7 @@ class FamilyInFull(FamilyOut):
     )
 
 
-class SearchOut(Schema):
+class IssueSearchOut(Schema):
     """A search of an issue tracker."""
 
     title: str = Field(examples=["llvm-mca: bsf"])
@@ -158,7 +158,7 @@ class FamilyReportOut(Schema):
     body: str = Field(description="Markdown.", examples=["# llvm-mca 22 predicts …"])
     test: str = Field(description="A test file for llvm-mca; empty where it is none of the tools.")
     snippet: str = Field(description="For llvm-exegesis.", examples=["# LLVM-EXEGESIS-DEFREG RBX 9\n…"])
-    searches: list[SearchOut]
+    searches: list[IssueSearchOut]
 
 
 @router.get("/campaigns/{campaign_id}/families", response=FamiliesOut)

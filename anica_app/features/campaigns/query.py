@@ -265,6 +265,7 @@ def of_campaign(row: Campaign) -> list[Dependent]:
     return [
         *([Dependent("Its run has not ended", "cancel it first", blocks=True)] if working else []),
         *counted(row.discoveries.count(), "discovery", GONE, "discoveries"),
+        *counted(row.families.count(), "family", GONE, "families"),
         *counted(row.generalisations.count(), "generalisation", GONE),
         *counted(row.batches.count(), "round of blocks", GONE, "rounds of blocks"),
         *counted(row.files.count(), "file", GONE),

@@ -18,7 +18,7 @@ MOST = 500
 
 
 @dataclass(frozen=True)
-class CounterExample:
+class StepCounterExample:
     """A block that speaks against an expansion, and what the campaign's tools say of it."""
 
     code: bytes
@@ -46,7 +46,7 @@ class CounterExample:
 
 def counter_example_among(
     samples: Sequence[Sample], judge: InterestJudge | None, tools: int, kind: str
-) -> CounterExample | None:
+) -> StepCounterExample | None:
     """The shortest block that is not interesting, else one that is in another way than `kind`.
 
     None where nobody can tell what was interesting.
@@ -57,10 +57,10 @@ def counter_example_among(
     against = [one for one, verdict in judged if not verdict.interesting]
     against = against or [one for one, verdict in judged if kind and verdict.kind != kind]
     best = min(against, key=lambda one: (len(one.code), one.code), default=None)
-    return None if best is None else CounterExample(best.code, best.answers[:tools])
+    return None if best is None else StepCounterExample(best.code, best.answers[:tools])
 
 
-def counter_examples_of(found: DiscoveryParts, row: Generalisation) -> Mapping[int, CounterExample]:
+def counter_examples_of(found: DiscoveryParts, row: Generalisation) -> Mapping[int, StepCounterExample]:
     """Those of the rejected steps of a generalisation by their numbers (one query)."""
     steps = GeneralisationStep.objects.filter(generalisation=row, taken=False, n__gt=0).order_by("number")
     told = {}

@@ -74,7 +74,7 @@ class DecisionStepOut(Schema):
     )
 
 
-class CounterExampleOut(Schema):
+class StepCounterExampleOut(Schema):
     """A block that speaks against an expansion, with what the campaign's tools say of it."""
 
     hex: str = Field(examples=["450fbcc9"])
@@ -105,7 +105,7 @@ class DecisionStepInFull(DecisionStepOut):
     columns: list[str] = Field(examples=[["llvm-mca 13", "llvm-mca 22"]])
     rests_on: int | None = Field(examples=[None])
     working: list[Ref]
-    against: CounterExampleOut | None
+    against: StepCounterExampleOut | None
     changed: list[ChangedOut]
 
 
@@ -254,7 +254,9 @@ def _node(discovery_id: int, generalisation: int | None, step: int) -> tuple[Dis
 def _against(found: DiscoveryParts, node: Node, samples: Sequence[Sample]) -> dict[str, str] | None:
     kind, tools = found.discovery.kind, len(found.predictors)
     example = None if node.taken else counter_example_among(samples, found.judge, tools, kind)
-    return example and {"hex": example.code.hex(), "block": example.block, "said": example.said}
+    if example is None:
+        return None
+    return {"hex": example.code.hex(), "block": example.block, "said": example.said}
 
 
 def _step(tree: Tree, node: Node) -> dict[str, Any]:

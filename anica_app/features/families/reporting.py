@@ -160,7 +160,8 @@ _CHANGES = {
 
 def cause_in_words(tried: Json) -> str:
     """`Behind an instruction that writes rax anew: 1.00 | 1.00 cycles; the difference vanishes`."""
-    change = _CHANGES.get(tried["change"], tried["change"]).format(cut=", ".join(tried["cut"]))
+    pattern: str = _CHANGES.get(tried["change"]) or tried["change"]
+    change = pattern.format(cut=", ".join(tried["cut"]))
     cycles = " | ".join("–" if one is None else f"{one:.2f}" for one in tried["cycles"])
     verdict = "the difference vanishes" if tried["vanishes"] else "the difference stays"
     return f"{change[:1].upper()}{change[1:]}: {cycles} cycles; {verdict}"

@@ -79,7 +79,8 @@ def _stages(core: CoreOverview) -> Iterator[tuple[str, list[str]]]:
 
 def _front_end_lines(front: FrontEndLimits) -> Iterator[str]:
     if front.slots is not None:
-        loops = "" if front.loop_capacity is None else f" in loops of up to {front.loop_capacity:,.0f}"
+        most = front.loop_capacity
+        loops = "" if most is None else f" in loops of up to {most:,.0f} instructions"
         yield f"{front.slots:.3g} slots per cycle{loops}"
     straight = [
         f"{value:.3g} {unit}"
@@ -89,11 +90,11 @@ def _front_end_lines(front: FrontEndLimits) -> Iterator[str]:
     if straight:
         yield f"straight code: {', '.join(straight)} per cycle"
     if front.taken is not None:
-        yield f"{front.taken:.3g} taken branches per cycle"
+        yield f"{front.taken:.3g} taken branch{'' if front.taken == 1 else 'es'} per cycle"
 
 
 def _stage(title: str, lines: Sequence[str], y: float, shape: _Shape) -> tuple[str, float]:
-    text = _wrapped(" · ".join(lines), shape)
+    text = _told(lines, shape)
     height = _HEAD + _LINE * len(text)
     width = shape.width - 2 * _MARGIN
     drawn = [f'<rect class="plot" x="{_MARGIN}" y="{y:g}" width="{width:g}" height="{height}" rx="4"/>']
@@ -108,7 +109,7 @@ def _ends_of_stages(core: CoreOverview, shape: _Shape) -> list[float]:
     """Where each stage ends, from the top."""
     ends, y = [], float(_MARGIN)
     for _, lines in _stages(core):
-        height = _HEAD + _LINE * len(_wrapped(" · ".join(lines), shape))
+        height = _HEAD + _LINE * len(_told(lines, shape))
         ends.append(y + height)
         y += height + 2 * _GAP
     return ends
@@ -215,6 +216,12 @@ def _label(core: CoreOverview, names: Mapping[str, str]) -> str:
         for port in core.ports
     )
     return f"Core with {len(core.ports)} ports; {ports}" if ports else "Core without known ports"
+
+
+def _told(lines: Sequence[str], shape: _Shape) -> list[str]:
+    """What a stage says: in one line where there is room, else each on lines of its own."""
+    together = _wrapped(" · ".join(lines), shape)
+    return together if len(together) == 1 else [part for line in lines for part in _wrapped(line, shape)]
 
 
 def _wrapped(text: str, shape: _Shape) -> list[str]:

@@ -61,4 +61,4 @@ def test_latencies_are_rounded_to_half_cycles(latencies: tuple[float, float], te
 
 def test_a_front_end_alone_can_be_drawn() -> None:
     core = core_overview(CoreModel(front_end=FrontEndLimits(taken=1.0)), {}, (), ())
-    assert "taken branches" in core_drawing(core, {}).file()
+    assert "1 taken branch per cycle" in core_drawing(core, {}).file()

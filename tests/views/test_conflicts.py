@@ -99,3 +99,9 @@ def test_programs_and_the_shell_get_the_same(visitor: Client, pairs: ExperimentS
     assert plain.getvalue().startswith("pairs: 1 of 2 pairs compete")
     with pytest.raises(CommandError, match="no experiment set"):
         call_command("conflicts", "nothing", stdout=StringIO())
+
+
+def test_the_page_offers_what_has_a_row(visitor: Client, pairs: ExperimentSet) -> None:
+    page = visitor.get(reverse("set-conflicts", args=[pairs.pk]), {"by": "classes"})
+    assert '<option value="schemes">' in page.text
+    assert '<option value="classes" selected>' in page.text

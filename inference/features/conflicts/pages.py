@@ -10,7 +10,6 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
 from inference.features.conflicts.query import (
-    MOST,
     ConflictPair,
     SetConflicts,
     conflicts_in,
@@ -31,7 +30,7 @@ def set_conflicts(request: HttpRequest, pk: int) -> HttpResponse:
     """The matrix, and the experiments behind the cell or the row that the address names."""
     found = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine"), pk=pk)
     asked = read(ConflictsRequest, request.GET)
-    context: dict[str, Any] = {"set": found, "asked": asked, "by": ConflictsBy, "most": MOST}
+    context: dict[str, Any] = {"set": found, "asked": asked, "by": [each.value for each in ConflictsBy]}
     try:
         conflicts = conflicts_in(found, asked)
     except SearchError as error:

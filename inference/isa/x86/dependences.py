@@ -37,6 +37,7 @@ _WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.RE
 _START = "start"
 """What registers start with where they are alike."""
 _STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
+_STACK_POINTER = f"general {RSP}"
 
 
 def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccesses, ...]:
@@ -46,17 +47,18 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
     which the block does not write lead to the same places.
     """
     decoded = list(Decoder(64, block.body))
-    written = Counter(name for one in decoded for name in _written_registers(one))
+    writes = [_written_registers(one) for one in decoded]
+    written = Counter(name for names in writes for name in names)
     versions: Counter[str] = Counter()
     stack = _Stack(0, steady=not sum(one.stack_pointer_increment for one in decoded))
     found = []
-    for one, instruction in zip(block.instructions, decoded, strict=True):
+    for one, instruction, names in zip(block.instructions, decoded, writes, strict=True):
         known = None if one.scheme is None else described(one.scheme)
         if known is None:
             found.append(InstructionAccesses(None, (), ()))
         else:
             found.append(_Reader(known[0], instruction, versions, written, stack, alike=alike).accesses())
-        versions.update(_written_registers(instruction))
+        versions.update(names)
         stack = replace(stack, depth=stack.depth + instruction.stack_pointer_increment)
     return tuple(found)
 
@@ -93,16 +95,15 @@ class _Reader:
     def accesses(self) -> InstructionAccesses:
         reads: list[OperandAccess] = []
         writes: list[OperandAccess] = []
-        for place in places(self._scheme):
-            if place.name == FLAGS:
-                continue
-            if is_in_address(place):
+        for each in _known_places(self._scheme.text):
+            place = each.place
+            if each.in_address:
                 reads += [OperandAccess(place.name, name) for name in self._address_registers(place)]
                 continue
-            for access in self._locations(place):
-                if "R" in place.operand.access or is_partial(place):
+            for access in self._locations(each):
+                if each.is_read:
                     reads.append(access)
-                if "W" in place.operand.access:
+                if each.is_written:
                     writes.append(access)
         for operand in self._scheme.operands:
             if operand.kind == "flags":
@@ -113,39 +114,29 @@ class _Reader:
                 continue
             reads += touched if "R" in operand.access else []
             writes += touched if "W" in operand.access else []
-        explicit = [name for name in self._explicit_registers() if name is not None]
+        explicit = list(self._explicit_registers())
         one_register = len(explicit) > 1 and len(set(explicit)) == 1
-        vector = any(name is not None and name.startswith("vector") for name in self._explicit_registers())
+        vector = any(name.startswith("vector") for name in explicit)
         return InstructionAccesses(self._scheme.text, tuple(reads), tuple(writes), one_register, vector)
 
-    def _locations(self, place: Place) -> Iterator[OperandAccess]:
+    def _locations(self, each: _KnownPlace) -> Iterator[OperandAccess]:
+        place = each.place
         if place.name == MASK:
             if RegisterExt.is_k(self._instruction.op_mask):
-                bank, family = family_of(self._instruction.op_mask)
-                yield OperandAccess(MASK, f"{bank} {family}")
-        elif place.name.endswith(DATA) and place.operand.kind == "memory":
+                yield OperandAccess(MASK, _location(self._instruction.op_mask))
+        elif each.in_memory:
             yield OperandAccess(place.name, memory=self._memory(place.operand.width))
-        elif place.operand.registers:
-            fixed = Fixed.of(place.operand)
-            if not (self._on_stack and (fixed.bank, fixed.family) == ("general", RSP)):
-                yield OperandAccess(place.name, f"{fixed.bank} {fixed.family}")
+        elif each.fixed:
+            if not (self._on_stack and each.fixed == _STACK_POINTER):
+                yield OperandAccess(place.name, each.fixed)
         elif place.position is not None and place.operand.kind == "register":
-            bank, family = family_of(self._instruction.op_register(place.position))
-            yield OperandAccess(place.name, f"{bank} {family}")
+            yield OperandAccess(place.name, _location(self._instruction.op_register(place.position)))
 
-    def _explicit_registers(self) -> Iterator[str | None]:
-        """Location of every explicit register operand, None of other operands."""
-        for place in places(self._scheme):
-            is_mask = place.name == MASK
-            if (
-                place.position is None
-                or place.operand.kind != "register"
-                or place.operand.registers
-                or is_mask
-            ):
-                continue
-            bank, family = family_of(self._instruction.op_register(place.position))
-            yield f"{bank} {family}"
+    def _explicit_registers(self) -> Iterator[str]:
+        """Location of every explicit register operand that can be chosen, masks apart."""
+        for each in _known_places(self._scheme.text):
+            if each.chosen is not None:
+                yield _location(self._instruction.op_register(each.chosen))
 
     def _address_registers(self, place: Place) -> Iterator[str]:
         one = self._instruction
@@ -158,8 +149,7 @@ class _Reader:
             wanted = [one for one in wanted if not RegisterExt.is_vector_register(one)]
         for register in wanted:
             if _is_tracked(register):
-                bank, family = family_of(register)
-                yield f"{bank} {family}"
+                yield _location(register)
 
     def _pushed(self, bits: int) -> MemoryPlace:
         offset = self._stack.depth + min(self._instruction.stack_pointer_increment, 0)
@@ -174,8 +164,7 @@ class _Reader:
         steady = True
         for register, scale in ((one.memory_base, 1), (one.memory_index, one.memory_index_scale)):
             if _is_tracked(register):
-                bank, family = family_of(register)
-                name = f"{bank} {family}"
+                name = _location(register)
                 steady = steady and not self._written[name]
                 known = self._alike and not self._written[name]
                 parts[_START if known else f"{name}@{self._versions[name]}"] += scale
@@ -194,11 +183,61 @@ def _written_registers(instruction: Instruction) -> set[str]:
     names = set()
     for used in _information().info(instruction).used_registers():
         if used.access in _WRITES and _is_tracked(used.register):
-            bank, family = family_of(used.register)
-            names.add(f"{bank} {family}")
+            names.add(_location(used.register))
     return names
 
 
+@dataclass(frozen=True, slots=True)
+class _KnownPlace:
+    """An operand with what is the same in all instructions of a scheme.
+
+    `fixed`: the location of a register that cannot be chosen, "" of others; `chosen`: the position of one
+    that can.
+    """
+
+    place: Place
+    in_address: bool
+    in_memory: bool
+    is_read: bool
+    is_written: bool
+    fixed: str
+    chosen: int | None
+
+
+@cache
+def _known_places(text: str) -> tuple[_KnownPlace, ...]:
+    """The operands of a scheme, without its flags."""
+    found = described(text)
+    if found is None:
+        return ()
+    return tuple(_known_place(place) for place in places(found[0]) if place.name != FLAGS)
+
+
+def _known_place(place: Place) -> _KnownPlace:
+    operand = place.operand
+    fixed = ""
+    if operand.kind == "register" and operand.registers:
+        register = Fixed.of(operand)
+        fixed = f"{register.bank} {register.family}"
+    choosable = operand.kind == "register" and not operand.registers and place.name != MASK
+    return _KnownPlace(
+        place,
+        is_in_address(place),
+        place.name.endswith(DATA) and operand.kind == "memory",
+        "R" in operand.access or is_partial(place),
+        "W" in operand.access,
+        fixed,
+        place.position if choosable else None,
+    )
+
+
+@cache
+def _location(register: RegisterValue) -> str:
+    bank, family = family_of(register)
+    return f"{bank} {family}"
+
+
+@cache
 def _is_tracked(register: RegisterValue) -> bool:
     return RegisterExt.is_gpr(register) or RegisterExt.is_vector_register(register)
 

@@ -33,6 +33,7 @@ def test_the_families_of_the_published_campaign_have_names_witnesses_and_cycles(
     top = settings.SHARED / "data" / "anica" / "campaign_mca13_vs_mca22_hsw"
     campaign = read_rows(tree_of_path(top)).store("published")
     call_command("families", "published")
+    campaign.refresh_from_db()
     families = {one.name.partition(":")[0]: one for one in campaign.families.all()}
     assert set(families) == {"rcl, rcr", "adcx, adox with memory operand", "vroundsd", "bsf, bsr"}
     assert all(one.kind == "difference" and one.own for one in families.values())

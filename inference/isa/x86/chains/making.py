@@ -93,6 +93,7 @@ class ChainMaker:
         self._source = source
         self._target = target
         self._values = values.patterns
+        self._steady = values.steady
         self._legacy = scheme.encoding == "legacy"
         if reason := obstacle(scheme, form, breaking=True):
             raise CannotChainError(reason)
@@ -137,7 +138,7 @@ class ChainMaker:
             return ()  # only a plain load keeps the address what it is
         if source.operand is not target.operand and "R" in target.operand.access and source.bank != FLAGS:
             return ()  # one register would be two sources, or an idiom
-        if source.name in self._values:
+        if source.name in self._values and not self._steady:
             return ()  # what it leaves there is another value
         try:
             families = self._families(together=source.bank not in {FLAGS, MEMORY})

@@ -33,6 +33,8 @@ class OperandValues:
 
     kind: ValueClass | None
     patterns: Mapping[str, int]
+    steady: bool = False
+    """What is left in the destination does for the source as well: 1 divided by 1, or what begins near it."""
 
     @property
     def name(self) -> str:
@@ -83,7 +85,8 @@ def _floating(read: Sequence[Place], operation: str, element: str) -> Iterator[O
         patterns = {place.name: values.dividend for place in operands}
         if operation == "div":
             patterns[operands[-1].name] = values.divisor
-        yield OperandValues(values.quotient if operation == "div" else values.root, patterns)
+        kind = values.quotient if operation == "div" else values.root
+        yield OperandValues(kind, patterns, steady=kind.name == QUICK)
 
 
 def _bits_by_mask(read: Sequence[Place]) -> Iterator[OperandValues]:

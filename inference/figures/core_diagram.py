@@ -17,6 +17,8 @@ _LETTER = 6.3
 _MARGIN, _GAP, _HEAD, _LINE = 10, 10, 26, 17
 _MOST_ACROSS = 10
 _WIDE, _WIDEST_BOX, _NARROW_BOX = 1240, 190, 162
+_LEAST = 354
+"""Width of a drawing in which the sentences about the front end have room, also with a single port."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class _Shape:
 
     @property
     def width(self) -> float:
-        return 2 * _MARGIN + self.across * self.box + (self.across - 1) * _GAP
+        return max(2 * _MARGIN + self.across * self.box + (self.across - 1) * _GAP, _LEAST)
 
 
 def core_drawing(core: CoreOverview, names: Mapping[str, str], *, narrow: bool = False) -> SvgDrawing:

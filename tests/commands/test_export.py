@@ -63,7 +63,18 @@ def core_model(mapping: PortMapping) -> StoredCoreModel:
     )
 
 
-@pytest.mark.parametrize("wanted", CORE_MODEL_EXPORTS)
+BY_KIND = ("diagram-svg", "kinds-csv")
+"""Formats that tell of kinds of instructions rather than of schemes."""
+
+
+@pytest.mark.parametrize("wanted", BY_KIND)
+def test_the_core_of_a_model_by_kinds_of_instructions(core_model: StoredCoreModel, wanted: str) -> None:
+    text = export("model", "core", "--format", wanted)
+    assert "core" in text.lower()
+    assert text.startswith("<svg" if wanted == "diagram-svg" else "# made by")
+
+
+@pytest.mark.parametrize("wanted", [name for name in CORE_MODEL_EXPORTS if name not in BY_KIND])
 def test_a_core_model_in_every_format(core_model: StoredCoreModel, wanted: str) -> None:
     if wanted.startswith("exegesis") and llvm_mc.program() is None:
         pytest.skip("llvm-mc is not installed: the benchmarks have no names")

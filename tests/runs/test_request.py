@@ -78,7 +78,7 @@ def test_an_archive_needs_what_otherwise_follows_from_rows():
 def test_every_feature_s_events_are_known_to_the_journal():
     kinds = journal_events.kinds()
     assert {name for name, kind in kinds.items() if kind.replaced} == {
-        *("heat_map", "progress", "experiments", "front", "counters"),
+        *("heat_map", "progress", "experiments", "front", "counters", "families"),
     }
     assert {name for name, kind in kinds.items() if kind.is_numbered()} == {
         *("phase", "generation", "cloud", "sweep", "congruence", "funnel", "excluded", "blocking"),

@@ -151,7 +151,7 @@ def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
     """
     blocks = read_blocks(data.code, MOST_BLOCKS)
     with transaction.atomic():  # no predictor is stored for a question that is refused
-        rows = predictors_named(data.predictors, data.processor)
+        rows = _asked(data)
         if data.memory:
             config = {**_memory(rows, blocks), "anew": data.anew}
         else:
@@ -188,23 +188,25 @@ def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
 
 
 def predictors_named(texts: list[str], processor: str = "") -> list[Predictor]:
-    """Those of these names for a processor; without names, those that are usual and know it.
-
-    Raises `ProblemError` (422).
-    """
+    """Those of these names for a processor. Raises `ProblemError` (422)."""
     try:
         check_processor(processor)
     except ExchangeError as error:
         right = f"one of {', '.join(PROCESSORS)}"
         raise ProblemError(422, str(error), where="body processor", right=right) from error
     try:
-        if texts:
-            return [on_processor(row, processor) for row in named(texts)]
-        usual = named([one.text for one in offers().all if one.usual])
+        return [on_processor(row, processor) for row in named(texts)]
     except PredictorError as error:
         right = "names as GET /predictors has them"
         raise ProblemError(422, str(error), where="body predictors", right=right) from error
-    return known_on(usual, processor)[0]
+
+
+def _asked(data: NewQuestion) -> list[Predictor]:
+    """Those that are named; without names, those that are usual and know the processor."""
+    rows = predictors_named(data.predictors, data.processor)
+    if data.predictors:
+        return rows
+    return known_on(named([one.text for one in offers().all if one.usual]), data.processor)[0]
 
 
 def _memory(rows: list[Predictor], blocks: list[Block]) -> Json:

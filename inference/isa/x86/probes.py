@@ -20,7 +20,6 @@ _ALU = (
     "test GPR[64]:R, GPR[64]:R",
     "add GPR[64]:RW, IMM[8]:R",
     "neg GPR[64]:RW",
-    "not GPR[64]:RW",
     "mov GPR[64]:W, IMM[32]:R",
     "movzx GPR[32]:W, GPR[8]:R",
     "lea GPR[64]:W, ADDR[B+D8]",

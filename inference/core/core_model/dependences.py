@@ -20,8 +20,8 @@ ASSUMED = "assumed"
 """What the cycles of a pair of operands rest on of which nothing is known."""
 MEMORY = "memory"
 _REGISTERS = ("general", "vector")
-_MOVES = ("mov", "vmov", "pop")
-"""How mnemonics begin whose result is what they load."""
+_MOVES = ("mov", "vmov", "pop ")
+"""How schemes begin whose result is what they load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +59,23 @@ def has_blocked_load(block: Sequence[InstructionAccesses]) -> bool:
         not is_contained(stored.bits, read.memory.bits, read.memory.offset - stored.offset)
         for place, one in enumerate(block)
         for read in one.reads
-        if read.memory is not None and (stored := _last_store(block, place, read)) is not None
+        if read.memory is not None
+        and (last := _last_write(block, place, read)) is not None
+        and (stored := last.access.memory) is not None
     )
 
 
-def _last_store(block: Sequence[InstructionAccesses], place: int, read: OperandAccess) -> MemoryPlace | None:
-    """The last write of any part of what is read: in this iteration, else in the one before."""
-    for written, _ in _earlier_writes(block, place, read):
-        return written.memory
-    return None
+@dataclass(frozen=True, slots=True)
+class _LastWrite:
+    """By which instruction (its place), and how many iterations ago."""
+
+    access: OperandAccess
+    writer: int
+    iterations: int
 
 
-def _earlier_writes(
-    block: Sequence[InstructionAccesses], place: int, read: OperandAccess
-) -> Iterator[tuple[OperandAccess, tuple[int, int]]]:
-    """Writes of what is read, the last one first, each with its instruction and how many iterations ago."""
+def _last_write(block: Sequence[InstructionAccesses], place: int, read: OperandAccess) -> _LastWrite | None:
+    """The last write of any part of what is read: in this iteration before, else in the one before."""
     for iterations, candidates in (
         (0, range(place - 1, -1, -1)),
         (1, range(len(block) - 1, place - 1, -1)),
@@ -81,7 +83,8 @@ def _earlier_writes(
         for writer in candidates:
             for written in block[writer].writes:
                 if _is_same(written, read, within=iterations == 0):
-                    yield written, (writer, iterations)
+                    return _LastWrite(written, writer, iterations)
+    return None
 
 
 def dependence_bounds(
@@ -139,25 +142,21 @@ class _Graph:
         for place, one in enumerate(self._block):
             destinations = dict.fromkeys(access.operand for access in one.writes)
             for access in one.reads:
-                for writer, operand, iterations in self._writers(place, access):
-                    for destination in destinations:
-                        cycles = self._latency(place, access, destination, writer)
-                        if cycles is None:
-                            continue
-                        edge = Edge(
-                            self._numbers[writer, operand],
-                            self._numbers[place, destination],
-                            cycles,
-                            iterations,
-                        )
-                        self._by[edge] = access.operand, access.location or MEMORY
-                        yield edge
-
-    def _writers(self, place: int, access: OperandAccess) -> Iterator[tuple[int, str, int]]:
-        """The last write of what is read."""
-        for written, (writer, iterations) in _earlier_writes(self._block, place, access):
-            yield writer, written.operand, iterations
-            return
+                last = _last_write(self._block, place, access)
+                if last is None:
+                    continue
+                for destination in destinations:
+                    cycles = self._latency(place, access, destination, last.writer)
+                    if cycles is None:
+                        continue
+                    edge = Edge(
+                        self._numbers[last.writer, last.access.operand],
+                        self._numbers[place, destination],
+                        cycles,
+                        last.iterations,
+                    )
+                    self._by[edge] = access.operand, access.location or MEMORY
+                    yield edge
 
     def _latency(self, place: int, access: OperandAccess, destination: str, writer: int) -> float | None:
         """From a source to a destination; None where the destination does not wait for it."""

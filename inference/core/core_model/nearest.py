@@ -210,7 +210,7 @@ def _first(texts: Sequence[str], mapping: PortMapping) -> Uops:
 
 def _load_latency(model: CoreModel) -> float:
     known = (model.latencies.get(text, {}).get(("2 address", "1")) for text in _LOADS)
-    return next((cycles for cycles in known if cycles is not None), model.memory.usual)
+    return next((cycles for cycles in known if cycles is not None), model.memory.load)
 
 
 def _renamed(

@@ -71,10 +71,10 @@ def without_shared_stores(
     single = [mask for mask in usages[0] if mask.bit_count() == 1 and all(mask in one for one in usages)]
     if not single:
         return dict(work)
-    port = min(single, key=lambda mask: (work[mask], mask))
+    port = min(single, key=lambda mask: (work.get(mask, 0.0), mask))
     needed = float(sum(one[port] for one in usages))
     saved = max(needed - found.cycles, 0.0)
-    return {**work, port: work[port] - saved}
+    return {**work, port: max(work.get(port, 0.0) - saved, 0.0)}
 
 
 def _places(one: InstructionAccesses) -> list[MemoryPlace]:

@@ -41,52 +41,77 @@ def visitor(client: Client, administrator: User) -> Client:
     return client
 
 
+FACTS = {
+    "families": {
+        "judged": 200,
+        "disagreements": 40,
+        "explained": 30,
+        "by_ten": 30,
+        "fresh": True,
+        "questions": 12,
+        "against": {
+            "campaign": 1,
+            "name": "before",
+            "gone": [{"family": 9, "name": "pop: throughput", "witness": "58", "mark": ""}],
+            "unseen": [],
+        },
+        "judge": {
+            "predictor": 3,
+            "name": "lab",
+            "answered": 60,
+            "unanswered": 1,
+            "league": [
+                {
+                    "class": "",
+                    "blocks": 60,
+                    "disputed": 9,
+                    "right": [7, 1],
+                    "neither": 1,
+                    "errors": [0.1, 0.9],
+                },
+                {
+                    "class": "bit scan",
+                    "blocks": 5,
+                    "disputed": 5,
+                    "right": [5, 0],
+                    "neither": 0,
+                    "errors": [0.0, None],
+                },
+            ],
+        },
+    }
+}
+"""What grouping leaves with a campaign."""
+
+TOLD = {"cycles": [1.0, 8.0], "failures": ["", ""]}
+EVIDENCE = {
+    "members": {"0": {"block": SCAN.hex(), **TOLD}, "1": {"block": OTHER.hex(), **TOLD}},
+    "tried": [
+        {
+            "change": "one dependency cut",
+            "cut": ["rax"],
+            "code": "",
+            "cycles": [1.0, 1.0],
+            "vanishes": True,
+        }
+    ],
+    "judge": {
+        "members": {"0": {"cycles": 1.0, "right": 1}},
+        "blocks": 5,
+        "right": [5, 0],
+        "neither": 0,
+    },
+}
+"""What it leaves with a family."""
+
+
 @pytest.fixture
 def campaign() -> Campaign:
     """Two releases of llvm-mca, with a family of two discoveries and one of another bound."""
     made = Campaign.objects.create(
         name="releases",
         origin="run",
-        facts={
-            "families": {
-                "judged": 200,
-                "disagreements": 40,
-                "explained": 30,
-                "by_ten": 30,
-                "fresh": True,
-                "questions": 12,
-                "against": {
-                    "campaign": 1,
-                    "name": "before",
-                    "gone": [{"family": 9, "name": "pop: throughput", "witness": "58", "mark": ""}],
-                    "unseen": [],
-                },
-                "judge": {
-                    "predictor": 3,
-                    "name": "lab",
-                    "answered": 60,
-                    "unanswered": 1,
-                    "league": [
-                        {
-                            "class": "",
-                            "blocks": 60,
-                            "disputed": 9,
-                            "right": [7, 1],
-                            "neither": 1,
-                            "errors": [0.1, 0.9],
-                        },
-                        {
-                            "class": "bit scan",
-                            "blocks": 5,
-                            "disputed": 5,
-                            "right": [5, 0],
-                            "neither": 0,
-                            "errors": [0.0, None],
-                        },
-                    ],
-                },
-            }
-        },
+        facts=FACTS,
     )
     for position, release in enumerate((14, 22)):
         tool = Predictor.objects.create(
@@ -102,7 +127,6 @@ def campaign() -> Campaign:
         )
         for at, code in enumerate((SCAN, OTHER, OTHER))
     ]
-    told = {"cycles": [1.0, 8.0], "failures": ["", ""]}
     scans = Family.objects.create(
         campaign=made,
         number=0,
@@ -117,24 +141,7 @@ def campaign() -> Campaign:
         low=0.4,
         high=0.6,
         status="new",
-        facts={
-            "members": {"0": {"block": SCAN.hex(), **told}, "1": {"block": OTHER.hex(), **told}},
-            "tried": [
-                {
-                    "change": "one dependency cut",
-                    "cut": ["rax"],
-                    "code": "",
-                    "cycles": [1.0, 1.0],
-                    "vanishes": True,
-                }
-            ],
-            "judge": {
-                "members": {"0": {"cycles": 1.0, "right": 1}},
-                "blocks": 5,
-                "right": [5, 0],
-                "neither": 0,
-            },
-        },
+        facts=EVIDENCE,
     )
     scans.discoveries.set(rows[:2])
     other = Family.objects.create(

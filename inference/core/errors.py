@@ -10,6 +10,7 @@ CoreError
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 
@@ -48,3 +49,9 @@ class InterruptedRunError(CoreError):
     def __init__(self, wanted: str) -> None:
         self.wanted = wanted
         super().__init__(f"stopped: {wanted} was asked for")
+
+
+def as_written(value: object) -> str:
+    """A value that came in, as JSON has it, but for texts in quotes of their own; 80 characters at most."""
+    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text[:80]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from inference.core.errors import InvalidInputError
+from inference.core.errors import InvalidInputError, as_written
 
 
 def setting(default: Any, description: str, paper: Any) -> Any:
@@ -42,13 +42,13 @@ def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str,
 
 def _check_sort(name: str, value: object, kind: str) -> None:
     if kind == "bool" and not isinstance(value, bool):
-        raise InvalidInputError(f"{name} must be true or false, not {value!r:.80}")
+        raise InvalidInputError(f"{name} must be true or false, not {as_written(value)}")
     if kind == "str":
-        raise InvalidInputError(f"{name} must be a text, not {value!r:.80}")
+        raise InvalidInputError(f"{name} must be a text, not {as_written(value)}")
     if kind.startswith("tuple[str"):
         texts = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
         if not texts:
-            raise InvalidInputError(f"{name} must be a text, or a list of texts, not {value!r:.80}")
+            raise InvalidInputError(f"{name} must be a text, or a list of texts, not {as_written(value)}")
 
 
 def _parsed(name: str, text: str, kind: str) -> object:
@@ -64,20 +64,22 @@ def _parsed(name: str, text: str, kind: str) -> object:
             return float(text)
     except ValueError:
         wanted = "a whole number" if kind.startswith("int") else "a number"
-        raise InvalidInputError(f"{name} must be {wanted}, not {text!r}") from None
+        raise InvalidInputError(f"{name} must be {wanted}, not {as_written(text)}") from None
     return text
 
 
 def _truth(name: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
-        raise InvalidInputError(f"{name} must be true or false, not {text!r}")
+        raise InvalidInputError(f"{name} must be true or false, not {as_written(text)}")
     return text.lower() == "true"
 
 
 def check_whole(name: str, value: object, low: int, high: int) -> None:
     """Raise `InvalidInputError` unless the value is a whole number of that range."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidInputError(f"{name} must be a whole number from {low} to {high}, not {value!r}")
+        raise InvalidInputError(
+            f"{name} must be a whole number from {low} to {high}, not {as_written(value)}"
+        )
 
 
 def check_number(name: str, value: object, low: float, high: float) -> None:
@@ -88,10 +90,10 @@ def check_number(name: str, value: object, low: float, high: float) -> None:
         or not low <= value <= high  # first: what no float can hold is compared all the same
         or not math.isfinite(value)
     ):
-        raise InvalidInputError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+        raise InvalidInputError(f"{name} must be a number from {low:g} to {high:g}, not {as_written(value)}")
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Raise `InvalidInputError` unless the value is one of those allowed."""
     if value not in allowed:
-        raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+        raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {as_written(value)}")

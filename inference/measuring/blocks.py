@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inference.agent.protocol import BatchItem, Frame, Result, Settings
+from inference.core.errors import as_written
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.scheme import Scheme
 from inference.isa.timed_code import CodeReading, TimedCode
@@ -68,12 +69,14 @@ class BlockOptions:
             "pages": (1, MOST_PAGES),
         }
         found = (
-            {} if self.mode in MODES else {"mode": f"must be one of {', '.join(MODES)}, not {self.mode!r}"}
+            {}
+            if self.mode in MODES
+            else {"mode": f"must be one of {', '.join(MODES)}, not {as_written(self.mode)}"}
         )
         for name, (least, most) in limits.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                found[name] = f"must be a whole number from {least:,} to {most:,}, not {value!r}"
+                found[name] = f"must be a whole number from {least:,} to {most:,}, not {as_written(value)}"
         if self.mode == UNROLLED and self.copies == 1:
             found["copies"] = "must be at least 2 where the difference of two lengths counts, or 0"
         return found

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from django.db.models import Model, QuerySet
 
+from inference.core.errors import as_written
 from inference.runs.errors import ConfigError
 
 Row = TypeVar("Row", bound=Model)
@@ -24,7 +25,7 @@ def read_row(among: type[Row] | QuerySet[Row], field: str, pk: object, what: str
     rows = among if isinstance(among, QuerySet) else among._default_manager.all()
     row = rows.filter(pk=pk).first() if is_id(pk) else None
     if row is None:
-        raise ConfigError(f"{field}: there is no {_title(rows.model, what)} with the id {pk!r:.80}")
+        raise ConfigError(f"{field}: there is no {_title(rows.model, what)} with the id {as_written(pk)}")
     return row
 
 
@@ -38,13 +39,13 @@ def read_rows(
     number = "" if most is None else f"{least} to {most} "
     wanted = f"{field} must be a list of {number}{_title(model, what)} ids"
     if not isinstance(given, list) or not all(type(pk) is int for pk in given):
-        raise ConfigError(f"{wanted}, not {given!r:.80}")
+        raise ConfigError(f"{wanted}, not {as_written(given)}")
     if len(given) < least or (most is not None and len(given) > most):
         raise ConfigError(f"{wanted}, not {len(given)}")
     ids = list(dict.fromkeys(given))
     found = model._default_manager.in_bulk([pk for pk in ids if is_id(pk)])
     if gone := [pk for pk in ids if pk not in found]:
-        raise ConfigError(f"{field}: there is no {_title(model, what)} with the id {gone[0]!r:.80}")
+        raise ConfigError(f"{field}: there is no {_title(model, what)} with the id {as_written(gone[0])}")
     return [found[pk] for pk in ids]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from annotated_types import Ge, Le, MaxLen, MinLen
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
+from inference.core.errors import as_written
 from inference.core.protocols import Json
 from inference.formats.run_archive.parts import read_strictly
 from inference.runs.errors import ConfigError
@@ -104,12 +104,6 @@ class RunRequest(BaseModel):
         if first["type"] == "value_error":
             return f"{field} {str(first['msg']).removeprefix('Value error, ')}"
         return f"{field} must be {right}, not {as_written(first['input'])}"
-
-
-def as_written(value: object) -> str:
-    """A value that came in, as JSON has it, but for texts in quotes of their own; 80 characters at most."""
-    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text[:80]
 
 
 def _right(info: FieldInfo) -> str:

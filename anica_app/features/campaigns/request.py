@@ -16,7 +16,7 @@ from anica_app.core.protocols import AnicaError
 from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.models import Campaign, Discovery, Predictor
-from inference.core.errors import InvalidInputError
+from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
 from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT
 from inference.isa.search import SearchError, parse_search
@@ -228,7 +228,7 @@ def _excluded(given: list[Any]) -> list[Json]:
             continue
         row = Discovery.objects.filter(pk=one).first() if is_id(one) else None
         if row is None or row.abstract is None:
-            raise ConfigError(f"excluded: there is no discovery of ours with the id {one!r:.80}")
+            raise ConfigError(f"excluded: there is no discovery of ours with the id {as_written(one)}")
         found.append({"discovery": row.pk, "abstract": row.abstract})
     return found
 
@@ -237,7 +237,7 @@ def _document(given: Json) -> Json:
     """A discovery that may be gone, by its document."""
     pk = given.get("discovery")
     if pk is not None and not is_id(pk):
-        raise ConfigError(f"excluded: discovery must be the id of one, not {pk!r:.80}")
+        raise ConfigError(f"excluded: discovery must be the id of one, not {as_written(pk)}")
     try:
         documents.read(given["abstract"], everything())
     except AnicaError as error:

@@ -29,7 +29,7 @@ from anica_app.features.coverage.query import (
     standing_discoveries,
 )
 from anica_app.models import BasicBlockSet, Campaign, SampleBatch
-from inference.core.errors import InvalidInputError
+from inference.core.errors import InvalidInputError, as_written
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json
 from inference.models import Run
@@ -78,7 +78,7 @@ def read_config(given: Json) -> CoverageConfig:
     config = CoverageConfig.read(given)
     campaigns = read_rows(Campaign, "campaigns", config.campaigns)
     if len(campaigns) < len(config.campaigns):
-        raise ConfigError(f"campaigns must be different ones, not {config.campaigns!r:.80}")
+        raise ConfigError(f"campaigns must be different ones, not {as_written(config.campaigns)}")
     if config.block_set is not None:
         _check_columns(config.block_set, config.columns)
     try:
@@ -94,7 +94,7 @@ def _check_columns(block_set: object, columns: list[str]) -> None:
     if not 1 <= len(columns) <= 2 or not set(columns) <= known:
         raise ConfigError(
             f"columns must be one or two of those of the set ({', '.join(sorted(known)) or 'it has none'}), "
-            f"not {columns!r:.80}"
+            f"not {as_written(columns)}"
         )
 
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
+from inference.core.errors import as_written
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
 from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest, as_written
+from inference.runs.request import RunRequest
 from inference.storage.evaluating import StoredEvaluation, judge, store_evaluation
 from inference.storage.resource_mappings import load_predictor
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from inference.core.errors import InvalidInputError
+from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
 from inference.features.inferring.algorithms import ALGORITHMS, KNOWN
 from inference.formats.run_archive.parts import read_strictly
@@ -124,12 +124,12 @@ def _known(algorithm: str, isa: ISA, given: object) -> Json:
 def read_known(algorithm: str, given: object) -> Json:
     """What is known of schemes, whatever these are, without what says nothing. Raises `ConfigError`."""
     if not isinstance(given, Mapping) or not given.keys() <= set(KNOWN):
-        raise ConfigError(f"known must be an object with {', '.join(KNOWN)}, not {given!r}"[:300])
+        raise ConfigError(f"known must be an object with {', '.join(KNOWN)}, not {as_written(given)}")
     shapes: dict[str, Any] = {"uops": Mapping, "widths": Mapping, "improper": list, "documented": Mapping}
     for name, facts in given.items():
         if not isinstance(facts, shapes[name]) or not all(isinstance(scheme, str) for scheme in facts):
             wanted = "a list of schemes" if shapes[name] is list else "an object of schemes and numbers"
-            raise ConfigError(f"known {name} must be {wanted}, not {facts!r}"[:300])
+            raise ConfigError(f"known {name} must be {wanted}, not {as_written(facts)}")
     known: Json = {
         name: list(facts) if name == "improper" else dict(facts) for name, facts in given.items() if facts
     }
@@ -144,7 +144,7 @@ def source_kind(given: object) -> str:
     """Which of the sources it is; `given` has nothing that does not go with it. Raises `ConfigError`."""
     kinds = ", ".join(_SOURCES)
     if not isinstance(given, Mapping) or len(given.keys() & _SOURCES.keys()) != 1:
-        raise ConfigError(f"source must say exactly one of {kinds}, not {given!r}")
+        raise ConfigError(f"source must say exactly one of {kinds}, not {as_written(given)}")
     kind: str = next(iter(given.keys() & _SOURCES.keys()))
     unknown = sorted(given.keys() - {kind} - set(_SOURCES[kind]))
     if unknown:
@@ -174,7 +174,7 @@ def read_noise(given: Mapping[str, Any]) -> Json:
     )
     simulation["counters"] = given.get("counters", NOTHING)
     if simulation["counters"] not in COUNTERS:
-        shown = f"{simulation['counters']!r}"[:100]
+        shown = as_written(simulation["counters"])
         raise ConfigError(f"source counters must be one of {', '.join(COUNTERS)}, not {shown}")
     return simulation
 
@@ -202,12 +202,14 @@ def read_schemes(given: object) -> str | list[int]:
         return given
     if isinstance(given, list) and given and all(is_id(one) for one in given):
         return given
-    raise ConfigError(f"schemes must be {', '.join(SELECTIONS)} or a list of scheme ids, not {given!r}"[:300])
+    raise ConfigError(
+        f"schemes must be {', '.join(SELECTIONS)} or a list of scheme ids, not {as_written(given)}"
+    )
 
 
 def _number(field: str, value: Any, low: float, high: float) -> float:
     if type(value) not in (int, float) or not low <= value <= high:
-        raise ConfigError(f"{field} must be a number from {low:g} to {high:g}, not {value!r}")
+        raise ConfigError(f"{field} must be a number from {low:g} to {high:g}, not {as_written(value)}")
     return float(value)
 
 

@@ -20,6 +20,7 @@ from anica_app.models import (
     CampaignFile,
     CampaignPredictor,
     Discovery,
+    Family,
     Generalisation,
     GeneralisationStep,
     Predictor,
@@ -80,6 +81,9 @@ class CampaignRows:
     predictors: list[Predictor] = field(default_factory=list)
     discoveries: list[Discovery] = field(default_factory=list)
     subsumed_by: dict[int, int] = field(default_factory=dict)
+    families: list[Family] = field(default_factory=list)
+    members: dict[int, list[int]] = field(default_factory=dict)
+    """{family: its discoveries}."""
     generalisations: list[Generalisation] = field(default_factory=list)
     became_of: dict[int, int] = field(default_factory=dict)
     """{generalisation: its discovery}."""
@@ -110,6 +114,7 @@ class CampaignRows:
             for position, one in enumerate(seats)
         )
         discoveries = self._store_discoveries(campaign)
+        self._store_families(campaign, discoveries)
         self._store_generalisations(campaign, discoveries)
         self._store_batches(campaign, discoveries)
         for kept in self.files:
@@ -128,6 +133,17 @@ class CampaignRows:
             [by_number[number] for number in self.subsumed_by], ["subsumed_by"], batch_size=_HELD
         )
         return by_number
+
+    def _store_families(self, campaign: Campaign, discoveries: Mapping[int, Discovery]) -> None:
+        for row in self.families:
+            row.campaign = campaign
+        made = Family.objects.bulk_create(self.families, batch_size=_HELD)
+        through = Family.discoveries.through
+        through.objects.bulk_create(
+            through(family_id=row.pk, discovery_id=discoveries[number].pk)
+            for row in made
+            for number in self.members[row.number]
+        )
 
     def _store_generalisations(self, campaign: Campaign, discoveries: Mapping[int, Discovery]) -> None:
         for row in self.generalisations:

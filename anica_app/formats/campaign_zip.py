@@ -2,6 +2,7 @@
 
     campaign.json               the campaign, its tools, and what stands in the other files
     discoveries.json            all discoveries
+    families.json               all families, with the numbers of their discoveries (since version 2)
     generalisations/00000.json  one generalisation each, with every decision and the blocks it rests on
     batches/00000.json          blocks that were judged elsewhere: fresh ones of a round
     files/…                     what came with an imported campaign, as it was
@@ -23,6 +24,12 @@ from anica_app.core.domain import documents
 from anica_app.core.domain.features import everything
 from anica_app.core.protocols import AnicaError
 from anica_app.core.samples import pack, unpack
+from anica_app.formats.campaign_families import (
+    check_families_told,
+    facts_to_be_told,
+    family_documents,
+    read_family,
+)
 from anica_app.formats.campaign_rows import Bulk, CampaignRows
 from anica_app.formats.campaign_told import check_told
 from anica_app.formats.file_trees import FileTree, read_json
@@ -41,9 +48,11 @@ from inference.core.protocols import Json
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86
 
-FORMAT, VERSION = "pmweb-campaign", 1
+FORMAT, VERSION = "pmweb-campaign", 2
+WITHOUT_FAMILIES = 1
+"""The version that knew no families."""
 TITLE = "campaign (zip)"
-MAIN, ALL_DISCOVERIES = "campaign.json", "discoveries.json"
+MAIN, ALL_DISCOVERIES, ALL_FAMILIES = "campaign.json", "discoveries.json", "families.json"
 GENERALISATIONS, BATCHES, FILES = "generalisations/", "batches/", "files/"
 
 Told = Callable[[int, int], None]
@@ -75,7 +84,7 @@ def write_campaign(campaign: Campaign, file: BinaryIO, told: Told | None = None)
     """Write a campaign as an archive; rows are read one generalisation at a time."""
     numbers = dict(campaign.discoveries.values_list("pk", "number"))
     members = _members(campaign, numbers)
-    total = 2 + campaign.generalisations.count() + campaign.batches.count() + campaign.files.count()
+    total = 3 + campaign.generalisations.count() + campaign.batches.count() + campaign.files.count()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for count, (path, content) in enumerate(members, start=1):
             info = zipfile.ZipInfo(path, _EPOCH)
@@ -92,6 +101,7 @@ def _members(campaign: Campaign, numbers: Mapping[int, int]) -> Iterable[tuple[s
     if "predictors" in document["config"] and campaign.format == Campaign.Format.OURS:
         # They are row ids there, which say nothing elsewhere; the list below has the same order.
         document["config"] = {key: value for key, value in document["config"].items() if key != "predictors"}
+    document["facts"] = facts_to_be_told(document["facts"])
     yield (
         MAIN,
         _json(
@@ -114,6 +124,7 @@ def _members(campaign: Campaign, numbers: Mapping[int, int]) -> Iterable[tuple[s
             ]
         ),
     )
+    yield ALL_FAMILIES, _json(family_documents(campaign))
     for one in campaign.generalisations.order_by("number").iterator(_ROWS):
         yield f"{GENERALISATIONS}{one.number:05}.json", _json(_generalisation(one, numbers))
     for batch in campaign.batches.order_by("number").iterator(_ROWS):
@@ -169,8 +180,12 @@ class _Reading:
         main = self._json(MAIN)
         if not isinstance(main, dict) or main.get("format") != FORMAT:
             raise ExchangeError(f'{MAIN}: "format": "{FORMAT}" is expected')
-        if main.get("version") != VERSION:
-            raise ExchangeError(f"{MAIN}: version {main.get('version')!r} cannot be read, only {VERSION}")
+        self._version = main.get("version")
+        if self._version not in (WITHOUT_FAMILIES, VERSION) or isinstance(self._version, bool):
+            wrong = str(self._version)[:20]
+            raise ExchangeError(
+                f"{MAIN}: version {wrong} cannot be read, only {WITHOUT_FAMILIES} and {VERSION}"
+            )
         campaign = read_row(main.get("campaign"), Campaign(), _CAMPAIGN, f"{MAIN}, campaign")
         check_told(campaign, f"{MAIN}, campaign")
         predictors = _list(main.get("predictors"), f"{MAIN}, predictors")
@@ -180,11 +195,18 @@ class _Reading:
             [_predictor(given, f"{MAIN}, predictors[{at}]") for at, given in enumerate(predictors)],
         )
         self._numbers: dict[str, set[int]] = {}
+        if self._version == WITHOUT_FAMILIES:
+            campaign.facts.pop("families", None)
+        check_families_told(campaign.facts, len(predictors), f"{MAIN}, campaign, facts")
 
     def read(self) -> CampaignRows:
         """All rows."""
         self._discoveries()
-        others = [path for path in self._names if path not in (MAIN, ALL_DISCOVERIES)]
+        apart = {MAIN, ALL_DISCOVERIES}
+        if self._version != WITHOUT_FAMILIES:
+            self._families()
+            apart.add(ALL_FAMILIES)
+        others = [path for path in self._names if path not in apart]
         for count, path in enumerate(others, start=1):
             if path.startswith(GENERALISATIONS):
                 self._generalisation(path)
@@ -213,6 +235,24 @@ class _Reading:
         for number, other in above.items():
             if other is not None:
                 self._rows.subsumed_by[number] = self._discovery(other, ALL_DISCOVERIES)
+
+    def _families(self) -> None:
+        given = _list(self._json(ALL_FAMILIES), ALL_FAMILIES)
+        if given and "families" not in self._rows.campaign.facts:
+            raise ExchangeError(
+                f"{MAIN}, campaign, facts: families is missing, though {ALL_FAMILIES} has some"
+            )
+        tools, known = len(self._rows.predictors), self._numbers.get(ALL_DISCOVERIES, set())
+        taken: set[int] = set()
+        for at, one in enumerate(given):
+            where = f"{ALL_FAMILIES}[{at}]"
+            row, members = read_family(one, tools, known, where)
+            self._new(ALL_FAMILIES, row.number, where)
+            if twice := sorted(taken & set(members)) or [one for one in members if members.count(one) > 1]:
+                raise ExchangeError(f"{where}, discoveries: {twice[0]} is in a family already")
+            taken |= set(members)
+            self._rows.families.append(row)
+            self._rows.members[row.number] = members
 
     def _generalisation(self, path: str) -> None:
         own, apart = _parted(self._json(path), ("discovery", "steps"), path)

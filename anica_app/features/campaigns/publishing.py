@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from django.db.models import QuerySet
 
 from anica_app.features.campaigns.query import discoveries
 from anica_app.features.campaigns.standing import CampaignStanding, failures_in_words, standing_of
 from anica_app.features.discoveries.query import in_one_line
+from anica_app.features.families.publishing import PublishedFamilies
 from anica_app.models import Campaign, Discovery
 from inference.features.publishing.content import (
     CellKind,
@@ -39,12 +40,13 @@ def published_page(pk: int) -> PublishedPage:
     tools = [seat.predictor.name for seat in row.seats.select_related("predictor").order_by("position")]
     isa = "" if row.isa is None else row.isa.name
     kind = row.get_kind_display()
+    families = PublishedFamilies(row, tools)
     return PublishedPage(
         PublishedKind.CAMPAIGN,
         row.name,
         " · ".join(filter(None, (kind, *tools, isa, f"{row.created:%Y-%m-%d}"))),
-        tuple(_facts(standing)),
-        tuple(_tables(row, standing, tools)),
+        (*families.facts, *_facts(standing)),
+        (*families.tables, *_tables(row, standing, tools, families.names())),
     )
 
 
@@ -60,7 +62,9 @@ def _facts(standing: CampaignStanding) -> Iterator[PublishedFact]:
         yield PublishedFact("minutes", f"{standing.seconds / 60:,.1f}")
 
 
-def _tables(row: Campaign, standing: CampaignStanding, tools: list[str]) -> Iterator[PublishedTable]:
+def _tables(
+    row: Campaign, standing: CampaignStanding, tools: list[str], families: Mapping[int, str]
+) -> Iterator[PublishedTable]:
     found = discoveries(row, Order("interestingness", descending=True), size=_MOST_DISCOVERIES)
     heads = (
         PublishedColumn("Number", CellKind.NUMBER),
@@ -70,8 +74,9 @@ def _tables(row: Campaign, standing: CampaignStanding, tools: list[str]) -> Iter
         PublishedColumn("Interestingness", CellKind.NUMBER),
         PublishedColumn("Generality", CellKind.NUMBER),
         PublishedColumn("Instructions", CellKind.NUMBER),
+        PublishedColumn("Family", CellKind.TEXT),
     )
-    rows = tuple(map(_discovery, found.rows))
+    rows = tuple(_discovery(one, families.get(one.number, "")) for one in found.rows)
     note = (
         "Interestingness: how far the tools disagree, on average. Generality: the least number of schemes "
         "of one of its instructions."
@@ -88,11 +93,11 @@ def _tables(row: Campaign, standing: CampaignStanding, tools: list[str]) -> Iter
         yield PublishedTable("failures", "Failures", columns, told)
 
 
-def _discovery(row: Discovery) -> tuple[Value, ...]:
+def _discovery(row: Discovery, family: str) -> tuple[Value, ...]:
     code = bytes(row.code)
     try:
         shown = block_of_bytes(code).text if code else ""
     except BlockError:  # of an imported campaign
         shown = code.hex()
     numbers = (row.interestingness, row.generality, row.length)
-    return (row.number, in_one_line(row) or row.label, shown, row.kind, *numbers)
+    return (row.number, in_one_line(row) or row.label, shown, row.kind, *numbers, family)

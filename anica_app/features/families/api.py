@@ -71,7 +71,9 @@ class FamilyOut(Schema):
 class EarlierFamilyOut(Schema):
     """A family of the earlier campaign."""
 
-    family: Id
+    family: Id | None = Field(
+        description="null where the campaign came with a file, and so for the campaign.", examples=[3]
+    )
     name: str = Field(examples=["pop: throughput"])
     witness: str = Field(examples=["58"])
     mark: str = Field(examples=["fixed"])
@@ -80,7 +82,7 @@ class EarlierFamilyOut(Schema):
 class AgainstOut(Schema):
     """What has become of the families of an earlier campaign: `unseen` are those not found again."""
 
-    campaign: Id
+    campaign: Id | None = Field(examples=[7])
     name: str = Field(examples=["last month"])
     gone: list[EarlierFamilyOut]
     unseen: list[EarlierFamilyOut]

@@ -186,3 +186,16 @@ def grouping_runs(campaign: Campaign) -> tuple[Run | None, Run | None]:
 def tools_of(campaign: Campaign) -> list[Predictor]:
     """Its tools in the order of their answers."""
     return [seat.predictor for seat in campaign.seats.select_related("predictor").order_by("position")]
+
+
+def cycles_of(row: Family) -> str:
+    """The cycles of both tools for its witnesses: `1.00 | 8.00 cycles`, ranges where they differ."""
+    return f"{' | '.join(map(range_of, row.predictions))} cycles"
+
+
+def range_of(ends: tuple[float | None, float | None]) -> str:
+    """`1.00`, `1.00–8.00`, or a dash where there is no number."""
+    low, high = ends
+    if low is None or high is None:
+        return "–"
+    return f"{low:.2f}" if high - low < 0.005 else f"{low:.2f}–{high:.2f}"

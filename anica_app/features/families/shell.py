@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from pydantic import ValidationError
 
-from anica_app.features.families.query import in_one_sentence
+from anica_app.features.families.query import cycles_of, in_one_sentence
 from anica_app.features.families.regression import regression_cases
 from anica_app.features.families.request import FamilyJudgement
 from anica_app.formats.junit import write_junit
@@ -127,16 +127,3 @@ def mark_family(campaign: Campaign, text: str, note: str | None) -> None:
         right = what_is_right(first)
         raise CommandError(f"--{first['loc'][0]}: {what_is_wrong(first)}; right would be {right}") from error
     judgement.store(numbered_family(campaign, int(number)))
-
-
-def cycles_of(row: Family) -> str:
-    """The cycles of both tools for its witnesses: `1.00 | 8.00 cycles`, ranges where they differ."""
-    return f"{' | '.join(map(range_of, row.predictions))} cycles"
-
-
-def range_of(ends: Any) -> str:
-    """`1.00`, `1.00–8.00`, or a dash where there is no number."""
-    low, high = ends
-    if low is None:
-        return "–"
-    return f"{low:.2f}" if high - low < 0.005 else f"{low:.2f}–{high:.2f}"

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from anica_app.core.protocols import Answer, Failure
 from anica_app.core.samples import Sample, pack, unpack
@@ -21,6 +23,7 @@ from anica_app.models import (
     Campaign,
     CampaignPredictor,
     Discovery,
+    Family,
     Generalisation,
     GeneralisationStep,
     Predictor,
@@ -29,6 +32,7 @@ from anica_app.models import (
 )
 from inference.storage.errors import ExchangeError
 from tests.anica.exchange.published import write_directory
+from tests.zips import packed, unpacked
 
 pytestmark = pytest.mark.django_db
 
@@ -84,7 +88,58 @@ def campaign() -> Campaign:
         samples=pack(SAMPLES),
     )
     SampleBatch.objects.create(campaign=row, number=0, discovery=special, n=2, samples=pack(SAMPLES))
+    _with_families(row, general)
     return row
+
+
+def _with_families(row: Campaign, member: Discovery) -> None:
+    """A family with all that can be known of one, held against an earlier campaign and judged."""
+    witness = {"block": "4801d8", "cycles": [1.0, None], "failures": ["", "crash"]}
+    cut = {"change": "one dependency cut", "cut": ["rax"], "code": "4801d8", "cycles": [1.0, None]}
+    identity = {"kind": "difference", "slower": 1, "bound": "ports", "classes": ["pop"], "others": []}
+    family = Family.objects.create(
+        campaign=row,
+        number=0,
+        name="pop: throughput",
+        bound="ports",
+        kind="difference",
+        slower=1,
+        identity=identity,
+        code=bytes.fromhex("4801d8"),
+        predictions=[[1.0, 2.5], [None, None]],
+        covered=1,
+        own=1,
+        share=0.5,
+        low=0.1,
+        high=0.9,
+        mark="reported",
+        note="<b>é</b>",
+        status="new",
+        facts={
+            "tried": [{**cut, "vanishes": True}],
+            "members": {"0": witness},
+            "judge": {
+                "members": {"0": {"cycles": 1.1, "right": 1}},
+                "blocks": 1,
+                "right": [1, 0],
+                "neither": 0,
+            },
+        },
+    )
+    family.discoveries.add(member)
+    gone = {"family": family.pk, "name": "bsf: throughput", "witness": "90", "mark": ""}
+    league = {"class": "", "blocks": 2, "disputed": 1, "right": [1, 0], "neither": 0, "errors": [0.1, None]}
+    row.facts["families"] = {
+        "judged": 2,
+        "disagreements": 2,
+        "explained": 1,
+        "by_ten": 1,
+        "fresh": True,
+        "questions": 3,
+        "against": {"campaign": row.pk, "name": "before", "gone": [gone], "unseen": []},
+        "judge": {"predictor": 7, "name": "lab", "answered": 2, "unanswered": 0, "league": [league]},
+    }
+    row.save()
 
 
 def archive_of(campaign: Campaign) -> bytes:
@@ -108,6 +163,54 @@ def test_what_goes_out_comes_back_to_the_byte(campaign: Campaign) -> None:
     assert back.discoveries.get(number=1).subsumed_by == back.discoveries.get(number=0)
     step = back.generalisations.get().steps.get(number=1)
     assert (unpack(bytes(step.samples)), step.mean, step.failed) == (SAMPLES, float("inf"), 3)
+
+
+GOLDEN = Path(__file__).parent / "golden_families.json"
+
+
+def test_families_come_back_without_the_ids_of_the_site_that_they_left(campaign: Campaign) -> None:
+    content = archive_of(campaign)
+    written = unpacked(content)["families.json"]
+    assert written == GOLDEN.read_bytes(), f"write this into {GOLDEN.name} if it is meant: {written.decode()}"
+    Campaign.objects.all().delete()
+    back = brought_back(content)
+    (family,) = back.families.all()
+    assert list(family.discoveries.all()) == [back.discoveries.get(number=0)]
+    assert (family.mark, family.note, family.status, family.before_id) == (
+        "reported",
+        "<b>é</b>",
+        "new",
+        None,
+    )
+    told = back.facts["families"]
+    assert (told["against"]["campaign"], told["judge"]["predictor"]) == (None, None)
+    assert told["against"]["gone"] == [
+        {"family": None, "name": "bsf: throughput", "witness": "90", "mark": ""}
+    ]
+
+
+def test_an_archive_of_the_version_before_families_is_read_as_one_that_has_none(campaign: Campaign) -> None:
+    files = unpacked(archive_of(campaign))
+    main = json.loads(files["campaign.json"])
+    main["version"] = 1
+    before = {name: each for name, each in files.items() if name != "families.json"}
+    back = brought_back(packed({**before, "campaign.json": json.dumps(main).encode()}), "old")
+    assert not back.families.exists()
+    assert "families" not in back.facts
+    with pytest.raises(ExchangeError, match=r"families\.json"):
+        brought_back(packed({**files, "campaign.json": json.dumps(main).encode()}), "mixed")
+    with pytest.raises(ExchangeError, match=r"no families\.json"):
+        brought_back(packed(before), "lacking")
+
+
+def test_the_pages_of_imported_families_open(campaign: Campaign, client: Client, administrator: User) -> None:
+    client.force_login(administrator)
+    back = brought_back(archive_of(campaign), "again")
+    assert "pop: throughput" in client.get(f"/campaigns/{back.pk}/").content.decode()
+    assert client.get(f"/families/{back.families.get().pk}/").status_code == 200
+    found = client.get(f"/api/v1/campaigns/{back.pk}/families").json()
+    assert found["against"]["campaign"] is None
+    assert [one["members"] for one in found["items"]] == [[0]]
 
 
 def test_tools_that_are_known_are_found_again_and_others_are_made(campaign: Campaign) -> None:
@@ -159,7 +262,7 @@ ONE = "generalisations/00000.json"
     ("name", "change", "says"),
     [
         ("campaign.json", _set("other", "format"), "pmweb-campaign"),
-        ("campaign.json", _set(2, "version"), "version 2"),
+        ("campaign.json", _set(3, "version"), "version 3"),
         ("campaign.json", _set("dream", "campaign", "kind"), "campaign, kind"),
         ("campaign.json", _set(-1, "campaign", "sampled"), "campaign, sampled"),
         ("campaign.json", _set("7", "campaign", "sampled"), "campaign, sampled"),
@@ -200,6 +303,38 @@ ONE = "generalisations/00000.json"
         ("discoveries.json", _set("zz", 0, "code"), "hexadecimal"),
         ("discoveries.json", _set({"instructions": []}, 0, "abstract"), r"discoveries.json\[0\], abstract"),
         ("discoveries.json", _set("x" * 101, 0, "label"), "label"),
+        *(
+            ("families.json", _set(value, 0, *path), rf"families.json\[0\].*{says}")
+            for value, path, says in (
+                ([], ("discoveries",), "discoveries"),
+                ([9], ("discoveries",), "discoveries: there is no discovery with the number 9"),
+                ([0, 0], ("discoveries",), "discoveries: 0 is in a family already"),
+                ("zz", ("code",), "code"),
+                ("0f", ("code",), "code.*no basic block"),
+                ("colour", ("bound",), "bound.*none of"),
+                (3, ("slower",), "slower.*no tool 3"),
+                ([[1.0, 2.0]], ("predictions",), "predictions.*each of the 2 tools"),
+                ([[1.0, None], [1.0, 2.0]], ("predictions",), ".*lowest and the highest"),
+                (1.5, ("share",), "share"),
+                ("maybe", ("mark",), "mark"),
+                ("maybe", ("status",), "status"),
+                ({"kind": "difference"}, ("identity",), "identity.slower"),
+                ("{cut.__class__}", ("facts", "tried", 0, "change"), "facts.tried.0.change"),
+                ("cooked", ("facts", "members", "0", "failures", 1), "facts.members.0.failures.1"),
+                (1, ("facts", "more"), "facts.more"),
+                ({"members": {}, "blocks": 1}, ("facts", "judge"), "facts.judge.right"),
+            )
+        ),
+        ("families.json", lambda data: data * 2, r"families.json\[1\]: the number 0 occurs twice"),
+        *(
+            ("campaign.json", _set(value, "campaign", "facts", "families", *path), f"facts, families.*{says}")
+            for value, path, says in (
+                (3, ("explained",), "by_ten, explained, disagreements and judged"),
+                ("x", ("against", "gone", 0, "witness"), "against.gone.0.witness"),
+                (7, ("against", "campaign"), "against.campaign"),
+                ([1], ("judge", "league", 0, "right"), "judge.league.0.right"),
+            )
+        ),
         (ONE, _set({"feature": "colour", "instruction": 1}, "steps", 1, "expansion"), "expansion.*mnemonic"),
         (ONE, _set(5, "steps", 1, "number"), "numbered from 0"),
         (ONE, _set(3, "steps", 1, "n"), "2 blocks where n is 3"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 from anica_app.models import Discovery
 from inference.features.publishing.content import PublishedKind
 from inference.features.publishing.kinds import PublishedItem, item_named
 from inference.features.publishing.site import pages_of, site_of
 from inference.models import ExperimentSet, PortMapping, Run
-from tests.api.conftest import comparison, discovery, experiment_set, isa, mapping
+from tests.api.conftest import comparison, discovery, experiment_set, family_of, isa, mapping
 
 __all__ = ["comparison", "discovery", "experiment_set", "isa", "mapping"]
 
@@ -28,3 +31,16 @@ def test_a_campaign_has_its_discoveries(discovery: Discovery) -> None:
     _, *lines = files["data/discoveries.csv"].decode().splitlines()
     assert lines
     assert files["index.html"].count(b"<tr>") >= 2
+
+
+def test_a_campaign_has_its_families_and_says_to_which_one_a_discovery_belongs(discovery: Discovery) -> None:
+    family, campaign = family_of(discovery), discovery.campaign
+    counts = dict.fromkeys(("judged", "disagreements", "explained", "by_ten", "questions"), 1)
+    campaign.facts["families"] = {**counts, "fresh": True, "against": None, "judge": None}
+    campaign.save()
+    files = site_of(pages_of([PublishedItem(PublishedKind.CAMPAIGN, discovery.campaign_id)]))
+    rows = list(csv.DictReader(io.StringIO(files["data/families.csv"].decode("utf-8-sig"))))
+    assert [(one["Family"], one["Discoveries"]) for one in rows] == [(family.name, str(discovery.number))]
+    (row,) = csv.DictReader(io.StringIO(files["data/discoveries.csv"].decode("utf-8-sig")))
+    assert row["Family"] == family.name
+    assert b'id="families"' in files["index.html"]

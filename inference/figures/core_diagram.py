@@ -165,7 +165,7 @@ def _kind_line(one: KindOnPort, x: float, y: float, shape: _Shape) -> str:
     room = shape.box - 16 - _LETTER * (len(latency) + 1)
     quiet = "" if one.most else ' class="quiet"'
     title = f"{one.kind.name}: {one.schemes:,} of {one.kind.schemes:,} schemes"
-    shown = escape(_cut(one.kind.name, room))
+    shown = escape(_cut(_short(one.kind.name, room), room))
     name = f'<text{quiet} x="{x + 8:g}" y="{y:g}">{shown}<title>{escape(title)}</title></text>'
     if not latency:
         return name
@@ -228,6 +228,11 @@ def _told(lines: Sequence[str], shape: _Shape) -> list[str]:
 
 def _wrapped(text: str, shape: _Shape) -> list[str]:
     return textwrap.wrap(text, int((shape.width - 2 * _MARGIN - 20) / _LETTER))
+
+
+def _short(name: str, room: float) -> str:
+    """With "vec" for "vector" where there is too little room: a load and a store must not look alike."""
+    return name if len(name) * _LETTER <= room else name.replace("vector", "vec")
 
 
 def _cut(text: str, room: float) -> str:

@@ -102,8 +102,8 @@ class HeatMap:
 
         The scale of colours is logarithmic unless `linear`, and ends at `peak`: by default that of this map,
         for several beside each other that of all. A click on it tells `pointNumber` = [row, column]; the
-        trace's `meta` are the bounds of rows and columns, its `customdata` the counts, which the page puts
-        into words.
+        trace's `meta` are the bounds of rows and columns, the layout's their unit, and `customdata` the
+        counts, which the page puts into words.
         """
         label = Unit(unit).label
         width = self.limit / self.bins
@@ -141,6 +141,7 @@ class HeatMap:
         axis = {"range": [0, self.limit], "constrain": "domain", "zeroline": False}
         diagonal = {"type": "line", "x0": 0, "y0": 0, "x1": self.limit, "y1": self.limit}
         layout: Json = {
+            "meta": {"unit": label},
             "xaxis": {**axis, "title": {"text": f"measured ({label})"}},
             "yaxis": {**axis, "title": {"text": f"predicted ({label})"}, "scaleanchor": "x"},
             "shapes": [{**diagonal, "line": {"width": 1.5, "dash": "dot"}, "layer": "above"}],

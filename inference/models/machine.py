@@ -64,6 +64,11 @@ class Machine(Named):
             models.UniqueConstraint(fields=["local"], condition=Q(local=True), name="one_local_machine"),
         ]
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether there is no computer behind it: it is simulated, by this site or by its agent."""
+        return self.kind == self.Kind.SIMULATED or bool(self.facts.get("simulated"))
+
     def is_online(self, now: datetime | None = None) -> bool:
         """Whether its agent is connected and has been heard of lately.
 

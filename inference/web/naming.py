@@ -105,13 +105,13 @@ def delete_page(request: HttpRequest, row: Named, url_name: str, section: str) -
 # What depends on a set, a mapping, a run or a machine, and what becomes of it when that is deleted.
 
 
-ENDED = "are kept, but cannot be run again as they were"
-NEEDED = "need it: let them end or cancel them first"
-GONE = "are deleted with it"
-KEPT = "are kept"
-WITHOUT_IT = "are without this part then"
+ENDED = "kept, but cannot be run again"
+NEEDED = "to be ended or cancelled first"
+GONE = "deleted with it"
+KEPT = "kept"
+WITHOUT_IT = "kept without this part"
 CONVERTED = "resource mappings converted from it"
-FIRST = "would lose their machine: delete them first"
+FIRST = "to be deleted first"
 
 
 @dataclass(frozen=True)

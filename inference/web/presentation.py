@@ -77,16 +77,19 @@ def icon(name: str) -> SafeString:
 
 
 @register.inclusion_tag("partials/sort_header.html", takes_context=True)
-def sort_header(context: template.Context, key: str, label: str, css: str = "") -> dict[str, object]:
+def sort_header(
+    context: template.Context, key: str, label: str, css: str = "", *, unit: str = ""
+) -> dict[str, object]:
     """Return a column head that sorts by `key`; a second press turns the order round.
 
-    Reads `sort` from the page's context: the key in use, with a leading "-" for descending.
+    `unit`: of the numbers below it, behind a label that comes from elsewhere. Reads `sort` from the page's
+    context: the key in use, with a leading "-" for descending.
     """
     current = str(context.get("sort", ""))
     ascending = current == key
     return {
         "request": context["request"],
-        "label": label,
+        "label": f"{label}, {unit}" if unit else label,
         "css": css,
         "target": f"-{key}" if ascending else key,
         "order": "ascending" if ascending else "descending" if current == f"-{key}" else "",
@@ -210,7 +213,8 @@ def pace(per_second: float | None, unit: str = "") -> str:
         return UNKNOWN
     if per_second < 1:
         return f"{duration(1 / per_second)} {f'per {unit}' if unit else 'each'}"
-    return f"{per_second:,.3g}{f' {unit}s per second' if unit else '/s'}"
+    shown = f"{float(f'{per_second:.3g}'):,g}"
+    return f"{shown}{f' {unit}s per second' if unit else '/s'}"
 
 
 @register.filter

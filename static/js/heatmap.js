@@ -22,6 +22,7 @@ export class HeatMap {
   constructor(element, { onBin = null } = {}) {
     this.counts = null; // of experiments, by row and column
     this.bounds = null; // of the bins, as text
+    this.unit = ""; // of the bounds
     this.scores = element.querySelector("[data-scores]");
     this.area = element.querySelector(".plot-area");
     this.status = element.querySelector("[data-marked]");
@@ -40,6 +41,7 @@ export class HeatMap {
   show({ figure, scores = null, on = "" }) {
     this.area.classList.remove("waiting");
     [{ customdata: this.counts, meta: this.bounds }] = figure.data;
+    this.unit = figure.layout.meta.unit;
     if (scores) this.tell(scores, on);
     return this.plot.set(figure);
   }
@@ -58,7 +60,7 @@ export class HeatMap {
   describe([row, column]) {
     const count = this.counts[row][column];
     const what = `${count.toLocaleString("en")} ${this.noun}${count === 1 ? "" : "s"}`;
-    return [`${this.across} ${this.bounds[column]}`, `${this.up} ${this.bounds[row]}`, what];
+    return [`${this.across} ${this.bounds[column]} ${this.unit}`, `${this.up} ${this.bounds[row]} ${this.unit}`, what];
   }
 
   listen() {

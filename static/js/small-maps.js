@@ -17,7 +17,7 @@ class SmallMap {
   restyle({ data: [trace], layout }) {
     const { customdata: counts, meta: bounds } = trace;
     const words = (count, row, column) =>
-      count ? `measured ${bounds[column]}<br>predicted ${bounds[row]}<br>${count.toLocaleString("en")} experiments` : "";
+      count ? `measured ${bounds[column]} ${layout.meta.unit}<br>predicted ${bounds[row]} ${layout.meta.unit}<br>${count.toLocaleString("en")} experiments` : "";
     const hovertext = counts.map((line, row) => line.map((count, column) => words(count, row, column)));
     const data = [{ ...trace, hovertext, hovertemplate: "%{hovertext}<extra></extra>", showscale: false }];
     const height = Math.max(240, this.area.clientWidth - 8);

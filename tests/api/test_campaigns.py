@@ -76,7 +76,7 @@ def test_a_campaign_that_goes_on_is_not_deleted(program: Program, tools: list[Pr
     row = ours(tools, run=Run.objects.create(name="works", kind="campaign", state="queued"))
     told = program.get(f"/campaigns/{row.pk}/dependents")
     assert {"what": "Its run has not ended", "fate": "cancel it first", "blocks": True} in told
-    assert {"what": "1 discovery", "fate": "are deleted with it", "blocks": False} in told
+    assert {"what": "1 discovery", "fate": "deleted with it", "blocks": False} in told
     status, answer = program("DELETE", f"/campaigns/{row.pk}")
     assert (status, answer["problems"][0]["what"]) == (409, "Its run has not ended")
 

@@ -81,7 +81,8 @@ def test_an_agent_arrives_measures_and_can_be_turned_away(page: Page, agents: An
     state = page.locator("#machine-state .badge").first
     expect(state).to_have_text("idle")
 
-    page.get_by_role("link", name="Measure …").click()
+    page.get_by_role("button", name="Measure", exact=True).click()
+    page.get_by_role("link", name="Measure experiments …").click()
     page.get_by_label("Schemes", exact=True).select_option("filter")
     page.get_by_label("Search").fill("mnemonic:add memory:none")
     expect(page.locator("#scheme-count")).to_contain_text("add")

@@ -21,6 +21,7 @@ def test_a_machine_is_checked_and_its_tables_fill(page: Page, agents: Any):
     page.get_by_role("link", name="Open checked").click()
     expect(page.locator("#machine-state .badge").first).to_have_text("idle")
     page.reload()
+    page.get_by_role("button", name="Measure", exact=True).click()
     page.get_by_role("link", name="Check the model").click()
     page.get_by_label("Reference").select_option(label=f"{MAPPING} (x86-64)")
     page.get_by_label("Schemes").select_option("filter")

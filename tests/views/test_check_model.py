@@ -81,7 +81,7 @@ def test_discrepancies_stand_with_both_numbers_and_a_link(visitor: Client, check
     assert visitor.get(row[1]).status_code == 200
     assert "0.500" in row[0]
     assert "slower than modelled" in row[0]
-    assert re.search(r'data-label="Measured">(0\.9|1\.0)', row[0])
+    assert re.search(r'data-label="Measured, cycles">(0\.9|1\.0)', row[0])
     assert "the reference does not describe it" in page(visitor, checked, show="not described")
     assert '<p class="muted">None.</p>' in page(visitor, checked, q="alu")
     assert 'role="alert"' in page(visitor, checked, q="nonsense:1")

@@ -60,7 +60,7 @@ class FrontEndJob:
         if machine is None:
             raise JobError("the machine that this run needs has been deleted")
         task.reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [_STAGE]})
-        if machine.kind == Machine.Kind.SIMULATED:
+        if machine.is_simulated:
             readings = _timed(task, front_end_codes(offsets=True), _simulated(machine))
             return partial(_store, task.run, machine, readings, {"simulated": machine.name})
         offsets = bool(machine.facts.get("offsets"))
@@ -91,7 +91,7 @@ def _timed(task: Task, codes: Sequence[FrontEndCode], timer: CodeTimer) -> Readi
 
 
 def _simulated(machine: Machine) -> SimulatedFrontEnd:
-    """A front end that follows from the machine's seed, with its noise."""
+    """A front end that follows from the machine's seed, with its noise: no port mapping has one."""
     return SimulatedFrontEnd.drawn(int(machine.facts.get("seed", 0)), machine.facts.get("noise", 0.0))
 
 

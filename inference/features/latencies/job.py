@@ -100,7 +100,7 @@ class LatenciesJob:
         if recorded is not None:
             found = infer_latencies(problem, RecordedChains(recorded_readings(recorded)), telling)
             return partial(_store, task.run, machine, found, recorded.identity)
-        if machine.kind == Machine.Kind.SIMULATED:
+        if machine.is_simulated:
             found = infer_latencies(problem, _simulated(machine), telling)
             return partial(_store, task.run, machine, found, {"simulated": machine.name})
         with _on_machine(task, machine) as (identity, measurer):
@@ -195,7 +195,7 @@ def _problem(task: Task, isa: str, schemes: Sequence[str]) -> LatencyProblem:
 
 
 def _simulated(machine: Machine) -> ChainMeasurer:
-    """Latencies that follow from the machine's seed, with its noise."""
+    """Latencies that follow from the machine's seed, with its noise: no port mapping has any."""
     facts = machine.facts
     seed = int(facts.get("seed", 0))
     return SimulatedLatencies(

@@ -112,7 +112,7 @@ def test_a_click_gets_the_part_about_a_decision_alone(visitor, discovery):
 def test_blocks_are_sorted_by_any_tool_and_failures_stay_behind(visitor, discovery):
     def second(sort: str) -> list[str]:
         page = visitor.get(f"/discoveries/{discovery.pk}/?step=4&sort={sort}").content.decode()
-        return re.findall(r'data-label="two">(?:<span[^>]*>)?([\w.]+)', page)
+        return re.findall(r'data-label="two, cycles">(?:<span[^>]*>)?([\w.]+)', page)
 
     assert second("2") == second("-2") == ["3.00", "3.00", "crash"]
     assert second("-interest")[0] == "crash"

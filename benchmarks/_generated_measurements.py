@@ -6,7 +6,7 @@ Rows are inserted in bulk, past the importers.
 from __future__ import annotations
 
 import json
-from itertools import islice
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -63,9 +63,10 @@ def _keys(n: int, chosen: list[int], dice: np.random.Generator) -> list[str]:
     """Every scheme alone first, then mixes of two to five."""
     found = dict.fromkeys(f"{pk}:1" for pk in chosen)
     schemes = np.array(chosen)
+    sizes = cycle(_LENGTHS)  # some of each, however small the set is
     while len(found) < n:
-        size = int(dice.choice(_LENGTHS))
-        draws = np.sort(schemes[dice.integers(0, len(schemes), size=(50_000, size))], axis=1)
+        mixes = min(50_000, n // len(_LENGTHS))
+        draws = np.sort(schemes[dice.integers(0, len(schemes), size=(mixes, next(sizes)))], axis=1)
         for mix in draws.tolist():
             found[",".join(f"{pk}:{mix.count(pk)}" for pk in dict.fromkeys(mix))] = None
     return list(islice(found, n))

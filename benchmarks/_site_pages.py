@@ -196,7 +196,7 @@ PAGES: dict[str, list[Visit]] = {
     "campaign-round": [Visit(_of("campaign", number=lambda world: 1))],
     "campaign-compare": [
         Visit(),
-        Visit(query=lambda world: f"first={world.campaign.pk}&second={world.other_campaign.pk}", part="two"),
+        Visit(query=lambda world: f"c={world.campaign.pk}&c={world.other_campaign.pk}", part="two"),
     ],
     "family": [Visit(_family)],
     "discovery": [Visit(_discovery), Visit(_discovery, lambda world: "step=30", part="step")],

@@ -48,7 +48,7 @@ from inference.storage.rows import store_mapping
 from pmweb.accounts.people import ensure_administrator
 from pmweb.cookies import name_at
 from pmweb.origins import origin_in
-from tests.launched import LaunchedSite, descendants
+from tests.launched import LaunchedSite, descendants, is_run
 
 MOST_SECONDS = {"page": 0.3, "lag": 1.0}
 """What is promised (95th percentiles)."""
@@ -62,7 +62,7 @@ _LOOK_EVERY = 2.0
 _START_SECONDS = 900.0
 _QUICKEST_RUN = 15.0  # seconds that an evolution of `_GENERATIONS` takes at least, with another beside it
 _GENERATIONS = 1000
-_RUN = "execute-run"
+_RUN = "run"
 _SCHEMES, _PORTS = 60, 8
 
 
@@ -331,7 +331,9 @@ class _Processes:
 
 
 def _called(command: str) -> str:
-    return next((word for word in ("daphne", _RUN, "work") if word in command), command)
+    if is_run(command):
+        return _RUN
+    return next((word for word in ("daphne", "fork-server", "work") if word in command), command)
 
 
 def _mebibytes(pid: int) -> float:

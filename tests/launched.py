@@ -45,15 +45,24 @@ def wait_for_death(pids: Iterable[int], seconds: float = STOP_SECONDS) -> None:
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """Process id and command line of everything that `pid` has started, however far down."""
+    """Process id and command line of everything that `pid` has started, however far down.
+
+    In place of a command line the processes of runs have their name, which is "run" with the id.
+    """
     found: dict[int, str] = {}
     for thread in _threads(pid):
         for child in map(int, _read_if_there(thread / "children").split()):
-            command = _read_if_there(Path(f"/proc/{child}/cmdline"))
+            command = _read_if_there(Path(f"/proc/{child}/cmdline")).replace("\0", " ")
             if command:
-                found[child] = command.replace("\0", " ")
+                name = _read_if_there(Path(f"/proc/{child}/comm")).strip()
+                found[child] = name if is_run(name) else command
                 found |= descendants(child)
     return found
+
+
+def is_run(name: str) -> bool:
+    """Whether a process with this name does a run: a fork server, whose command line it has, calls it so."""
+    return name.startswith("run ")
 
 
 def _threads(pid: int) -> list[Path]:

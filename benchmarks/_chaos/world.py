@@ -121,7 +121,7 @@ class World:
         if worker is None:
             return None
         for pid, command in descendants(worker.pid).items():
-            if f"execute-run {run.pk} " in f"{command.strip()} ":
+            if command == f"run {run.pk}":
                 return pid
         return None
 

@@ -22,8 +22,13 @@ def set_niceness(niceness: int) -> None:
     with contextlib.suppress(PermissionError):
         os.nice(niceness)
     if os.getsid(0) == os.getpid():
-        with contextlib.suppress(OSError):  # no autogroups, no leave, or asked twice within a moment
-            _SESSION.write_text(str(niceness))
+        set_session_niceness(niceness)
+
+
+def set_session_niceness(niceness: int) -> None:
+    """Have this process's session be so nice to others; that of a process alone stays with its children."""
+    with contextlib.suppress(OSError):  # no autogroups, no leave, or asked twice within a moment
+        _SESSION.write_text(str(niceness))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The child process of a run: how it is started, and what it does to itself first.
+"""The child process of a run, as its supervisor has it: started, signalled and waited for by a fork server.
 
 A child must not outlive its worker: whoever takes the run over would compute beside it. Linux sends a signal
 when the parent dies; asked for in the child itself (not between fork and exec of a process with threads), so
@@ -8,9 +8,15 @@ a parent that died before that is noticed by comparing process ids.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import resource
+import signal
+import socket
+import subprocess
 import sys
+import threading
+from typing import Self
 
 from django.conf import settings
 
@@ -19,23 +25,98 @@ from inference.runs.errors import JobError
 from inference.runs.journal import Lease
 from inference.runs.lifeline import end_with
 
-LEASE_VARIABLE = "PMWEB_LEASE"
 PARENT_VARIABLE = "PMWEB_LEASE_HOLDER"
 
 
-async def start(lease: Lease) -> asyncio.subprocess.Process:
-    """Start `manage.py execute-run` for a claimed run, in a process group of its own.
+class RunChild:
+    """The process of a claimed run. `output` is what it prints, both streams in one."""
 
-    Its output, both streams in one, is a pipe.
+    def __init__(self, output: asyncio.StreamReader, connection: socket.socket) -> None:
+        self.output = output
+        self._connection = connection
+        self._status = asyncio.create_task(self._hear_status())
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Signal the process, or with SIGKILL its whole group; nothing happens where it has ended."""
+        if not self._status.done():
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                self._connection.send(bytes([number]))
+
+    async def wait(self) -> int:
+        """Its exit status once it has ended, or minus the number of the signal that ended it."""
+        return await asyncio.shield(self._status)
+
+    async def _hear_status(self) -> int:
+        with self._connection:
+            try:
+                said = await asyncio.get_running_loop().sock_recv(self._connection, 64)
+            except ConnectionResetError:
+                said = b""
+        return int(said) if said else -signal.SIGKILL  # a server that dies takes its processes with it
+
+
+class RunProcesses:
+    """Has the processes of runs forked, by a fork server that is started when it is first needed.
+
+    When it dies, another takes its place. It ends with the thread that has started it.
     """
-    return await asyncio.create_subprocess_exec(
-        *giving_way("execute-run", str(lease.run_id)),
-        env={**os.environ, LEASE_VARIABLE: lease.as_text(), PARENT_VARIABLE: str(os.getpid())},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._server: subprocess.Popen[bytes] | None = None
+        self._requests: socket.socket | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._end_server()
+
+    async def start(self, lease: Lease) -> RunChild:
+        """The process of a claimed run, in a session of its own; `OSError` where no server can be started."""
+        here, there = socket.socketpair()
+        reading, writing = os.pipe()
+        with there, os.fdopen(writing, "wb"):
+            self._ask(lease, there.fileno(), writing)
+        here.setblocking(False)
+        output, pipe = asyncio.StreamReader(), os.fdopen(reading, "rb", 0)
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), pipe)
+        return RunChild(output, here)
+
+    def start_server(self) -> None:
+        """Have this thread start the server, where threads that do not stay will need it."""
+        with self._turn:
+            if self._server is None or self._server.poll() is not None:
+                self._new_server()
+
+    def _ask(self, lease: Lease, *descriptors: int) -> None:
+        message = [lease.as_text().encode()]
+        with self._turn:
+            try:
+                socket.send_fds(self._requests or self._new_server(), message, descriptors)
+            except (BrokenPipeError, ConnectionResetError):
+                socket.send_fds(self._new_server(), message, descriptors)
+
+    def _new_server(self) -> socket.socket:
+        self._end_server()
+        self._requests, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with there:
+            self._server = subprocess.Popen(  # noqa: S603  there is no shell
+                giving_way("fork-server", str(there.fileno())),
+                env={**os.environ, PARENT_VARIABLE: str(os.getpid())},
+                stdin=subprocess.DEVNULL,
+                pass_fds=[there.fileno()],
+                start_new_session=True,
+            )
+        return self._requests
+
+    def _end_server(self) -> None:
+        if self._requests is not None:
+            self._requests.close()
+        if self._server is not None:
+            self._server.kill()
+            self._server.wait()
 
 
 def giving_way(*arguments: str) -> tuple[str, ...]:

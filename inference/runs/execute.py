@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import time
 import traceback
 from collections.abc import Iterator
@@ -77,6 +78,21 @@ class StopRequests:
             return ""
         self._next = now + _LOOK_EVERY
         return leases.wanted(self._lease) or (STOP if self._stopping else "")
+
+
+def execute_claimed(lease: Lease) -> int:
+    """Do a run as the whole of this process; its exit status, 0 wherever the run was left in a settled state.
+
+    SIGTERM asks the run to make way. Raises `OperationalError`.
+    """
+    wishes = StopRequests(lease)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: wishes.stop())
+    try:
+        execute(lease, wishes)
+    except LeaseLostError as error:
+        logger.warning("%s", error)
+        return 1
+    return 0
 
 
 def execute(lease: Lease, wishes: StopRequests) -> None:

@@ -74,7 +74,8 @@ class RunKind:
     the result names. `page`: (request, run, record) → more for the template of its page. `archived`:
     (config) → the description of a run from elsewhere, made complete, or an `ExchangeError`; without,
     archives of such runs are not read. `keeps`: (run) → what becomes its result when it is stopped early, ""
-    where nothing would; without, runs are only cancelled.
+    where nothing would; without, runs are only cancelled. `loads`: () → whatever runs import besides, once
+    they need it.
     """
 
     name: str
@@ -88,6 +89,7 @@ class RunKind:
     page: str = ""
     archived: str = ""
     keeps: str = ""
+    loads: str = ""
 
     def check(self, config: Json) -> Json:
         """As the job has it."""
@@ -100,6 +102,12 @@ class RunKind:
     def work(self, task: Task) -> Store:
         """As the job has it."""
         return self._job().work(task)
+
+    def load(self) -> None:
+        """Import what its runs need."""
+        import_string(self.job)
+        if self.loads:
+            import_string(self.loads)()
 
     def _job(self) -> Job:
         job: Job = import_string(self.job)()

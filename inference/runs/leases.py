@@ -216,7 +216,7 @@ def _take(run: Run, worker: str) -> Lease | None:
     )
     if taken is None:
         return None
-    return Lease(run.pk, run.lease_token + 1, worker, run.busy_seconds)
+    return Lease(run.pk, run.lease_token + 1, worker, run.busy_seconds, kind=run.kind)
 
 
 def _settle_abandoned(run: Run) -> bool:

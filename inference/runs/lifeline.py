@@ -1,4 +1,4 @@
-"""Ties a process to its parent: Linux ends it when the parent is gone, however that came about."""
+"""What only Linux can be asked about a process: that it ends with its parent, and what it is called."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG, _PR_SET_NAME = 1, 15
 _libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: a forked child must not load libraries
 
 
@@ -19,3 +19,9 @@ def end_with(parent: int) -> bool:
     if sys.platform == "linux" and _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
     return os.getppid() == parent
+
+
+def call_process(name: str) -> None:
+    """What process listings call this process in place of its program; 15 characters at most."""
+    if sys.platform == "linux":
+        _libc.prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)

@@ -19,6 +19,7 @@ from django.dispatch import receiver
 from inference.core.errors import InterruptedRunError
 from inference.models import Run
 from inference.runs import leases, lifecycle
+from inference.runs.child import RunProcesses
 from inference.runs.errors import RunStateError
 from inference.runs.journal import Lease
 from inference.runs.kinds import Task, keeps
@@ -43,64 +44,73 @@ def _can_keep(part: Run) -> bool:
     return part.state == Run.State.RUNNING and bool(keeps(part))
 
 
-def do_part(task: Task, part: Run | None, submitted: Callable[[], Run]) -> Run:
-    """See a part of the task's run to its end: this one, or else the one that `submitted` queues.
+class Parts:
+    """Does parts of the task's run."""
 
-    Raises whatever `submitted` does, and `InterruptedRunError`.
-    """
-    worker = task.run.worker or "a run"
-    if part is None:
-        with transaction.atomic():  # it is claimed in the transaction that makes it: no worker is faster
-            part = submitted()
+    def __init__(self, task: Task, processes: RunProcesses) -> None:
+        self._task = task
+        self._processes = processes
+
+    def do(self, part: Run | None, submitted: Callable[[], Run]) -> Run:
+        """See a part to its end: this one, or else the one that `submitted` queues.
+
+        Raises whatever `submitted` does, and `InterruptedRunError`.
+        """
+        worker = self._task.run.worker or "a run"
+        if part is None:
+            with transaction.atomic():  # it is claimed in the transaction that makes it: no worker is faster
+                part = submitted()
+                lease = leases.claim(worker, only=part.pk)
+        else:
+            with contextlib.suppress(RunStateError):  # it is not paused
+                lifecycle.resume(part)
             lease = leases.claim(worker, only=part.pk)
-    else:
-        with contextlib.suppress(RunStateError):  # it is not paused
-            lifecycle.resume(part)
-        lease = leases.claim(worker, only=part.pk)
-    while True:
-        if lease is not None:
-            _supervise(task, lease)
-        part.refresh_from_db()
-        if part.state in Run.FINAL:
-            return part
-        task.reporter.pulse()
-        time.sleep(_LOOK_EVERY)
-        lease = leases.claim(worker, only=part.pk)  # somebody else had it, or it was paused and resumed
+        while True:
+            if lease is not None:
+                self._supervise(lease)
+            part.refresh_from_db()
+            if part.state in Run.FINAL:
+                return part
+            self._task.reporter.pulse()
+            time.sleep(_LOOK_EVERY)
+            lease = leases.claim(worker, only=part.pk)  # somebody else had it, or it was paused and resumed
 
-
-def _supervise(task: Task, lease: Lease) -> None:
-    """Work the part through a process of its own, beside which this one looks for wishes."""
-    supervised = _Supervised(lease)
-    supervised.start()
-    is_told = False
-    try:
-        while supervised.is_alive():
-            task.reporter.pulse()
-            supervised.join(_LOOK_EVERY)
-    except InterruptedRunError as error:
-        is_told = error.wanted in _WISHES
-        if is_told:  # once more: the part may have been made after the whole was asked
-            pass_on(task.run, error.wanted)
-        raise
-    finally:
-        if not is_told:
-            supervised.stop()
-        supervised.join()
+    def _supervise(self, lease: Lease) -> None:
+        """Work the part through a process of its own, beside which this one looks for wishes."""
+        self._processes.start_server()
+        supervised = _Supervised(lease, self._processes)
+        supervised.start()
+        is_told = False
+        try:
+            while supervised.is_alive():
+                self._task.reporter.pulse()
+                supervised.join(_LOOK_EVERY)
+        except InterruptedRunError as error:
+            is_told = error.wanted in _WISHES
+            if is_told:  # once more: the part may have been made after the whole was asked
+                pass_on(self._task.run, error.wanted)
+            raise
+        finally:
+            if not is_told:
+                supervised.stop()
+            supervised.join()
 
 
 class _Supervised(threading.Thread):
-    """A supervisor in a loop of its own: the thread that starts a process must live as long as it does."""
+    """A supervisor in a loop of its own."""
 
-    def __init__(self, lease: Lease) -> None:
+    def __init__(self, lease: Lease, processes: RunProcesses) -> None:
         super().__init__(name=f"run {lease.run_id}", daemon=True)
         self._lease = lease
+        self._processes = processes
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
 
     def run(self) -> None:
         """Until the part is settled, or put back into the queue."""
         with contextlib.closing(self._loop):
-            self._loop.run_until_complete(RunSupervisor(self._lease, self._stopping).run())
+            supervisor = RunSupervisor(self._lease, self._stopping, self._processes)
+            self._loop.run_until_complete(supervisor.run())
 
     def stop(self) -> None:
         """Let the part make way."""

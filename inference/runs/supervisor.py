@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import sys
 import time
@@ -17,7 +16,8 @@ from channels.db import database_sync_to_async
 from django.db import OperationalError
 
 from inference.models import Run
-from inference.runs import child, leases
+from inference.runs import leases
+from inference.runs.child import RunChild, RunProcesses
 from inference.runs.errors import LeaseLostError
 from inference.runs.execute import STOP
 from inference.runs.journal import LEASE_TIME, Lease
@@ -48,8 +48,9 @@ _PATIENCE = {
 class RunSupervisor:
     """Works one claimed run through its child process. `stopping` is set when the worker shall end."""
 
-    def __init__(self, lease: Lease, stopping: asyncio.Event) -> None:
+    def __init__(self, lease: Lease, stopping: asyncio.Event, processes: RunProcesses) -> None:
         self._lease = lease
+        self._processes = processes
         self._stopping = stopping
         self._wish = ""
         self._wished = 0.0
@@ -59,27 +60,26 @@ class RunSupervisor:
 
     async def run(self) -> None:
         """Returns when the run is settled or lost; its child process is gone then, whatever happened."""
-        process = await child.start(self._lease)
-        assert process.stdout is not None
-        reading = asyncio.create_task(self._read(process.stdout))
+        process = await self._processes.start(self._lease)
+        reading = asyncio.create_task(self._read(process.output))
         try:
             await self._watch(process)
         except LeaseLostError:
             await self._let_go(process)
             return
         finally:
-            _signal(process, signal.SIGKILL)
-            await process.wait()
+            process.send_signal(signal.SIGKILL)
+            code = await process.wait()
             await asyncio.wait({reading}, timeout=1.0)
             reading.cancel()
         try:
-            await database_sync_to_async(self._settle)(process.returncode or 0)
+            await database_sync_to_async(self._settle)(code)
         except OperationalError as error:  # the lease runs out, and somebody takes the run over
             logger.warning(
                 "run %s is left as it is, the database does not answer: %s", self._lease.run_id, error
             )
 
-    async def _let_go(self, process: asyncio.subprocess.Process) -> None:
+    async def _let_go(self, process: RunChild) -> None:
         """The run is settled, usually by the process itself, which then ends in a moment; or it is taken."""
         try:
             taken = await database_sync_to_async(leases.is_taken_over)(self._lease)
@@ -97,7 +97,7 @@ class RunSupervisor:
             self._tail.append(text)
             sys.stderr.write(text)
 
-    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+    async def _watch(self, process: RunChild) -> None:
         ended = asyncio.create_task(process.wait())
         stopping = asyncio.create_task(self._stopping.wait())
         try:
@@ -131,7 +131,7 @@ class RunSupervisor:
         if wish != self._wish:
             self._wish, self._wished = wish, time.monotonic()
 
-    def _press(self, process: asyncio.subprocess.Process) -> None:
+    def _press(self, process: RunChild) -> None:
         """SIGTERM, later SIGKILL, if the wish has been there for long enough."""
         patience = _PATIENCE.get(self._wish)
         if patience is None:
@@ -139,10 +139,9 @@ class RunSupervisor:
         waited = time.monotonic() - self._wished
         if waited >= patience.term and signal.SIGTERM not in self._sent:
             self._sent.add(signal.SIGTERM)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGTERM)
+            process.send_signal(signal.SIGTERM)
         if waited >= patience.term + patience.kill:
-            _signal(process, signal.SIGKILL)
+            process.send_signal(signal.SIGKILL)
 
     def _settle(self, code: int) -> None:
         """Settle the run if its process did not come to it."""
@@ -182,9 +181,3 @@ def describe_exit(code: int) -> str:
     name = signal.Signals(-code).name
     hint = ", perhaps because the computer ran out of memory" if -code == signal.SIGKILL else ""
     return f"was ended by signal {-code} ({name}){hint}"
-
-
-def _signal(process: asyncio.subprocess.Process, number: int) -> None:
-    """Signal the child and whatever it has started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, number)

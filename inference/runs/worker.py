@@ -22,6 +22,7 @@ from django.db import OperationalError, connection
 
 from inference.models.schema import schema
 from inference.runs import chores, leases, queue, wakeups
+from inference.runs.child import RunProcesses
 from inference.runs.errors import NewerDatabaseError
 from inference.runs.journal import Lease
 from inference.runs.leases import LeaseMonitor
@@ -98,6 +99,7 @@ class RunWorker(Worker):
         self.jobs = jobs
         self._lanes = [_Lane(lane) for lane in queue.queues(jobs)]
         self._watch = LeaseMonitor()
+        self._processes = RunProcesses()
 
     async def handle(self) -> None:
         """Claim and supervise until asked to stop."""
@@ -113,6 +115,11 @@ class RunWorker(Worker):
             asyncio.create_task(chores.do_for_ever()),
         )
         logger.info("worker %s is ready for %d inference(s) at a time", worker_name(), self.jobs)
+        with self._processes:
+            await self._work_until_stopped(beside)
+        logger.info("worker %s has stopped", worker_name())
+
+    async def _work_until_stopped(self, beside: Sequence[asyncio.Task[None]]) -> None:
         try:
             while not self._stopping.is_set():
                 await self._start_what_fits()
@@ -123,7 +130,6 @@ class RunWorker(Worker):
             self._stopping.set()  # after a fault too: the other runs go back into the queue
             await asyncio.gather(*beside, return_exceptions=True)
             await asyncio.gather(*self._supervised)
-        logger.info("worker %s has stopped", worker_name())
 
     async def _start_what_fits(self) -> None:
         while not self._stopping.is_set():
@@ -132,7 +138,8 @@ class RunWorker(Worker):
                 return
             lane, lease = claimed
             logger.info("run %s claimed", lease.run_id)
-            lane.supervised.add(asyncio.create_task(RunSupervisor(lease, self._stopping).run()))
+            supervisor = RunSupervisor(lease, self._stopping, self._processes)
+            lane.supervised.add(asyncio.create_task(supervisor.run()))
 
     @property
     def _supervised(self) -> set[asyncio.Task[None]]:

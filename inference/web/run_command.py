@@ -23,6 +23,7 @@ from inference.isa.search import SearchError
 from inference.models import ISA, Run
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, select_schemes
 from inference.runs import leases, lifecycle
+from inference.runs.child import RunProcesses
 from inference.runs.errors import RunsError, RunStateError
 from inference.runs.journal import Lease, events_since
 from inference.runs.supervisor import RunSupervisor
@@ -71,12 +72,13 @@ class RunCommand(DataCommand):
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, stopping.set)
         self.stderr.write(f"run {run.pk}: {run.name}")
-        supervised = asyncio.create_task(RunSupervisor(lease, stopping).run())
-        seq = 0
-        while not supervised.done():
-            await asyncio.wait({supervised}, timeout=_TELL_EVERY)
-            seq = await database_sync_to_async(self._tell)(run.pk, seq)
-        await asyncio.gather(*wishes, supervised)
+        with RunProcesses() as processes:
+            supervised = asyncio.create_task(RunSupervisor(lease, stopping, processes).run())
+            seq = 0
+            while not supervised.done():
+                await asyncio.wait({supervised}, timeout=_TELL_EVERY)
+                seq = await database_sync_to_async(self._tell)(run.pk, seq)
+            await asyncio.gather(*wishes, supervised)
 
     def _tell(self, run_id: int, seq: int) -> int:
         """What the journal says since `seq`, one line each; returns the number of the last event."""

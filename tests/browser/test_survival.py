@@ -50,7 +50,7 @@ def halted(
     )
     run = run_id(page)
     wait_until(lambda: has_generations(site, run), 300, "the first generations")
-    process = site.child("execute-run")
+    process = site.child(f"run {run}")
     os.kill(process, signal.SIGSTOP)
     try:
         assert rows(site, "SELECT state FROM inference_run WHERE id = ?", run) == [("running",)]
@@ -102,10 +102,10 @@ def test_a_killed_web_process_is_replaced_and_the_open_page_catches_up(
     site.kill_child("daphne")
     connection = page.locator("[data-connection]")
     expect(connection).to_have_attribute("data-state", "live", timeout=RUN_MILLISECONDS)
-    os.kill(site.child("execute-run"), signal.SIGCONT)
+    os.kill(site.child(f"run {halted}"), signal.SIGCONT)
     check_end(page, site, halted)
 
 
 def test_a_killed_process_of_a_run_is_replaced_too(page: Page, site: LaunchedSite, halted: int):
-    site.kill_child("execute-run")
+    site.kill_child(f"run {halted}")
     check_end(page, site, halted)

@@ -22,6 +22,7 @@ from inference.models import Run, RunEvent
 from inference.runs import leases, lifecycle
 from inference.runs.execute import StopRequests, execute
 from inference.runs.kinds import JOBS
+from tests.launched import descendants
 from tests.prepared import DATABASE, migrated_file
 from tests.runs.counting.job import CountJob
 
@@ -193,21 +194,14 @@ def assert_journal_is_whole(run: Run, steps: int):
 
 
 def child_of(worker: subprocess.Popen, run: Run) -> int | None:
-    """The process id of the child in which a worker does a run."""
-    return child_with(worker, b"execute-run", str(run.pk).encode())
+    """The id of the process in which a worker does a run."""
+    return process_below(worker, f"run {run.pk}")
 
 
-def child_with(worker: subprocess.Popen, *arguments: bytes) -> int | None:
-    """The process id of a worker's child with these words in its command line."""
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-            parent = int(status(entry)[1])
-        except (FileNotFoundError, ProcessLookupError):  # it has ended since
-            continue
-        if parent == worker.pid and set(arguments) <= set(words):
-            return int(entry.name)
-    return None
+def process_below(worker: subprocess.Popen, called: str) -> int | None:
+    """The id of a process that a worker has started, whose name or command line has this at its end."""
+    ids = (pid for pid, command in descendants(worker.pid).items() if command.rstrip().endswith(called))
+    return next(ids, None)
 
 
 def status(process: Path) -> list[str]:

@@ -172,7 +172,7 @@ def test_a_machine_that_cannot_measure_is_refused_with_a_hint():
 @pytest.mark.django_db
 def test_a_run_is_not_started_by_hand():
     with pytest.raises(CommandError, match=r"manage\.py work"):
-        call_command("execute-run", "1")
+        call_command("fork-server", "1")
 
 
 def exact(*options):

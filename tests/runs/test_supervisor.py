@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from datetime import timedelta
 
@@ -11,7 +13,7 @@ from django.utils import timezone
 from inference.models import ISA, Run
 from inference.runs import lifecycle
 from inference.runs.leases import MAX_ATTEMPTS
-from tests.launched import is_alive
+from tests.launched import descendants, is_alive
 from tests.runs.counting.job import counted
 from tests.runs.fixtures import (
     assert_journal_is_whole,
@@ -32,6 +34,28 @@ def test_a_killed_child_is_replaced_by_its_worker_at_once(staffed, tmp_path):
     warnings = [p["text"] for p in payloads(run, "log") if p["level"] == "warning"]
     assert len(warnings) == 1
     assert "SIGKILL" in warnings[0]
+
+
+def test_a_killed_fork_server_takes_its_runs_along_and_its_worker_starts_another(staffed):
+    run = staffed.count("forked", steps=400, pause=0.05)
+    worker = staffed.processes[0]
+    wait_for(lambda: reached(run, 3))
+    child, server = child_of(worker, run), fork_server_of(worker)
+    os.kill(server, signal.SIGTERM)  # for the worker to hear, not for what does its runs
+    os.kill(server, signal.SIGKILL)
+    wait_for(lambda: not is_alive(child))
+    hurry(run)
+    wait_for(lambda: state(run) == "done")
+    assert run.result["value"] == counted(400)
+    assert_journal_is_whole(run, 400)
+    assert worker.poll() is None
+    assert fork_server_of(worker) != server
+
+
+def fork_server_of(worker) -> int:
+    """The id of the process that forks the runs of a worker."""
+    (found,) = [pid for pid, command in descendants(worker.pid).items() if "manage.py fork-server" in command]
+    return found
 
 
 def test_pause_keeps_the_checkpoint_and_resume_goes_on(staffed):

@@ -24,9 +24,9 @@ from tests.runs.counting.job import counted
 from tests.runs.fixtures import (
     assert_journal_is_whole,
     child_of,
-    child_with,
     hurry,
     payloads,
+    process_below,
     reached,
     state,
     status,
@@ -114,7 +114,7 @@ def test_a_stopped_worker_puts_its_run_back_with_the_checkpoint(site):
 
 def compiling(worker) -> int | None:
     """The process that compiles ahead for a worker."""
-    return child_with(worker, b"inference.runs.warming")
+    return process_below(worker, f"inference.runs.warming {worker.pid}")
 
 
 def test_a_worker_compiles_ahead_once_and_says_so(site):
@@ -162,7 +162,7 @@ async def test_a_fault_in_supervising_one_run_puts_the_others_back_and_ends_the_
     put_back = []
 
     class FaultySupervisor:
-        def __init__(self, lease, stopping):
+        def __init__(self, lease, stopping, _processes):
             self.lease, self.stopping = lease, stopping
 
         async def run(self):

@@ -16,6 +16,7 @@ from inference.models import Machine, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError, JobError, LeaseLostError
 from inference.runs.kinds import Task
+from inference.runs.parts import Parts
 from inference.runs.reporter import JournalReporter
 from inference.storage.instruction_sets import new_isa, store_isa
 from tests.simulated import simulated_machine
@@ -87,20 +88,20 @@ def test_a_lost_lease_ends_the_whole_and_a_refused_part_does_not(
     task = Task(whole, lease, JournalReporter(lease, lambda: ""), None)
     asked: list[str] = []
 
-    def refuse(_task: Task, _part: Run | None, submitted: Callable[[], Run]) -> Run:
+    def refuse(_parts: Parts, _part: Run | None, submitted: Callable[[], Run]) -> Run:
         asked.append("a part")
         raise ConfigError("not today")
 
-    monkeypatch.setattr("inference.features.know.job.do_part", refuse)
+    monkeypatch.setattr("inference.features.know.job.Parts.do", refuse)
     with pytest.raises(JobError, match=r"Ports and slots: not today; .*Front end: not today"):
         KnowJob().work(task)
     assert len(asked) == 4
 
-    def lose(_task: Task, _part: Run | None, submitted: Callable[[], Run]) -> Run:
+    def lose(_parts: Parts, _part: Run | None, submitted: Callable[[], Run]) -> Run:
         asked.append("a part")
         raise LeaseLostError(whole.pk, 1)
 
-    monkeypatch.setattr("inference.features.know.job.do_part", lose)
+    monkeypatch.setattr("inference.features.know.job.Parts.do", lose)
     with pytest.raises(LeaseLostError):
         KnowJob().work(task)
     assert len(asked) == 5  # nothing else is begun by one that may not write any more

@@ -19,5 +19,6 @@ KINDS = (
         page="inference.features.inferring.run_page.inference",
         keeps="inference.features.inferring.words.kept_mapping",
         archived="inference.features.inferring.request.archived",
+        loads="inference.features.inferring.job.load_loops",
     ),
 )

@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 import numpy as np
 
+from inference.core.compiled_mark import is_compiled
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit, score
 from inference.core.pmevo.events import Snapshot
@@ -40,6 +41,14 @@ SAMPLES_OF_A_MACHINE = 11
 
 WORST_SCHEMES = 20
 """Schemes that a run tells of while it goes on, those with the largest errors; an evaluation has them all."""
+
+
+def load_loops() -> None:
+    """Load the compiled loops, unless they have to be compiled first."""
+    if is_compiled():
+        from inference.core.compiling_ahead import compile_all  # noqa: PLC0415  numba is heavy
+
+        compile_all()
 
 
 class InferJob:

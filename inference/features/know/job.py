@@ -14,10 +14,11 @@ from inference.features.know.query import PartOutcome, part_outcomes, parts_of
 from inference.features.know.request import STAGES, KnowConfig, KnowStage, read_config
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, Run, StoredCoreModel
 from inference.runs import lifecycle
+from inference.runs.child import RunProcesses
 from inference.runs.errors import ConfigError, JobError, RunNameTakenError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.parts import do_part
+from inference.runs.parts import Parts
 from inference.storage.core_models import filled_in
 from inference.storage.names import NAME_LIMIT
 
@@ -40,24 +41,8 @@ class KnowJob:
         machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
         if machine is None:
             raise JobError("the machine that this run needs has been deleted")
-        refused: dict[str, str] = {}
-        labels = [stage.label for stage in STAGES]
-        stopped = False
-        for index, stage in enumerate(STAGES, start=1):
-            if stopped:
-                refused[stage.name] = "stopped before its turn"
-                continue
-            task.reporter.tell("phase", {"name": stage.name, "index": index, "labels": labels})
-            try:
-                submitted = partial(_submitted, task.run, machine, config, stage)
-                part, stopped = _done(task, stage, submitted)
-            except (ConfigError, RunNameTakenError) as error:
-                refused[stage.name] = str(error)
-                _warn(task, f"{stage.label}: {error}")
-                continue
-            if part is not None and part.state != Run.State.DONE:
-                _warn(task, f"{stage.label}: {part.error or part.get_state_display()}")
-            _fill_in(task.run, machine)
+        with RunProcesses() as processes:
+            refused, stopped = _do_parts(task, machine, config, Parts(task, processes))
         outcomes = part_outcomes(task.run, refused)
         if not any(outcome.made for outcome in outcomes):
             if stopped:
@@ -66,17 +51,42 @@ class KnowJob:
         return partial(_store, task.run, outcomes)
 
 
-def _done(task: Task, stage: KnowStage, submitted: Callable[[], Run]) -> tuple[Run | None, bool]:
+def _do_parts(task: Task, machine: Machine, config: KnowConfig, parts: Parts) -> tuple[dict[str, str], bool]:
+    """Which parts were refused and why, and whether somebody stopped the run before its last part."""
+    refused: dict[str, str] = {}
+    labels = [stage.label for stage in STAGES]
+    stopped = False
+    for index, stage in enumerate(STAGES, start=1):
+        if stopped:
+            refused[stage.name] = "stopped before its turn"
+            continue
+        task.reporter.tell("phase", {"name": stage.name, "index": index, "labels": labels})
+        try:
+            submitted = partial(_submitted, task.run, machine, config, stage)
+            part, stopped = _done(task, stage, parts, submitted)
+        except (ConfigError, RunNameTakenError) as error:
+            refused[stage.name] = str(error)
+            _warn(task, f"{stage.label}: {error}")
+            continue
+        if part is not None and part.state != Run.State.DONE:
+            _warn(task, f"{stage.label}: {part.error or part.get_state_display()}")
+        _fill_in(task.run, machine)
+    return refused, stopped
+
+
+def _done(
+    task: Task, stage: KnowStage, parts: Parts, submitted: Callable[[], Run]
+) -> tuple[Run | None, bool]:
     """The part of this stage when it has ended, and whether no other shall begin after it."""
     try:
         task.reporter.pulse()
-        return do_part(task, parts_of(task.run).get(stage.name), submitted), False
+        return parts.do(parts_of(task.run).get(stage.name), submitted), False
     except InterruptedRunError as error:
         if error.wanted != KEEP:
             raise
     task.reporter.finish()
     part = parts_of(task.run).get(stage.name)
-    return (None if part is None else do_part(task, part, submitted)), True
+    return (None if part is None else parts.do(part, submitted)), True
 
 
 def _submitted(run: Run, machine: Machine, config: KnowConfig, stage: KnowStage) -> Run:

@@ -65,7 +65,8 @@ class SimulatedFrontEnd:
         """See `CodeTimer`; the same code and seed give the same reading."""
         for code in codes:
             dice = random.Random(zlib.crc32(repr(code).encode()) ^ self.seed)  # noqa: S311  not for secrets
-            passes = [self._cycles(code) * dice.gauss(1, self.noise) for _ in range(_PASSES)]
+            cycles = self._cycles(code)
+            passes = [cycles * dice.gauss(1, self.noise) for _ in range(_PASSES)]
             yield CodeReading(code, median(passes), max(passes) - min(passes))
 
     def _cycles(self, code: TimedCode) -> float:

@@ -48,9 +48,18 @@ def home(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def running(home, tmp_path_factory) -> Iterator[LaunchedSite]:
-    """A site that the tests leave running, on a copy of the data."""
+    """A site that the tests leave running: a second start, on a copy of the data that was open to others."""
     copy = shutil.copytree(home, tmp_path_factory.mktemp("running") / "home")
+    subprocess.run(["chmod", "-R", "a+rX", str(copy)], check=True)
     with launched(copy) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def wide(home, tmp_path_factory) -> Iterator[LaunchedSite]:
+    """The same with two web processes that serve the network."""
+    copy = shutil.copytree(home, tmp_path_factory.mktemp("wide") / "home")
+    with launched(copy, "--host", "0.0.0.0", PMWEB_WEB_PROCESSES="2") as site:
         yield site
 
 
@@ -103,14 +112,13 @@ def test_kill_9_of_the_supervisor_takes_its_children_along(home):
         wait_for_death(family)
 
 
-def test_killed_children_are_started_again_and_the_address_stays(home):
-    with launched(home) as site:
-        address, _ = site.login_link()
-        for part in ("daphne", "manage.py work"):
-            before = site.child(part)
-            assert site.kill_child(part) != before
-            site.wait_for("was ended by SIGKILL; starting it again")
-        wait_until(lambda: answers(address), 60, "the new web process")
+def test_killed_children_are_started_again_and_the_address_stays(running):
+    address, _ = running.login_link()
+    for part, name in (("daphne", "the web process"), ("manage.py work", "the worker")):
+        before = running.child(part)
+        assert running.kill_child(part) != before
+        running.wait_for(f"{name} was ended by SIGKILL; starting it again")
+    wait_until(lambda: answers(address), 60, "the new web process")
 
 
 def test_a_request_made_while_the_web_process_is_replaced_is_answered_not_refused(running):
@@ -120,30 +128,28 @@ def test_a_request_made_while_the_web_process_is_replaced_is_answered_not_refuse
         assert answer.status == 200
 
 
-def test_of_several_web_processes_the_others_answer_while_one_is_replaced(home):
-    with launched(home, PMWEB_WEB_PROCESSES="2") as site:
-        address, _ = site.login_link()
-        wait_until(lambda: len(webs(site)) == 2, 60, "two web processes")
-        for victim in webs(site):
-            os.kill(victim, signal.SIGKILL)
-            with urllib.request.urlopen(f"{address}/health/", timeout=60) as answer:
-                assert answer.status == 200
-            wait_until(lambda victim=victim: len(webs(site) - {victim}) == 2, 60, "another one in its place")
+def test_of_several_web_processes_the_others_answer_while_one_is_replaced(wide):
+    address, _ = wide.login_link()
+    wait_until(lambda: len(webs(wide)) == 2, 60, "two web processes")
+    for victim in webs(wide):
+        os.kill(victim, signal.SIGKILL)
+        with urllib.request.urlopen(f"{address}/health/", timeout=60) as answer:
+            assert answer.status == 200
+        wait_until(lambda victim=victim: len(webs(wide) - {victim}) == 2, 60, "another one in its place")
 
 
 def webs(site: LaunchedSite) -> set[int]:
     return {pid for pid, command in descendants(site.pid).items() if "daphne" in command and is_alive(pid)}
 
 
-def test_a_second_start_keeps_the_data_and_prepares_nothing(home):
+def test_a_second_start_keeps_the_data_and_prepares_nothing(home, running):
     schemes = count(home, "inference_instructionscheme")
     assert schemes > 0
-    with launched(home) as site:
-        site.login_link()
-        assert "preparing the database" not in site.output
-        assert "collecting the static files" not in site.output
-    assert count(home, "inference_instructionscheme") == schemes
-    assert count(home, "auth_user") == 1
+    running.login_link()
+    assert "preparing the database" not in running.output
+    assert "collecting the static files" not in running.output
+    assert count(running.home, "inference_instructionscheme") == schemes
+    assert count(running.home, "auth_user") == 1
 
 
 def test_the_printed_link_opens_and_another_one_can_be_had(running):
@@ -181,12 +187,9 @@ def test_the_terminal_stays_quiet_about_pages_that_visitors_do_not_get(running):
     assert " INFO " not in running.output
 
 
-def test_what_was_open_to_others_is_closed_by_a_start_and_nothing_open_is_written(home, tmp_path):
-    copy = shutil.copytree(home, tmp_path / "home")
-    subprocess.run(["chmod", "-R", "a+rX", str(copy)], check=True)
-    with launched(copy) as site:
-        site.login_link()
-        names = {path.name: path.stat().st_mode & 0o077 for path in (copy, *copy.rglob("*"))}
+def test_what_was_open_to_others_is_closed_by_a_start_and_nothing_open_is_written(running):
+    running.login_link()
+    names = {path.name: path.stat().st_mode & 0o077 for path in (running.home, *running.home.rglob("*"))}
     assert {"home", "pmweb.sqlite3", "pmweb.sqlite3-wal", "secret-key", "up.lock", "wakeups"} <= set(names)
     assert {name: mode for name, mode in names.items() if mode} == {}
 
@@ -322,16 +325,15 @@ def test_outside_the_environment_the_command_line_says_which_python_to_use(tmp_p
     assert "Traceback" not in answer.stderr
 
 
-def test_serving_the_network_prints_this_hosts_addresses_and_answers_by_them(home):
-    with launched(home, "--host", "0.0.0.0") as site:
-        site.login_link()
-        announced = [line.strip() for line in site.lines if "/login/" in line]
-        assert announced[0].startswith("http://localhost:")
-        answered = [address for address in announced if _answers(address)]
-        # An address may have been that of a network between processes which is gone by now.
-        gone = {urlsplit(address).hostname for address in announced if address not in answered}
-        assert not gone & set(interface_addresses())
-        assert answered[0] == announced[0]
+def test_serving_the_network_prints_this_hosts_addresses_and_answers_by_them(wide):
+    wide.login_link()
+    announced = [line.strip() for line in wide.lines if "/login/" in line]
+    assert announced[0].startswith("http://localhost:")
+    answered = [address for address in announced if _answers(address)]
+    # An address may have been that of a network between processes which is gone by now.
+    gone = {urlsplit(address).hostname for address in announced if address not in answered}
+    assert not gone & set(interface_addresses())
+    assert answered[0] == announced[0]
 
 
 def _answers(address: str) -> bool:

@@ -22,13 +22,21 @@ from tests.scaled.conftest import opened_on
 from tests.servers import PostgreSQL
 from tests.upgrade.going_on import check_that_it_goes_on
 from tests.upgrade.make import COMMITS, restore
+from tests.upgrade.tables import tables
 
 OLD = "old"
 
 
 def test_an_older_site_is_migrated_shown_and_goes_on(
-    postgresql: PostgreSQL, tmp_path: Path, tmp_path_factory, django_db_blocker, client: Client
+    postgresql: PostgreSQL,
+    migrated_database: str,
+    tmp_path: Path,
+    tmp_path_factory,
+    django_db_blocker,
+    client: Client,
 ) -> None:
+    with postgresql.connect(migrated_database) as new:
+        made_at_once = tables(new.cursor(), postgresql=True)
     old = tmp_path_factory.mktemp("old") / "old.sqlite3"
     restore(max(COMMITS), old)
     with opened_on(postgresql, postgresql.copy(), tmp_path, django_db_blocker):
@@ -40,6 +48,8 @@ def test_an_older_site_is_migrated_shown_and_goes_on(
             connections[OLD].close()
             del connections[OLD]
         call_command("migrate", verbosity=0, skip_checks=True)
+        with connection.cursor() as migrated:
+            assert tables(migrated, postgresql=True) == made_at_once
         check_that_it_goes_on(client)
 
 

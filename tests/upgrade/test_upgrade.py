@@ -5,16 +5,21 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 
 from inference.models.schema import schema
+from tests.prepared import migrated_file
 from tests.runs.fixtures import opened
 from tests.upgrade.going_on import check_that_it_goes_on
 from tests.upgrade.make import COMMITS, restore
+from tests.upgrade.tables import tables
 
 
 @pytest.mark.parametrize("version", sorted(COMMITS))
@@ -26,4 +31,6 @@ def test_an_older_site_is_migrated_shown_and_goes_on(
     with opened(old, tmp_path, django_db_blocker):
         assert schema().lacks
         call_command("migrate", verbosity=0, skip_checks=True)
+        with connection.cursor() as migrated, closing(sqlite3.connect(migrated_file(tmp_path_factory))) as new:
+            assert tables(migrated) == tables(new.cursor())  # whose tables were made at once
         check_that_it_goes_on(client)

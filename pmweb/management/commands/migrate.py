@@ -10,6 +10,10 @@ from django.core.management.commands.migrate import Command as Migrate
 
 from inference.runs.data_directory import claim
 from inference.runs.errors import NotPrivateError
+from pmweb import new_database
+
+_PARTLY = ("app_label", "migration_name", "fake", "plan", "check_unapplied", "prune")
+"""Options with which not all migrations are carried out."""
 
 
 class Command(Migrate):
@@ -27,3 +31,9 @@ class Command(Migrate):
                 "let PMWEB_HOME name a directory that you can write to"
             ) from error
         return super().execute(*args, **options)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Apply what is lacking; in an empty database all at once."""
+        if not any(options[one] for one in _PARTLY) and new_database.is_empty(options["database"]):
+            new_database.create_all(options["database"])
+        super().handle(*args, **options)

@@ -102,8 +102,9 @@ def test_a_stop_signal_ends_everything_and_leaves_nothing(home, number):
         assert "pmweb has stopped" in site.output
 
 
-def test_kill_9_of_the_supervisor_takes_its_children_along(home):
-    with launched(home) as site:
+def test_kill_9_of_the_supervisor_takes_its_children_along(home, tmp_path):
+    copy = shutil.copytree(home, tmp_path / "home")  # sockets are left behind
+    with launched(copy) as site:
         site.login_link()
         family = descendants(site.pid)
         assert len(family) >= 2

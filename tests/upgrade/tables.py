@@ -14,7 +14,7 @@ _OF_POSTGRESQL = (
 
 
 def tables(cursor: Any, *, postgresql: bool = False) -> set[str]:
-    """Each column, constraint and index of each table, in the words of the database; their order is not told."""
+    """Each column, constraint and index of each table, in the words of the database, in no order."""
     if postgresql:
         found = set()
         for query in _OF_POSTGRESQL:

@@ -28,9 +28,11 @@ def test_an_older_site_is_migrated_shown_and_goes_on(
 ) -> None:
     old = tmp_path_factory.mktemp("old") / "old.sqlite3"
     restore(version, old)
+    with closing(sqlite3.connect(migrated_file(tmp_path_factory))) as new:
+        made_at_once = tables(new.cursor())
     with opened(old, tmp_path, django_db_blocker):
         assert schema().lacks
         call_command("migrate", verbosity=0, skip_checks=True)
-        with connection.cursor() as migrated, closing(sqlite3.connect(migrated_file(tmp_path_factory))) as new:
-            assert tables(migrated) == tables(new.cursor())  # whose tables were made at once
+        with connection.cursor() as migrated:
+            assert tables(migrated) == made_at_once
         check_that_it_goes_on(client)

@@ -8,7 +8,8 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,23 @@ def read_while_another_thread_writes(connection: BaseDatabaseWrapper, **_: objec
     if connection.vendor == "sqlite" and connection.settings_dict["NAME"] == IN_MEMORY:
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA read_uncommitted = 1")
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Where several processes collect all tests: rewrite the asserts of a share of them, for the others too.
+
+    Else each process would rewrite those of all modules, as they all come to a module at the same moment.
+    """
+    config = session.config
+    worker = getattr(config, "workerinput", None)  # of pytest-xdist
+    if worker is None or config.args != config.getini("testpaths"):
+        return
+    folders = (path for path in Path(__file__).parent.iterdir() if path.is_dir() and path.name != "browser")
+    modules = sorted(path for folder in folders for path in folder.rglob("test_*.py"))
+    number = int(worker["workerid"].removeprefix("gw"))
+    for path in modules[number :: worker["workercount"]]:
+        with suppress(pytest.skip.Exception):
+            import_module(".".join(path.relative_to(config.rootpath).with_suffix("").parts))
 
 
 def pytest_unconfigure() -> None:

@@ -12,7 +12,6 @@ class AnicaConfig(AppConfig):
     def ready(self) -> None:
         """Offer on inference's pages what belongs to this app."""
         from anica_app import features  # noqa: PLC0415  models are there only now
-        from inference.features.search import query  # noqa: PLC0415
         from inference.formats import other_formats  # noqa: PLC0415
         from inference.web import offers  # noqa: PLC0415
 
@@ -20,7 +19,7 @@ class AnicaConfig(AppConfig):
         other_formats.register("anica_app.features.block_sets.import_job.AnicaImporter")
         other_formats.register_writer("block-set", "anica_app.formats.incoming.write_block_set")
         other_formats.register_writer("campaign", "anica_app.formats.incoming.write_campaign_archive")
-        query.register("anica_app.features.campaigns.query.found_of_anica")
+        offers.find_more("anica_app.features.campaigns.query.found_of_anica")
         offers.offer_on_mapping(
             offers.MappingOffer(
                 "Difference to LLVM’s model …",

@@ -200,3 +200,19 @@ def say_dependents(model: str, path: str) -> None:
 def dependents_path(model: str) -> str:
     """The path of the function that knows what depends on rows of a model; "" for this app's own."""
     return _DEPENDENTS.get(model, "")
+
+
+# What the search box finds in other apps.
+
+_FINDERS: list[str] = []
+
+
+def find_more(path: str) -> None:
+    """Add a `Finder` (`inference.features.search.query`) by its dotted path, once."""
+    if path not in _FINDERS:
+        _FINDERS.append(path)
+
+
+def finders() -> list[str]:
+    """The dotted paths of the finders of other apps."""
+    return list(_FINDERS)

@@ -1,7 +1,7 @@
 """What the search box finds: schemes, mappings, sets, runs, machines, and what other apps add to these.
 
 Each kind of thing is found in its own way and makes a group, in the order of `kinds`. Other apps register
-theirs when they start, by a dotted path: registering must not load queries.
+theirs when they start (`inference.web.offers`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from inference.models import (
     Run,
 )
 from inference.models.scheme_search import FIT, by_fit, searched_schemes
+from inference.web import offers
 from inference.web.paging import having_words
 
 MOST_TEXT = 4000
@@ -81,21 +82,13 @@ class Pasted:
 Finder = Callable[[str, int], list[SearchHits]]
 """What is found for a text, with at most so many hits in each group."""
 
-_OTHERS: list[str] = []
-
-
-def register(path: str) -> None:
-    """Add the `Finder` of another app by its dotted path, once."""
-    if path not in _OTHERS:
-        _OTHERS.append(path)
-
 
 def find(text: str, most: int) -> list[SearchHits]:
     """The groups with anything in them; a text of more than `MOST_NAME` characters is no name."""
     text = " ".join(text.split())
     if not text or len(text) > MOST_NAME:
         return []
-    finders: list[Finder] = [schemes, named_rows, *(import_string(path) for path in _OTHERS)]
+    finders: list[Finder] = [schemes, named_rows, *map(import_string, offers.finders())]
     return [group for finder in finders for group in finder(text, most) if group.hits]
 
 

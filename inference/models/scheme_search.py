@@ -9,10 +9,11 @@ from operator import or_
 from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 
+from inference.isa import aarch64
 from inference.isa.search import SearchTerm, names_avx512, parse_search
 from inference.isa.x86.exclusion import BREAKABLE, GROUPS, SELECTABLE
 from inference.isa.x86.naming import meaning_of
-from inference.isa.x86.probes import PROBES
+from inference.isa.x86.probes import DIVISIONS, PROBES
 from inference.models.experiment import ExperimentTerm
 from inference.models.isa import InstructionScheme
 
@@ -109,6 +110,11 @@ MEASURABLE = Q(exclusion="") | _begins(SELECTABLE)
 """Schemes that can be measured, without anything to break their dependencies."""
 
 BREAKABLE_ONES = _begins(BREAKABLE)
+
+CHAINABLE = BREAKABLE_ONES | _begins(aarch64.CHAINABLE)
+"""Schemes that are not in the default set, and whose latencies chains show: these break dependencies of their
+own, and hold the values of divisions."""
+
 AVX512 = Q(encoding="EVEX") | Q(extension__istartswith="AVX512") | Q(extension__icontains="+AVX512")
 """AVX-512 with its mask registers: more schemes than everything else together."""
 
@@ -205,6 +211,19 @@ def select_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> Quer
     if word in NAMED_SELECTIONS:
         return search_schemes(schemes, NAMED_SELECTIONS[word])
     return searched_schemes(schemes, selection)
+
+
+def latency_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> QuerySet[InstructionScheme]:
+    """The same where latencies are measured: the default set has the `CHAINABLE` ones as well, among them all
+    integer divisions; the starter set those of 32 and 64 bits and the square root.
+
+    All are the default set, since of the others no chain shows anything, or only if they are asked for.
+    """
+    word = selection.strip().lower()
+    if word in ("default", "all"):
+        return schemes.filter(Q(exclusion="") | CHAINABLE)
+    chosen = select_schemes(schemes, selection)
+    return chosen | schemes.filter(text__in=DIVISIONS) if word == "starter" else chosen
 
 
 def goes_beyond_default(selection: str) -> bool:

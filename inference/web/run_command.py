@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator
 from channels.db import database_sync_to_async
 from django.core.management.base import CommandError
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
 from inference.core.protocols import Json
 from inference.formats import journal_events
 from inference.isa.search import SearchError
-from inference.models import ISA, Run
+from inference.models import ISA, InstructionScheme, Run
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, select_schemes
 from inference.runs import leases, lifecycle
 from inference.runs.child import RunProcesses
@@ -110,11 +110,17 @@ def named_values(overrides: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield key, value
 
 
-def chosen_schemes(isa: ISA, selection: str) -> Json:
-    """The fields of a run's description that choose schemes, from what `--schemes` says."""
+Select = Callable[[QuerySet[InstructionScheme], str], QuerySet[InstructionScheme]]
+
+
+def chosen_schemes(isa: ISA, selection: str, select: Select = select_schemes) -> Json:
+    """The fields of a run's description that choose schemes, from what `--schemes` says.
+
+    `select`: what a selection means.
+    """
     if selection.strip().lower() in ("all", PROBE_SELECTION):
         return {"schemes": selection.strip().lower()}
-    chosen = list(select_schemes(isa.schemes.all(), selection).values_list("pk", flat=True))
+    chosen = list(select(isa.schemes.all(), selection).values_list("pk", flat=True))
     if not chosen:
         raise CommandError(
             f"--schemes {selection!r} selects none of the {len(scheme_ids(isa))} schemes of {isa.name}"

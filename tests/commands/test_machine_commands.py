@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from inference.agent.protocol import Beat
 from inference.models import ISA, Machine
 from inference.runs.machines import sessions, tokens
-from inference.storage.instruction_sets import X86, store_isa, x86_source
+from inference.storage.instruction_sets import AARCH64, X86, new_isa, store_isa, x86_source
 
 
 @pytest.fixture
@@ -67,6 +67,13 @@ def test_machines_tells_how_each_is_doing(isa: ISA) -> None:
     sessions.close_session(session)
     assert "offline" in manage("machines")
     assert "last heard of 20" in manage("machines")
+
+
+def test_machines_tells_what_an_instruction_set_does_not_allow(db: None) -> None:
+    Machine.objects.create(name="board", kind="agent", isa=new_isa(AARCH64, [], "by hand"))
+    assert manage("machines") == "board: never connected, not supported: know, front-end, block\n"
+    told = json.loads(manage("machines", "--json"))["unsupported"]
+    assert set(told) == {"know", "front-end", "block"}
 
 
 def test_revoke_machine_lets_nobody_in_any_more(isa: ISA) -> None:

@@ -11,6 +11,7 @@ from django.urls import reverse
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.know.job import KnowJob
 from inference.features.know.query import parts_of
+from inference.features.know.request import STAGES, read_config
 from inference.isa.x86.scheme_set import described
 from inference.models import Machine, Run
 from inference.runs import leases, lifecycle
@@ -43,6 +44,21 @@ def test_the_form_estimates_and_starts_a_run(visitor: Client, machine: Machine) 
     visitor.post(address, {"selection": "filter", "filter": "imul", "press": "start"})
     run = Run.objects.get(kind="know")
     assert run.config["scheme_filter"] == "imul"
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_the_part_for_latencies_has_divisions(machine: Machine, by_name: bool) -> None:
+    """Whether a selection is named, as pages do, or what it finds, as the shell does."""
+    found = described("div GPR[64]:R")
+    assert found is not None
+    store_isa("x86-64", [*(described(text)[0] for text in SCHEMES), found[0]], "a test")  # type: ignore[index]
+    division = machine.isa.schemes.get(mnemonic="div").pk
+    others = list(machine.isa.schemes.filter(exclusion="").values_list("pk", flat=True))
+    asked = {"schemes": "default"} if by_name else {"schemes": others, "scheme_filter": "default"}
+    config = read_config({"machine": machine.pk, **asked})
+    described_parts = {stage.name: stage.described(machine, config) for stage in STAGES}
+    assert described_parts["explained"]["schemes"] == asked["schemes"]
+    assert described_parts["latencies"]["schemes"] == ("default" if by_name else sorted([*others, division]))
 
 
 def test_an_instruction_set_without_machine_code_has_no_such_button(visitor: Client, db: None) -> None:

@@ -53,8 +53,7 @@ def machine(isa: ISA) -> Machine:
 
 @pytest.fixture
 def measured(machine: Machine) -> LatencySet:
-    schemes = list(machine.isa.schemes.order_by("pk").values_list("pk", flat=True))  # "all" has no divisions
-    run = lifecycle.submit("latencies", {"machine": machine.pk, "schemes": schemes}, "of all")
+    run = lifecycle.submit("latencies", {"machine": machine.pk, "schemes": "all"}, "of all")
     assert work_off(run).state == Run.State.DONE, run.error
     return LatencySet.objects.get()
 
@@ -71,6 +70,21 @@ def test_a_run_finds_the_latencies_of_the_machine(measured: LatencySet) -> None:
     assert "only in sum" in by_name["2", "flags"]["why"]
     assert measured.run is not None
     assert measured.run.result["pairs"] == sum(len(row.pairs) for row in measured.schemes.all())
+
+
+@pytest.mark.parametrize("selection", ["starter", "default"])
+def test_divisions_are_in_each_set_of_latencies(visitor: Client, machine: Machine, selection: str) -> None:
+    expected = set(SCHEMES) - {SCHEMES[1], SCHEMES[2]} if selection == "starter" else set(SCHEMES)
+    page = visitor.post(
+        reverse("latencies-measure", args=[machine.pk]), {"selection": selection, "press": "estimate"}
+    )
+    assert page.context["estimate"].schemes == len(expected)
+    run = lifecycle.submit("latencies", {"machine": machine.pk, "schemes": selection}, "by program")
+    assert work_off(run).state == Run.State.DONE, run.error
+    row = LatencySet.objects.get()
+    assert set(row.schemes.values_list("scheme__text", flat=True)) == expected
+    values = row.schemes.get(scheme__text=DIVISION).pairs[0]["values"]
+    assert {one["values"] for one in values} == {QUICK, SLOW}
 
 
 def test_a_division_has_latencies_of_quick_and_of_slow_values(visitor: Client, measured: LatencySet) -> None:

@@ -17,7 +17,9 @@ from pytest_django import DjangoAssertNumQueries
 from inference.agent import packing
 from inference.models import ISA, AgentToken, Batch, ExperimentSet, Machine, MachineReading, Run
 from inference.runs.machines.checking import clean_facts
+from inference.runs.machines.facts import unsupported_runs
 from inference.runs.machines.tokens import issue, machine_of
+from inference.storage.instruction_sets import AARCH64, new_isa
 from tests.views.lab import FACTS, machine
 
 __all__ = ["machine"]
@@ -187,6 +189,28 @@ def test_what_cannot_measure_is_not_offered_to_be_measured(visitor: Client, mach
     page = visitor.get(reverse("machine", args=[machine.pk])).text
     assert reverse("machine-measure", args=[machine.pk]) not in page
     assert "Add a Linux computer" in page
+
+
+def test_what_an_instruction_set_does_not_allow_is_not_offered(visitor: Client, machine: Machine):
+    by_blocks = [
+        *(reverse(name, args=[machine.pk]) for name in ("know", "front-end-measure")),
+        f"{reverse('blocks')}?machine={machine.pk}",
+    ]
+    page = visitor.get(reverse("machine", args=[machine.pk]))
+    assert all(address in page.text for address in by_blocks)
+    assert page.context["unsupported"] == []
+    Machine.objects.update(isa=new_isa(AARCH64, [], "by hand"))
+    page = visitor.get(reverse("machine", args=[machine.pk]))
+    assert not any(address in page.text for address in by_blocks)
+    assert reverse("latencies-measure", args=[machine.pk]) in page.text
+    ((labels, why),) = page.context["unsupported"]
+    assert (labels, why) == (
+        "Know this CPU, Front end, Block measurement",
+        unsupported_runs(Machine.objects.get())["know"],
+    )
+    assert visitor.get(reverse("know", args=[machine.pk])).context["hindered"] == why
+    found = visitor.get(f"/api/v1/machines/{machine.pk}").json()["unsupported"]
+    assert found == dict.fromkeys(("know", "front-end", "block"), why)
 
 
 def test_the_noise_is_a_figure_for_the_time_that_is_asked_for(visitor: Client, machine: Machine):

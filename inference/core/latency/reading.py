@@ -12,6 +12,8 @@ from inference.isa.chains import ChainLink, DependencyChain, PairChains, ValueCl
 
 ABSOLUTE, RELATIVE = 0.05, 0.015
 """Cycles, and share of a chain's cycles, by which a settled reading may be off."""
+_APART = 0.5
+"""Cycles by which readings of long chains may be apart and still be one latency."""
 LEAST = 1.0
 """Cycles that a connector between two classes takes at least."""
 
@@ -170,6 +172,10 @@ class _Candidate:
         """Whether both may be the same latency."""
         return abs(self.value - other.value) <= self.error + other.error
 
+    def is_same_as(self, other: _Candidate) -> bool:
+        """Whether both are one latency: by different ways back, it can be another one by whole cycles."""
+        return self.agrees(other) and abs(self.value - other.value) <= _APART
+
 
 def _candidate(reading: ChainReading, known: Mapping[ChainLink, float]) -> _Candidate | None:
     """None where a connector is not known."""
@@ -184,8 +190,8 @@ def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
     """The latencies that the ways back show, the most exact first, and whether throughput limits chains.
 
     A chain that throughput limits takes no longer with more connectors, so it leaves less for the link. Of
-    each way the shortest chain counts that a longer one confirms, else the longest; the link with itself
-    counts unless all others agree on less. What agrees with something more exact is that.
+    each way the chains count that confirm one another, else the longest; the link with itself counts unless
+    all others agree on less. What agrees is one latency, of which each chain is a reading.
     """
     ways: dict[frozenset[ChainLink], list[_Candidate]] = defaultdict(list)
     for one in sorted(candidates, key=lambda each: len(each.chain.links)):
@@ -195,17 +201,30 @@ def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
     for found in ways.values():
         confirmed = next((a for a, b in itertools.pairwise(found) if a.agrees(b)), None)
         limited |= confirmed is None and len(found) > 1 and found[-1].value < found[0].value
-        chosen.append(found[-1] if confirmed is None else confirmed)
+        rest = found[-1:] if confirmed is None else found[found.index(confirmed) :]
+        chosen.append(_mean([one for one in rest if one.agrees(rest[0])]))
     for one in direct:
         if chosen and all(one.value > each.value and not one.agrees(each) for each in chosen):
             limited = True
         else:
             chosen.append(one)
-    values: list[_Candidate] = []
+    alike: list[list[_Candidate]] = []
     for one in sorted(chosen, key=lambda each: each.error):
-        if not any(one.agrees(each) for each in values):
-            values.append(one)
-    return [one.value for one in values], limited
+        for others in alike:
+            if one.is_same_as(others[0]):
+                others.append(one)
+                break
+        else:
+            alike.append([one])
+    return [_mean(found).value for found in alike], limited
+
+
+def _mean(found: Sequence[_Candidate]) -> _Candidate:
+    """The same latency by all of them, each as heavy as it is exact; the error is that of the most exact."""
+    weights = [one.error**-2 for one in found]
+    value = sum(one.value * weight for one, weight in zip(found, weights, strict=True)) / sum(weights)
+    best = min(found, key=lambda one: one.error)
+    return _Candidate(best.chain, value, best.error)
 
 
 def _bound(readings: Iterable[ChainReading], known: Mapping[ChainLink, float]) -> float:

@@ -7,8 +7,10 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db.models import Q
 
 from inference.models import Machine, Run, StoredCoreModel
+from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.offers import schemes_of_blocks
@@ -76,5 +78,6 @@ class Command(RunCommand):
             raise CommandError(f"--blocks: {error}") from error
         if not isinstance(chosen["schemes"], list):
             raise CommandError("--blocks adds to a selection of schemes: not to probes or all")
-        more = machine.isa.schemes.filter(text__in=texts, exclusion="").values_list("pk", flat=True)
+        able = machine.isa.schemes.filter(Q(exclusion="") | CHAINABLE, text__in=texts)
+        more = able.values_list("pk", flat=True)
         return {**chosen, "schemes": sorted({*chosen["schemes"], *more})}

@@ -58,7 +58,8 @@ def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
     inferred = min(len(texts), MOST_INFERRED)
     pairs = effort(machine, inferred, "pairs").experiments
     explained = EXPLAINED_PER_SCHEME * len(texts)
-    chains = round((CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME) * len(texts))
+    chained = len(chosen_schemes(form, machine, chained=True))
+    chains = round((CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME) * chained)
     # Each part as it went the last times, else by the number of its experiments.
     ports = past_share(machine, "infer", "schemes", algorithm="pmevo")
     proofs = past_share(machine, "infer", "schemes", algorithm="explain")
@@ -66,7 +67,7 @@ def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
     seconds = (
         (seconds_for(pairs, machine) + _EVOLUTION_SECONDS if ports is None else ports * inferred)
         + (seconds_for(explained, machine) if proofs is None else proofs * len(texts))
-        + (seconds_for(chains, machine) if latencies is None else latencies * len(texts))
+        + (seconds_for(chains, machine) if latencies is None else latencies * chained)
     )
     plan = MeasuringPlan.of(machine, config, texts, Effort(pairs + explained + chains, seconds))
     learnt = any(share is not None for share in (ports, proofs, latencies))

@@ -10,6 +10,7 @@ from inference.core.protocols import Json
 from inference.features.inferring.request import read_machine, read_schemes, starter_inference
 from inference.isa.bodies import obstacle_to_blocks
 from inference.models import Machine, Run
+from inference.models.scheme_search import NAMED_SELECTIONS, latency_schemes
 from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest
 
@@ -63,7 +64,12 @@ def _explained(machine: Machine, config: KnowConfig) -> Json:
 
 
 def _latencies(machine: Machine, config: KnowConfig) -> Json:
-    return {"machine": machine.pk, **_schemes(config)}
+    chosen = _schemes(config)
+    if config.scheme_filter in NAMED_SELECTIONS and isinstance(config.schemes, list):
+        # The shell names all schemes of a selection, which has more of them for latencies.
+        more = latency_schemes(machine.isa.schemes.all(), config.scheme_filter).values_list("pk", flat=True)
+        chosen |= {"schemes": sorted({*config.schemes, *more})}
+    return {"machine": machine.pk, **chosen}
 
 
 def _front_end(machine: Machine, config: KnowConfig) -> Json:

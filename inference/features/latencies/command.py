@@ -16,6 +16,7 @@ from inference.features.latencies.exporting import latencies_xml
 from inference.features.latencies.query import instructions_of, scheme_ids_of
 from inference.features.latencies.simulated import simulated_machine_of
 from inference.models import LatencySet, Machine, PortMapping, Run
+from inference.models.scheme_search import latency_schemes
 from inference.runs import lifecycle
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
@@ -102,7 +103,7 @@ class Command(RunCommand):
             machine = self._machine(options)
             config = {"machine": machine.pk}
         if options["schemes"] or not options["dataset"]:
-            config |= chosen_schemes(machine.isa, options["schemes"] or "starter")
+            config |= chosen_schemes(machine.isa, options["schemes"] or "starter", latency_schemes)
         name = options["name"] or lifecycle.unused_name(f"Latencies of {machine.name}"[:180])
         return lifecycle.submit("latencies", config, name)
 

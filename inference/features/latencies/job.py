@@ -29,7 +29,8 @@ from inference.measuring.aarch64_chains import AArch64Chains
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions
 from inference.measuring.recorded_chains import RecordedChains
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
-from inference.models import LatencySet, Machine, Run
+from inference.models import ISA, LatencySet, Machine, Run
+from inference.models.scheme_search import latency_schemes
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
@@ -42,9 +43,9 @@ from inference.storage.names import free_name
 _AT_ONCE = 200
 """Links whose chains are assembled together."""
 _STAGES = ("Make the chains", "Measure them")
-CHAINS_PER_SCHEME = 6.6
+CHAINS_PER_SCHEME = 7.1
 """Of the default set: what an estimate goes by."""
-IDIOMS_PER_SCHEME = 4.2
+IDIOMS_PER_SCHEME = 3.7
 """More chains for idioms."""
 
 
@@ -94,7 +95,7 @@ class LatenciesJob:
         config = LatenciesConfig.stored(task.run.config)
         machine, recorded = _source(config)
         self._enter(task, 1)
-        problem = _problem(task, machine.isa.name, chosen_schemes(machine.isa, config.schemes))
+        problem = _problem(task, machine.isa.name, _chosen(machine.isa, config.schemes))
         self._enter(task, 2)
         telling = _Progress(task)
         if recorded is not None:
@@ -192,6 +193,13 @@ def _problem(task: Task, isa: str, schemes: Sequence[str]) -> LatencyProblem:
     if isa != X86:
         return LatencyProblem(pairs, ways)
     return LatencyProblem(pairs, ways, idioms, plain_additions(), memory_chains())
+
+
+def _chosen(isa: ISA, selection: str | list[int]) -> list[str]:
+    """The schemes of a run's selection, sorted."""
+    if isinstance(selection, list):
+        return chosen_schemes(isa, selection)
+    return sorted(latency_schemes(isa.schemes.all(), selection).values_list("text", flat=True))
 
 
 def _simulated(machine: Machine) -> ChainMeasurer:

@@ -133,7 +133,7 @@ def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
     """What a valid form asks for; a search that finds nothing becomes an error of its field."""
     if not form.is_valid():
         return None
-    texts = chosen_schemes(form, machine, breaking=True)
+    texts = chosen_schemes(form, machine, chained=True)
     if not texts:
         return None
     config: Json = {"machine": machine.pk, **schemes_config(form, texts)}

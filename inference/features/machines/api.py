@@ -22,7 +22,7 @@ from inference.features.machines.query import (
 )
 from inference.features.machines.trust import drift_rounds, findings, known_answers, shares_by_set
 from inference.models import AgentToken, Machine
-from inference.runs.machines.facts import likely_ports, obstacle_to_measuring
+from inference.runs.machines.facts import likely_ports, obstacle_to_measuring, unsupported_runs
 from inference.runs.machines.tokens import add_machine, issue, revoke
 from inference.storage.names import NAME_LIMIT
 from inference.web.api import access
@@ -64,6 +64,10 @@ class MachineOut(Schema):
     state: str = Field(examples=["idle"])
     state_note: str = Field(examples=[""])
     obstacle: str = Field(description="Why it cannot measure; empty where it can.", examples=[""])
+    unsupported: dict[str, str] = Field(
+        description="By kind of run that measures a core: why there is none for this instruction set.",
+        examples=[{"front-end": "'board' is for AArch64, and blocks of AArch64 are not supported yet"}],
+    )
     last_seen: Time | None
     rate: float | None = Field(description="Settled experiments per second, lately.", examples=[80.0])
     noise: float | None = Field(description="Median relative deviation of known blocks.", examples=[0.004])
@@ -281,6 +285,7 @@ def _machine(row: Machine) -> dict[str, Any]:
         "state": condition.key,
         "state_note": condition.note,
         "obstacle": obstacle_to_measuring(row),
+        "unsupported": unsupported_runs(row),
         "last_seen": row.last_seen or condition.since,
         "rate": row.rate,
         "noise": row.noise,

@@ -8,6 +8,7 @@ from typing import Any
 
 from inference.core.protocols import Json
 from inference.features.machines.query import condition_of, machines
+from inference.runs.machines.facts import unsupported_runs
 from inference.web.data_command import DataCommand
 
 
@@ -35,6 +36,7 @@ class Command(DataCommand):
                 row["note"],
                 row["cpu"],
                 row["since"] and f"last heard of {row['since']}",
+                row["unsupported"] and f"not supported: {', '.join(row['unsupported'])}",
             ]
             self.stdout.write(f"{row['name']}: {', '.join(part for part in said if part)}")
 
@@ -50,6 +52,7 @@ def _facts(machine: Any) -> Json:
         "condition": condition.word,
         "note": condition.note,
         "cpu": machine.cpu,
+        "unsupported": unsupported_runs(machine),
         "last_seen": machine.last_seen and machine.last_seen.isoformat(timespec="seconds"),
         "since": since and since.isoformat(sep=" ", timespec="seconds"),
         "noise": machine.noise,

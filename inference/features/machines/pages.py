@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -36,11 +37,11 @@ from inference.features.machines.query import (
 from inference.features.mappings.query import port_mappings
 from inference.features.sets.query import experiment_sets
 from inference.figures.noise import NoiseReading, noise_over_time
-from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.quieting import advice_for, help_for_unfit
 from inference.models import AgentToken, Machine
 from inference.models.run import runs_on
-from inference.runs.machines.facts import obstacle_to_measuring
+from inference.runs.kinds import label_of
+from inference.runs.machines.facts import obstacle_to_measuring, unsupported_runs
 from inference.runs.machines.tokens import AGENT_FILE, add_machine, agent_line, issue, revoke
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web import offers
@@ -166,10 +167,13 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
     row: MachineView = state["row"]
     hours = one_of(request, "hours", tuple(WINDOWS), "24")
     readings = _readings(found, hours)
+    unsupported = unsupported_runs(found)
     context: dict[str, Any] = {
         **state,
         "hindered": obstacle_to_measuring(found),
-        "knowable": not obstacle_to_blocks(found.name, found.isa.name),
+        "has_blocks": "block" not in unsupported,
+        "has_chains": "latencies" not in unsupported,
+        "unsupported": _by_reason(unsupported),
         "facts": _facts(row),
         "offers": offers.MACHINE_OFFERS.values(),
         "hours": hours,
@@ -205,6 +209,14 @@ def state_of(found: Machine) -> dict[str, Any]:
 def machine_state(request: HttpRequest, pk: int) -> HttpResponse:
     """That part alone, for a page that asks again and again."""
     return render(request, "inference/machines/state.html", state_of(get_object_or_404(machines(), pk=pk)))
+
+
+def _by_reason(unsupported: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(labels of kinds of runs, why there are none of them), each reason once."""
+    labels: dict[str, list[str]] = {}
+    for kind, why in unsupported.items():
+        labels.setdefault(why, []).append(label_of(kind))
+    return [(", ".join(each), why) for why, each in labels.items()]
 
 
 def _readings(found: Machine, hours: str) -> list[NoiseReading]:

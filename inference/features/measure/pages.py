@@ -21,11 +21,13 @@ from inference.isa.x86.values import VALUES
 from inference.models import InstructionScheme, Machine
 from inference.models.scheme_search import (
     BREAKABLE_ONES,
+    CHAINABLE,
     GROUP_SELECTIONS,
     goes_beyond_default,
+    latency_schemes,
     select_schemes,
 )
-from inference.runs.machines.facts import executable_schemes, obstacle_to_measuring
+from inference.runs.machines.facts import executable_schemes, obstacle_to_measuring, unsupported_runs
 from inference.runs.machines.past import past_pace
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
@@ -36,32 +38,33 @@ from inference.web.requests import start_run
 
 
 def measurable_schemes(
-    machine: Machine, selection: str = "", *, breaking: bool = False
+    machine: Machine, selection: str = "", beyond: Q | None = None
 ) -> QuerySet[InstructionScheme]:
     """Those of its mapping for a simulated machine; for a computer those that its CPU seems to have.
 
-    These are of the default set unless the selection says otherwise, and with `breaking` also those whose
-    dependencies other instructions break. Raises `SearchError`.
+    These are of the default set unless the selection says otherwise, and those `beyond` it that can be
+    measured as well. Raises `SearchError`.
     """
     if machine.kind == Machine.Kind.SIMULATED:
         return machine.isa.schemes.filter(text__in=list(machine.facts["mapping"]["usage"]))
-    able = executable_schemes(machine, breaking=breaking)
+    able = executable_schemes(machine, beyond)
     if goes_beyond_default(selection):
         return able
-    return able.filter(Q(exclusion="") | BREAKABLE_ONES if breaking else Q(exclusion=""))
+    return able.filter(Q(exclusion="") if beyond is None else Q(exclusion="") | beyond)
 
 
-def chosen_schemes(form: forms.Form, machine: Machine, *, breaking: bool = False) -> list[tuple[int, str]]:
+def chosen_schemes(form: forms.Form, machine: Machine, *, chained: bool = False) -> list[tuple[int, str]]:
     """(id, text) of what the fields `selection`, `filter` and `breaking` of a valid form choose there.
 
-    `breaking`: whatever the form says, since chains break dependencies of their own.
+    `chained`: for latencies, see `latency_schemes`.
     Empty where the search is wrong or finds nothing, which has become an error of its field.
     """
     data = form.cleaned_data
     try:
         selection = data["filter"] if data["selection"] == "filter" else data["selection"]
-        breaking = breaking or bool(data.get("breaking"))
-        chosen = select_schemes(measurable_schemes(machine, selection, breaking=breaking), selection)
+        select = latency_schemes if chained else select_schemes
+        beyond = CHAINABLE if chained else BREAKABLE_ONES if data.get("breaking") else None
+        chosen = select(measurable_schemes(machine, selection, beyond), selection)
         texts = list(chosen.order_by("id").values_list("pk", "text"))
     except SearchError as error:
         form.add_error("filter", str(error))
@@ -196,7 +199,7 @@ def measuring_page(
     context = {
         "machine": machine,
         "row": shown(machine),
-        "hindered": obstacle_to_measuring(machine),
+        "hindered": obstacle_to_measuring(machine) or unsupported_runs(machine).get(kind, ""),
         "form": form if sent else form_class(),
         "estimate": wanted,
         "refused": starts,

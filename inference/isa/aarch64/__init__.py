@@ -19,6 +19,8 @@ from inference.isa.document import InstructionSet, read_instruction_set
 from inference.isa.scheme import Scheme
 
 NAME = "AArch64"
+CHAINABLE = ("each copy waits for the flags", "its time depends on the values")
+"""How reasons begin that keep a scheme from being measured alone, but not in a chain."""
 DOCUMENT = Path(__file__).with_name("schemes.json")
 
 

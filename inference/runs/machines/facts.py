@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from inference.isa import llvm_mc
+from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.latency_chains import obstacle_to_chains
 from inference.isa.x86.availability import flag, flags_of
 from inference.models import InstructionScheme, Machine
-from inference.models.scheme_search import BREAKABLE_ONES, MEASURABLE
+from inference.models.scheme_search import MEASURABLE
 from inference.runs.machines.past import past_pace
 from inference.storage.instruction_sets import AARCH64, core_of
 
@@ -34,6 +36,18 @@ def obstacle_to_measuring(machine: Machine) -> str:
             "where this site runs: install LLVM's tools there (Debian: apt install llvm)"
         )
     return ""
+
+
+_NEED_BLOCKS = ("know", "front-end", "block")
+"""Kinds of runs that measure by basic blocks."""
+
+
+def unsupported_runs(machine: Machine) -> dict[str, str]:
+    """{kind of run: why there is none for the machine's instruction set}, of kinds that measure its core."""
+    name, isa = machine.name, machine.isa.name
+    found = dict.fromkeys(_NEED_BLOCKS, obstacle_to_blocks(name, isa))
+    found["latencies"] = obstacle_to_chains(name, isa)
+    return {kind: why for kind, why in found.items() if why}
 
 
 def likely_ports(machine: Machine) -> int | None:
@@ -65,12 +79,12 @@ def seconds_for(experiments: int, machine: Machine) -> float:
     return experiments * past.seconds if past else experiments / (machine.rate or ASSUMED_RATE)
 
 
-def executable_schemes(machine: Machine, *, breaking: bool = False) -> QuerySet[InstructionScheme]:
+def executable_schemes(machine: Machine, beyond: Q | None = None) -> QuerySet[InstructionScheme]:
     """The schemes that a machine's CPU has, as far as its flags tell, and that can be measured.
 
-    `breaking`: other instructions break what dependencies they can.
+    `beyond`: others that can be measured as well.
     """
-    rows = machine.isa.schemes.filter(MEASURABLE | BREAKABLE_ONES if breaking else MEASURABLE)
+    rows = machine.isa.schemes.filter(MEASURABLE if beyond is None else MEASURABLE | beyond)
     flags = flags_of(machine.facts)
     if flags is None:
         return rows

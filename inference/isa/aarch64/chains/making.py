@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from inference.agent.protocol import Frame
 from inference.isa import llvm_mc
-from inference.isa.aarch64 import assembling, by_text, instruction_set
+from inference.isa.aarch64 import CHAINABLE, assembling, by_text, instruction_set
 from inference.isa.aarch64.assembling import CPU, FEATURES, TRIPLE, obstacle
 from inference.isa.aarch64.chains.operands import (
     ADDRESS,
@@ -38,8 +38,6 @@ from inference.isa.document import OperandForm
 REPEATED = (1, 3)
 """How often connectors stand in a row: a chain that throughput limits does not grow with them."""
 
-_BREAKABLE = "each copy waits for the flags"
-"""How the reason begins that keeps a scheme from being measured alone, but not in a chain."""
 _SCRATCH, _CONSTANT, _LOAD_BASE, _STORE_BASE = 16, 17, 19, 23
 _GENERAL, _VECTORS = range(14), range(30)
 _LAST_VECTOR = 29
@@ -156,7 +154,7 @@ class _Linker:
         self._source = next(one for one in self._spots if is_source(one) and one.name == link.source)
         self._target = next(one for one in self._spots if is_target(one) and one.name == link.destination)
         reason = obstacle(link.scheme)
-        if reason and not reason.startswith(_BREAKABLE) and values is None:
+        if reason and not reason.startswith(CHAINABLE):
             raise CannotLinkError(reason)
         stores = any(one.bank == MEMORY and "W" in one.operand.access for one in self._spots)
         self._base = _STORE_BASE if stores else _LOAD_BASE

@@ -17,6 +17,7 @@ from inference.agent.facts import choose_core, facts
 from inference.features.latencies.documented import NEAR, documented_core, documented_share
 from inference.isa.x86.textbook_latencies import DOCUMENTED_CORES, known_latencies
 from inference.models import LatencySet, Machine, Run
+from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
 from inference.runs.machines.facts import executable_schemes
 from tests.launched import LaunchedSite, wait_until
@@ -54,7 +55,7 @@ def _connected() -> Machine:
 
 def _documented(machine: Machine, quick: bool) -> Result:
     texts = {link.scheme for link in known_latencies(documented_core(machine))}
-    schemes = list(executable_schemes(machine, breaking=True).filter(text__in=texts).order_by("text"))
+    schemes = list(executable_schemes(machine, CHAINABLE).filter(text__in=texts).order_by("text"))
     chosen = [scheme.pk for scheme in schemes][: QUICK_SCHEMES if quick else None]
     config = {"machine": machine.pk, "schemes": chosen}
     task = lifecycle.submit("latencies", config, "documented latencies")

@@ -65,7 +65,7 @@ class DependencyChain:
 
     @property
     def others(self) -> tuple[ChainLink, ...]:
-        """The connectors: all links but the first, whose latency is wanted."""
+        """All links but the first, whose latency is wanted: connectors, or the same one again."""
         return self.links[1:]
 
 

@@ -179,11 +179,21 @@ class _Candidate:
 
 def _candidate(reading: ChainReading, known: Mapping[ChainLink, float]) -> _Candidate | None:
     """None where a connector is not known."""
-    cycles, others = reading.cycles, reading.chain.others
+    cycles, others = reading.cycles, _connectors(reading.chain)
     if cycles is None or not known.keys() >= set(others):
         return None
-    closing = sum(known[link] for link in others)
-    return _Candidate(reading.chain, cycles - closing, max(ABSOLUTE, RELATIVE * (cycles + closing)))
+    closing, times = sum(known[link] for link in others), _times(reading.chain)
+    error = max(ABSOLUTE, RELATIVE * (cycles + closing))
+    return _Candidate(reading.chain, (cycles - closing) / times, error / times)
+
+
+def _connectors(chain: DependencyChain) -> list[ChainLink]:
+    """All links but the wanted one, which a turn can pass several times."""
+    return [link for link in chain.others if link != chain.links[0]]
+
+
+def _times(chain: DependencyChain) -> int:
+    return chain.links.count(chain.links[0])
 
 
 def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
@@ -195,7 +205,7 @@ def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
     """
     ways: dict[frozenset[ChainLink], list[_Candidate]] = defaultdict(list)
     for one in sorted(candidates, key=lambda each: len(each.chain.links)):
-        ways[frozenset(one.chain.others)].append(one)
+        ways[frozenset(_connectors(one.chain))].append(one)
     direct = ways.pop(frozenset(), [])
     chosen, limited = [], False
     for found in ways.values():

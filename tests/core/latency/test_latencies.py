@@ -224,8 +224,28 @@ def test_the_same_code_is_measured_once() -> None:
 
 def test_a_chain_makes_all_other_sources_ready() -> None:
     (adding,) = [one for one in pairs() if one.link == ChainLink("add GPR[64]:RW, GPR[64]:R", "2", "1")]
-    listing = block_of_bytes(adding.chains[0].code).text.splitlines()
-    assert listing == ["mov edi, 1", "add rdi, rbx", "movsxd rbx, edi"]
+    listings = [block_of_bytes(chain.code).text.splitlines() for chain in adding.chains]
+    assert ["mov edi, 1", "add rdi, rbx", "movsxd rbx, edi"] in listings
+
+
+def test_a_scheme_whose_destination_is_a_source_takes_turns_with_itself() -> None:
+    """No connector, and so no bypass, lies between a product and the multiplication that waits for it."""
+    fused = "vfmadd231pd ZMM:RW, ZMM:R, ZMM:R"
+    product, total = (pair_chains(ChainLink(fused, source, "1")) for source in ("2", "1"))
+    assert product.chains[0].links == (product.link, product.link)
+    assert block_of_bytes(product.chains[0].code).text.splitlines() == [
+        *("vxorps xmm1, xmm1, xmm1", "vfmadd231pd zmm1, zmm0, zmm2"),
+        *("vxorps xmm0, xmm0, xmm0", "vfmadd231pd zmm0, zmm1, zmm2"),
+    ]
+    assert total.chains[0].links == (total.link,)
+    lead, logical = product.chains[1].others[0], product.chains[-1].others[0]
+    cycles = [8.0, 7.0, 9.0, 7.0, 9.0]  # each connector costs two cycles more where it begins
+    readings = [ChainReading(one, each) for one, each in zip(product.chains, cycles, strict=True)]
+    found = read_pair(product, readings, {lead: 1.0, logical: 1.0})
+    assert (found.least, found.most) == pytest.approx((4.0, 6.0))
+    high = links_of("add GPR[8h]:RW, GPR[8]:R")
+    mixed = next(pair_chains(one) for one in high if (one.source, one.destination) == ("2", "1"))
+    assert all(chain.links.count(mixed.link) == 1 for chain in mixed.chains)  # bl is not what dh is
 
 
 def test_memory_that_is_read_and_written_is_made_ready_by_a_constant() -> None:

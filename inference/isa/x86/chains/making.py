@@ -136,15 +136,27 @@ class ChainMaker:
         source, target = self._source, self._target
         if self._is_address and (self._scheme.mnemonic != "mov" or target.width != GPR64.width):
             return ()  # only a plain load keeps the address what it is
-        if source.operand is not target.operand and "R" in target.operand.access and source.bank != FLAGS:
-            return ()  # one register would be two sources, or an idiom
         if source.name in self._values and not self._steady:
             return ()  # what it leaves there is another value
+        if source.operand is not target.operand and "R" in target.operand.access and source.bank != FLAGS:
+            return self._in_turn()  # one register would be two sources, or an idiom
         try:
             families = self._families(together=source.bank not in {FLAGS, MEMORY})
         except CannotChainError:
             return ()
         return (DependencyChain(encoded(self._instance(families)), (self._link,)),)
+
+    def _in_turn(self) -> tuple[DependencyChain, ...]:
+        """Two of the scheme, each with the other's destination for its source: no connector delays it."""
+        source, target = self._choice(self._source), self._choice(self._target)
+        if source is None or target is None or self._source.register_class != self._target.register_class:
+            return ()
+        there = self._families(together=False)
+        if there.source not in target.registers or there.target not in source.registers:
+            return ()
+        back = replace(there, source=there.target, target=there.source)
+        code = [*self._instance(there), *self._instance(back)]
+        return (DependencyChain(encoded(code), (self._link, self._link)),)
 
     def _closed(self, way: Callable[[WaysBack], Way]) -> tuple[DependencyChain, ...]:
         families = self._families(together=False)

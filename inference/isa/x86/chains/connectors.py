@@ -12,7 +12,7 @@ from iced_x86 import Code, Instruction
 from inference.isa.chains import ChainLink
 from inference.isa.x86.chains.operands import Place
 from inference.isa.x86.choosing import aliases
-from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR16, GPR32, GPR64, MASK, XMM, YMM, ZMM, Hole
+from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR16, GPR32, GPR64, MASK, MMX, XMM, YMM, ZMM, Hole
 from inference.isa.x86.iced_types import CodeValue, RegisterValue
 
 _IDENTITY = 0xE4
@@ -85,6 +85,8 @@ VECTORS = {
 LEGACY_SHUFFLE = ChainLink("pshufd XMM:W, XMM:R, IMM[8]:R", "2", "1")
 LEGACY_AND = ChainLink("andps XMM:RW, XMM:R", "1", "1")
 LEGACY_OR = ChainLink("orps XMM:RW, XMM:R", "1", "1")
+MMX_SHUFFLE = ChainLink("pshufw MM:W, MM:R, IMM[8]:R", "2", "1")
+FROM_MMX, TO_MMX = ChainLink("movq GPR[64]:W, MM:R", "2", "1"), ChainLink("movq MM:W, GPR[64]:R", "2", "1")
 MASKS = (ChainLink("kandw K:W, K:R, K:R", "2", "1"), ChainLink("kshiftrw K:W, K:R, IMM[8]:R", "2", "1"))
 MASK_OR = ChainLink("korw K:W, K:R, K:R", "2", "1")
 FROM_MASK = ChainLink("kmovw GPR[32]:W, K:R", "2", "1")
@@ -138,7 +140,7 @@ def connectors() -> tuple[ChainLink, ...]:
         *(*general, _HIGH, XOR_SAME, XOR_SOURCE, AND_SAME, OR_SAME),
         *(each.lead for each in vectors),
         *(each.restored for each in vectors),
-        *(LEGACY_SHUFFLE, LEGACY_AND, LEGACY_OR, *MASKS, MASK_OR),
+        *(LEGACY_SHUFFLE, LEGACY_AND, LEGACY_OR, MMX_SHUFFLE, *MASKS, MASK_OR),
     )
 
 
@@ -156,6 +158,12 @@ def shuffled(to: int, of: int) -> Instruction:
     """`LEGACY_SHUFFLE`."""
     registers = register_of(XMM, to), register_of(XMM, of)
     return Instruction.create_reg_reg_i32(Code.PSHUFD_XMM_XMMM128_IMM8, *registers, _IDENTITY)
+
+
+def mmx_shuffled(to: int, of: int) -> Instruction:
+    """`MMX_SHUFFLE`."""
+    registers = register_of(MMX, to), register_of(MMX, of)
+    return Instruction.create_reg_reg_i32(Code.PSHUFW_MM_MMM64_IMM8, *registers, _IDENTITY)
 
 
 def mask_shifted(to: int, of: int) -> Instruction:

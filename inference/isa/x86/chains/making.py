@@ -29,6 +29,7 @@ from inference.isa.x86.chains.operands import (
 )
 from inference.isa.x86.chains.ready import (
     SPARE_MASK,
+    UNWRITTEN,
     stored_anew,
     stored_value,
     with_value,
@@ -46,10 +47,10 @@ from inference.isa.x86.scheme_set import described
 KEPT = (8, 9, 10, 11, 12, 5, 7, 6, 3, 2, 1, 0)
 """General-purpose registers, in the order in which operands take them that are not of the link."""
 CHAINED = (3, 7, 5, 6, 12, 11, 10, 9, 8, 2, 1, 0)
-BASE, LOW_BASE, _KEPT_FLAGS = 14, 6, 15
+BASE, LOW_BASE = 14, 6
 _VECTOR_SHIFT, _SHIFT = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
 _NO_STORE = "no instruction stores a constant of {} bits"
-_BANKS = frozenset({"general", "vector", MASK, FLAGS, MEMORY})
+_BANKS = frozenset({"general", "vector", "mmx", MASK, FLAGS, MEMORY})
 
 
 def pair_chains(link: ChainLink) -> PairChains:
@@ -277,11 +278,11 @@ class ChainMaker:
         if not reads or is_in_address(place):
             return []
         if place.bank == FLAGS:
-            return [assembled(Code.TEST_RM32_R32, (GPR32, _KEPT_FLAGS), (GPR32, _KEPT_FLAGS))]
+            return [assembled(Code.TEST_RM32_R32, (GPR32, UNWRITTEN), (GPR32, UNWRITTEN))]
         return self._written_anew(place, families) if "W" in place.operand.access else []
 
     def _written_anew(self, place: Place, families: Families) -> list[Instruction]:
-        if place.bank in {"general", "vector"}:
+        if place.bank in {"general", "vector", "mmx"}:
             family = self._family(place, families)
             same = place.name == self._target.name and family == families.source
             return [] if same else [written_anew(place.bank, family, legacy=self._legacy)]

@@ -106,6 +106,7 @@ def in_words(place: Place) -> str:
     if is_in_address(place) and place.bank == "general":
         return "an address"
     registers = {"general": "a general-purpose register", "vector": "a vector register", MASK: "a mask"}
+    registers["mmx"] = "an MMX register"
     return registers.get(place.bank, place.bank)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from iced_x86 import Code, Instruction, MemoryOperand
 
 from inference.isa.x86.chains.connectors import LEGACY_MOVES, VECTOR_MOVES, assembled, register_of
-from inference.isa.x86.holes import GPR8, GPR16, GPR32, GPR64, MASK, XMM, YMM, ZMM, Hole
+from inference.isa.x86.holes import GPR8, GPR16, GPR32, GPR64, MASK, MMX, XMM, YMM, ZMM, Hole
 from inference.isa.x86.iced_types import CodeValue
 
 SCRATCH = 13
 """The general-purpose register through which constants get to vectors and memory; chains use it, too, but
 always write it first."""
+UNWRITTEN = 15
+"""The general-purpose register that no chain writes."""
 _WIDE = {
     YMM.width: (YMM, Code.VEX_VPBROADCASTQ_YMM_XMMM64),
     ZMM.width: (ZMM, Code.EVEX_VPBROADCASTQ_ZMM_K1Z_XMMM64),
@@ -31,6 +33,8 @@ _CONSTANT_STORES = {
 
 def written_anew(bank: str, family: int, *, legacy: bool) -> Instruction:
     """Writes a register, whatever it holds."""
+    if bank == "mmx":  # not every core knows pxor of these for a zero idiom
+        return assembled(Code.MOVQ_MM_RM64, (MMX, family), (GPR64, UNWRITTEN))
     return _general(family, 1) if bank == "general" else _zero(family, legacy=legacy)
 
 

@@ -13,6 +13,7 @@ from inference.isa.x86.chains.connectors import (
     EXTEND,
     FLAG_COPIES,
     FROM_MASK,
+    FROM_MMX,
     FROM_VECTOR,
     LEGACY_AND,
     LEGACY_MOVES,
@@ -22,8 +23,10 @@ from inference.isa.x86.chains.connectors import (
     MASK_OR,
     MASK_TO_VECTOR,
     MASKS,
+    MMX_SHUFFLE,
     OR_SAME,
     TO_MASK,
+    TO_MMX,
     TO_VECTOR,
     VECTOR_MOVES,
     VECTOR_TO_MASK,
@@ -33,6 +36,7 @@ from inference.isa.x86.chains.connectors import (
     VectorConnectors,
     assembled,
     mask_shifted,
+    mmx_shuffled,
     register_of,
     shuffled,
     sign_extension,
@@ -40,11 +44,20 @@ from inference.isa.x86.chains.connectors import (
 from inference.isa.x86.chains.operands import ADDRESS, DATA, FLAGS, MASK, MEMORY, Place
 from inference.isa.x86.chains.ready import SCRATCH
 from inference.isa.x86.choosing import RegisterChoice
-from inference.isa.x86.holes import GPR8, GPR32, GPR64, XMM, YMM, ZMM, Hole
+from inference.isa.x86.holes import GPR8, GPR32, GPR64, MMX, XMM, YMM, ZMM, Hole
 from inference.isa.x86.holes import MASK as MASK_HOLE
 
 REPEATED = (1, 3)
 """How often connectors stand in a row: a chain that throughput limits does not grow with them."""
+_MOVES_OUT = {
+    MASK: (Code.VEX_KMOVW_R32_KR, GPR32, MASK_HOLE, FROM_MASK),
+    "mmx": (Code.MOVQ_RM64_MM, GPR64, MMX, FROM_MMX),
+}
+_MOVES_IN = {
+    MASK: (Code.VEX_KMOVW_KR_R32, MASK_HOLE, GPR32, TO_MASK),
+    "mmx": (Code.MOVQ_MM_RM64, MMX, GPR64, TO_MMX),
+}
+"""By bank: what moves a register to or from a general-purpose one."""
 _HOLES = {hole.width: hole for hole in (XMM, YMM, ZMM)}
 
 
@@ -91,6 +104,8 @@ class WaysBack:
             return self._within_general()
         if self.source.bank == MASK:
             return self._within_masks()
+        if self.source.bank == "mmx":
+            return self._within_mmx()
         return self._within_legacy() if self.legacy else self._within_vectors()
 
     def to_address(self) -> Way:
@@ -191,6 +206,12 @@ class WaysBack:
         ]
         return made, (LEGACY_AND, LEGACY_OR)
 
+    def _within_mmx(self) -> Way:
+        source, target = self.families.source, self.families.target
+        for times in REPEATED:
+            order = (target, *[source] * (times - 1))
+            yield [mmx_shuffled(source, of) for of in order], (MMX_SHUFFLE,) * times
+
     def _within_masks(self) -> Way:
         source, target = self.families.source, self.families.target
         if self.families.value is not None:
@@ -269,9 +290,9 @@ class WaysBack:
             code, text = FROM_VECTOR[self.legacy]
             made = assembled(code, (GPR64, SCRATCH), (XMM, families.target))
             return [made], (ChainLink(text, "2", "1"),)
-        if target.bank == MASK:
-            made = assembled(Code.VEX_KMOVW_R32_KR, (GPR32, SCRATCH), (MASK_HOLE, families.target))
-            return [made], (FROM_MASK,)
+        if target.bank in _MOVES_OUT:
+            code, to, of, link = _MOVES_OUT[target.bank]
+            return [assembled(code, (to, SCRATCH), (of, families.target))], (link,)
         if target.bank == FLAGS:
             return _copied_flag(target)
         if target.width not in LOADS:
@@ -294,9 +315,9 @@ class WaysBack:
             code, text = TO_VECTOR[self.legacy]
             made = assembled(code, (XMM, families.source), (GPR64, SCRATCH))
             return self._restored([made], (ChainLink(text, "2", "1"),))
-        if source.bank == MASK:
-            made = assembled(Code.VEX_KMOVW_KR_R32, (MASK_HOLE, families.source), (GPR32, SCRATCH))
-            return self._restored([made], (TO_MASK,))
+        if source.bank in _MOVES_IN:
+            code, to, of, link = _MOVES_IN[source.bank]
+            return self._restored([assembled(code, (to, families.source), (of, SCRATCH))], (link,))
         if source.bank == FLAGS:
             made = assembled(Code.TEST_RM32_R32, (GPR32, SCRATCH), (GPR32, SCRATCH))
             return [made], (ChainLink("test GPR[32]:R, GPR[32]:R", "1", FLAGS),)

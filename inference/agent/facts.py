@@ -50,13 +50,15 @@ def facts(core: int | None) -> Json:
         "blocks": True,  # an agent from before basic blocks does not say so
         "offsets": True,  # nor one from before loops that begin anywhere in a cache line
         "wide_blocks": True,  # nor one from before blocks had masks and vectors of 512 bits
+        "x87_blocks": True,  # nor one from before blocks found x87's registers filled
         "unfit": unfit(platform.system(), platform.machine(), emulated),
         **description(core, core_types()),
     }
     if platform.machine() in aarch64.MACHINES:
         found |= {**arm.description(processor, emulated), "emulated": emulated}
         # Blocks and loops at offsets are of x86-64, and no flag tells of a hypervisor.
-        found |= {"blocks": False, "offsets": False, "wide_blocks": False, "virtual": None}
+        kinds = ("blocks", "offsets", "wide_blocks", "x87_blocks")
+        found |= {**dict.fromkeys(kinds, False), "virtual": None}
     return found
 
 

@@ -19,6 +19,7 @@ from inference.isa.scheme import Scheme
 from inference.isa.timed_code import CodeReading, TimedCode
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import GENERAL, Block
+from inference.isa.x86.exclusion import GROUPS, TOP_OF_STACK
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.surroundings import needs
 from inference.measuring.closing import iteration_of
@@ -114,6 +115,7 @@ def prepared(
         memory=options.memory,
         avx=_wants_avx(block, flags),
         mask_bits=_mask_bits(block, flags) if wide else 0,
+        fpu="x87" if _finds_x87(block) else "",
         pages=options.pages,
         unrolled=unrolled,
     )
@@ -184,6 +186,13 @@ def _mask_bits(block: Block, flags: Collection[str] | None) -> int:
     return 64 if flags is None or "avx512bw" in flags else 16
 
 
+def _finds_x87(block: Block) -> bool:
+    """Whether it computes with x87's registers and pushes nothing there: it finds them filled then."""
+    schemes = (_scheme(one.scheme) for one in block.instructions)
+    found = [scheme.exclusion for scheme in schemes if scheme is not None and "x87" in needs(scheme)]
+    return bool(found) and all(one.startswith((GROUPS["x87"], TOP_OF_STACK)) for one in found)
+
+
 def _scheme(text: str | None) -> Scheme | None:
     found = None if text is None else described(text)
     return None if found is None else found[0]
@@ -194,7 +203,7 @@ class BlockMeasurer:
 
     `flags` are the CPU's, None where everything may be tried. Contended results are posted again until the
     computer has been disturbed for `patience` seconds, unsettled ones after all others, twice; what came for
-    an earlier attempt of the run is used. `wide`: as in `prepared`.
+    an earlier attempt of the run is used. `wide`: as in `prepared`; `x87`: the agent fills its registers.
     """
 
     def __init__(
@@ -206,6 +215,7 @@ class BlockMeasurer:
         options: BlockOptions,
         *,
         wide: bool = True,
+        x87: bool = True,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -213,6 +223,7 @@ class BlockMeasurer:
         self._flags = flags
         self._options = options
         self._wide = wide
+        self._x87 = x87
         self.identity: Json = {**identity, "settings": settings.as_json(), "block": options.as_json()}
 
     def measure(
@@ -226,12 +237,16 @@ class BlockMeasurer:
         options = replace(self._options, mode=mode) if mode else self._options
         able: dict[int, tuple[Frame, BatchItem]] = {}
         for index, block in enumerate(blocks):
-            if reason := obstacle(block, options, self._flags):
+            if reason := obstacle(block, options, self._flags) or self._too_old_for(block):
                 yield index, Result("", "failed", note=reason)
             else:
                 frame, item = prepared(block, options, self._flags, wide=self._wide)
                 able[index] = frame, replace(item, id=f"{item.id} {repeat}") if repeat else item
         yield from self._each(able)
+
+    def _too_old_for(self, block: Block) -> str:
+        old = not self._x87 and _finds_x87(block)
+        return "the agent is too old for x87: start the one that this site offers" if old else ""
 
     def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
         """See `CodeTimer`; the codes must be such as every CPU of the instruction set can execute."""

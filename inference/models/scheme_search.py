@@ -11,7 +11,7 @@ from django.db.models.expressions import Combinable
 
 from inference.isa import aarch64
 from inference.isa.search import SearchTerm, names_avx512, parse_search
-from inference.isa.x86.exclusion import BREAKABLE, GROUPS, SELECTABLE
+from inference.isa.x86.exclusion import BREAKABLE, GROUPS, SELECTABLE, TOP_OF_STACK
 from inference.isa.x86.naming import meaning_of
 from inference.isa.x86.probes import DIVISIONS, PROBES
 from inference.models.experiment import ExperimentTerm
@@ -111,6 +111,8 @@ MEASURABLE = Q(exclusion="") | _begins(SELECTABLE)
 
 BREAKABLE_ONES = _begins(BREAKABLE)
 
+STACKED = _begins([TOP_OF_STACK])
+"""x87 that works on the top of its stack: only chains show anything of it."""
 CHAINABLE = BREAKABLE_ONES | _begins(aarch64.CHAINABLE)
 """Schemes that are not in the default set, and whose latencies chains show: these break dependencies of their
 own, and hold the values of divisions."""
@@ -215,15 +217,16 @@ def select_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> Quer
 
 def latency_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> QuerySet[InstructionScheme]:
     """The same where latencies are measured: the default set has the `CHAINABLE` ones as well, among them all
-    integer divisions; the starter set those of 32 and 64 bits and the square root.
+    integer divisions; the starter set those of 32 and 64 bits and the square root; x87 the `STACKED` ones.
 
     All are the default set, since of the others no chain shows anything, or only if they are asked for.
     """
     word = selection.strip().lower()
     if word in ("default", "all"):
         return schemes.filter(Q(exclusion="") | CHAINABLE)
+    more = {"starter": Q(text__in=DIVISIONS), "x87": STACKED}.get(word)
     chosen = select_schemes(schemes, selection)
-    return chosen | schemes.filter(text__in=DIVISIONS) if word == "starter" else chosen
+    return chosen if more is None else chosen | schemes.filter(more)
 
 
 def goes_beyond_default(selection: str) -> bool:

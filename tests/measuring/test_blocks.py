@@ -61,6 +61,20 @@ def test_upper_halves_of_vectors_are_filled_unless_only_legacy_code_uses_them():
     assert not prepared(block_of_text("add rax, rbx"), options, frozenset())[0].avx
 
 
+def test_blocks_that_compute_with_x87_and_push_nothing_find_it_filled():
+    for text, fpu in (
+        ("fsqrt; fadd st, st(1)", "x87"),
+        ("fld1; faddp st(1), st", ""),
+        ("paddd mm0, mm1", ""),
+    ):
+        assert prepared(block_of_text(text), BlockOptions(), FLAGS)[0].fpu == fpu
+    board, options = MemoryBoard(Answering()), BlockOptions()
+    old = BlockMeasurer(board, {"kind": "test"}, None, Settings(), options, x87=False)
+    found = dict(old.measure([block_of_text("fsqrt")]))
+    assert found[0].state == "failed"
+    assert "too old" in found[0].note
+
+
 def test_options_tell_results_apart():
     block = block_of_hex("4801d8")
     ids = {

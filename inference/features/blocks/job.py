@@ -173,7 +173,8 @@ def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[B
     with agent_board(task, machine) as (board, identity):
         flags = None if simulated else flags_of(facts)
         wide = simulated or bool(facts.get("wide_blocks"))
-        yield BlockMeasurer(board, identity, flags, Settings(), options, wide=wide)
+        x87 = simulated or bool(facts.get("x87_blocks"))
+        yield BlockMeasurer(board, identity, flags, Settings(), options, wide=wide, x87=x87)
 
 
 def _told(index: int, result: Result) -> Json:

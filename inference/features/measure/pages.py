@@ -23,6 +23,7 @@ from inference.models.scheme_search import (
     BREAKABLE_ONES,
     CHAINABLE,
     GROUP_SELECTIONS,
+    STACKED,
     goes_beyond_default,
     latency_schemes,
     select_schemes,
@@ -63,7 +64,7 @@ def chosen_schemes(form: forms.Form, machine: Machine, *, chained: bool = False)
     try:
         selection = data["filter"] if data["selection"] == "filter" else data["selection"]
         select = latency_schemes if chained else select_schemes
-        beyond = CHAINABLE if chained else BREAKABLE_ONES if data.get("breaking") else None
+        beyond = CHAINABLE | STACKED if chained else BREAKABLE_ONES if data.get("breaking") else None
         chosen = select(measurable_schemes(machine, selection, beyond), selection)
         texts = list(chosen.order_by("id").values_list("pk", "text"))
     except SearchError as error:

@@ -35,6 +35,9 @@ BREAKABLE = (
 )
 """Beginnings of reasons that hold unless dependencies are broken by other instructions."""
 
+TOP_OF_STACK = "reads and writes st0"
+"""The same of x87's: no other instruction breaks that dependency, but a chain is one."""
+
 ARITHMETIC_FLAGS = frozenset({"cf", "of", "sf", "zf", "af", "pf"})
 
 _SYSTEM = "talks to the operating system or the whole processor; its time says nothing about ports"

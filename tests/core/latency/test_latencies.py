@@ -209,7 +209,7 @@ def test_pairs_are_those_of_the_definition() -> None:
 def test_a_pair_that_cannot_be_chained_says_why() -> None:
     (pair,) = [pair_chains(link) for link in links_of("fst MEM[32]:W") if link.source == "st0"][:1]
     assert pair.chains == ()
-    assert "no connector" in pair.why
+    assert "x87 stack" in pair.why
     result = infer_latencies(LatencyProblem([pair], []), SimulatedLatencies({}.__getitem__))
     assert result.pairs[0].why == pair.why
 
@@ -225,6 +225,28 @@ def test_chains_of_mmx_are_closed_by_a_shuffle() -> None:
     moved = pair_chains(ChainLink("movq GPR[64]:W, MM:R", "2", "1"))
     assert not moved.isolated
     assert block_of_bytes(moved.chains[0].code).text.splitlines()[-1] == "movq mm0, r13"
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "destination", "listing"),
+    [
+        ("fsqrt", "st0", "st0", ["fsqrt"]),
+        ("fadd st0:RW, ST:R", "1", "1", ["fadd st, st(1)"]),
+        ("fdiv MEM[64]:R", "st0", "st0", ["fdiv st, qword ptr [r14]"]),
+        ("fadd ST:RW, st0:R", "2", "1", ["fadd st(1), st", "fxch"]),
+        ("fmul ST:RW, st0:R", "2", "1", []),
+        ("fxch st0:RW, ST:RW", "1", "2", []),
+    ],
+)
+def test_chains_of_x87_leave_its_stack_where_it_is(
+    text: str, source: str, destination: str, listing: list[str]
+) -> None:
+    pair = pair_chains(ChainLink(text, source, destination))
+    assert pair.isolated == (len(listing) == 1)
+    assert [block_of_bytes(chain.code).text.splitlines() for chain in pair.chains] == [listing] * bool(
+        listing
+    )
+    assert bool(pair.why) != pair.isolated
 
 
 def test_the_same_code_is_measured_once() -> None:

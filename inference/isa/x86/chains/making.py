@@ -39,8 +39,9 @@ from inference.isa.x86.chains.values import OperandValues, values_of
 from inference.isa.x86.chains.ways import CannotChainError, Families, Way, WaysBack
 from inference.isa.x86.choosing import Fixed, RegisterChoice, aliases
 from inference.isa.x86.demands import INDICES, Demands, demands, obstacle
+from inference.isa.x86.exclusion import TOP_OF_STACK
 from inference.isa.x86.forms import Form
-from inference.isa.x86.holes import GPR32, GPR64, XMM, ZMM
+from inference.isa.x86.holes import GPR32, GPR64, X87, XMM, ZMM
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 from inference.isa.x86.scheme_set import described
 
@@ -50,7 +51,9 @@ CHAINED = (3, 7, 5, 6, 12, 11, 10, 9, 8, 2, 1, 0)
 BASE, LOW_BASE = 14, 6
 _VECTOR_SHIFT, _SHIFT = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
 _NO_STORE = "no instruction stores a constant of {} bits"
-_BANKS = frozenset({"general", "vector", "mmx", MASK, FLAGS, MEMORY})
+_BANKS = frozenset({"general", "vector", "mmx", "x87", MASK, FLAGS, MEMORY})
+_GROWING = frozenset({"fmul", "fdiv", "fdivr"})
+_OF_STACK = "through the top of the stack, to which an exchange brings it back"
 
 
 def pair_chains(link: ChainLink) -> PairChains:
@@ -96,7 +99,8 @@ class ChainMaker:
         self._values = values.patterns
         self._steady = values.steady
         self._legacy = scheme.encoding == "legacy"
-        if reason := obstacle(scheme, form, breaking=True):
+        reason = obstacle(scheme, form, breaking=True)
+        if reason and not reason.startswith(TOP_OF_STACK):
             raise CannotChainError(reason)
         for place in (self._source, self._target):
             if place.bank not in _BANKS or place.width > ZMM.width:
@@ -108,6 +112,8 @@ class ChainMaker:
     def chains(self) -> PairChains:
         """All of them."""
         source, target = self._source, self._target
+        if self._scheme.category == "x87" and not self._is_address:
+            return self._on_stack()
         if source.bank == target.bank == FLAGS and self._demands.memory == "RW":
             why = "what it stores may take longer than its flags"
             return PairChains(self._link, self._direct(), isolated=False, why=why)
@@ -127,6 +133,21 @@ class ChainMaker:
             why = "what it loads is stored just before, which can take longer than a mere load"
             return PairChains(self._link, chains, isolated=False, why=why)
         return PairChains(self._link, chains, isolated=True)
+
+    def _on_stack(self) -> PairChains:
+        """Of x87: what goes from one of its registers to another one is brought back by renaming alone."""
+        source, target = self._source, self._target
+        if {source.bank, target.bank} != {"x87"} or self._scheme.mnemonic == "fxch":
+            raise CannotChainError("no instruction leads on from there and leaves the x87 stack where it is")
+        if source.operand is target.operand:
+            return PairChains(self._link, self._direct(), isolated=True)
+        if self._scheme.mnemonic in _GROWING:
+            raise CannotChainError("in a chain its results would soon be too large or too small")
+        families = self._families(together=False)
+        other = max(families.source, families.target)
+        back = assembled(Code.FXCH_ST0_STI, (X87, 0), (X87, other))
+        chain = DependencyChain(encoded([*self._instance(families), back]), (self._link,))
+        return PairChains(self._link, (chain,), isolated=False, why=_OF_STACK)
 
     @property
     def _is_address(self) -> bool:

@@ -56,3 +56,4 @@ class SchemeLatencies(models.Model):
                 name="latency_least_at_most",
             ),
         ]
+        indexes = [models.Index(fields=["latency_set", "isolated"], name="latency_isolated_pairs")]

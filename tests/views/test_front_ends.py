@@ -66,6 +66,14 @@ def test_a_run_finds_the_front_end_of_the_machine(measured: MeasuredFrontEnd) ->
     assert found.number("loop_capacity").value == core.capacity
 
 
+def test_what_an_agent_simulates_has_a_front_end_too(machine: Machine) -> None:
+    machine.kind, machine.facts = Machine.Kind.AGENT, {"simulated": True}
+    machine.save()
+    run = lifecycle.submit("front-end", {"machine": machine.pk}, "of a simulation")
+    assert work_off(run).state == Run.State.DONE, run.error
+    assert MeasuredFrontEnd.objects.get().machine == machine
+
+
 def test_pages_show_numbers_with_their_codes_and_pairs(visitor: Client, measured: MeasuredFrontEnd) -> None:
     page = visitor.get(reverse("front-end", args=[measured.pk]))
     assert next(number.name for number, _ in page.context["numbers"]) == "slots"

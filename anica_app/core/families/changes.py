@@ -16,7 +16,6 @@ from functools import cache
 from iced_x86 import (
     Code,
     Decoder,
-    Encoder,
     EncodingKind,
     Instruction,
     InstructionInfoFactory,
@@ -27,6 +26,7 @@ from iced_x86 import (
     RegisterExt,
 )
 
+from anica_app.core.families.accesses import encoded, loads_first, unlocked
 from anica_app.core.protocols import AnicaError
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
@@ -90,6 +90,8 @@ class ChangeKind(StrEnum):
     CUT_ALL = "all dependencies cut"
     CUT = "one dependency cut"
     PADDED = "padded"
+    UNLOCKED = "lock prefixes left out"
+    LOADS_FIRST = "loads before stores"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +135,25 @@ class ChangedBlock:
         """One carrier cut at a time; () where there is but one."""
         return [self.cut((one,), ChangeKind.CUT) for one in self.carriers] if len(self._breakers) > 1 else []
 
+    def parted(self) -> list[BlockChange]:
+        """The copies with their loads before their stores, where there is a difference; none where not.
+
+        Lock prefixes have to go for that, and what changes by that alone is asked as well.
+        """
+        code = loads_first(self._instructions, self.copies) if self.copies > 1 else None
+        if code is None:
+            return []
+        free = unlocked(self._instructions)
+        alone = [] if free is None else [BlockChange(ChangeKind.UNLOCKED, free * self.copies, self.copies)]
+        return [*alone, BlockChange(ChangeKind.LOADS_FIRST, code, self.copies)]
+
     def cut(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
         """The copies of the block behind what writes these carriers anew."""
         code = b"".join(self._breakers[one] for one in carriers)
         return BlockChange(kind, code + self._code * self.copies, self.copies, tuple(carriers))
 
     def _padded(self) -> bytes:
-        nop = _encoded(Instruction.create(Code.NOPD))
+        nop = encoded(Instruction.create(Code.NOPD))
         return (self._code * self.copies) + nop * NOPS
 
     def _carriers(self, *, executes: bool) -> Iterator[tuple[Carrier, bytes]]:
@@ -155,14 +169,14 @@ class ChangedBlock:
             if made is not None:
                 kind = CarrierKind.STACK if register == Register.RSP else CarrierKind.REGISTER
                 name = register_names()[register]
-                yield Carrier(kind, name, touched.role(register), touched.writers(register)), _encoded(made)
+                yield Carrier(kind, name, touched.role(register), touched.writers(register)), encoded(made)
         flags = touched.writers(FLAGS)
         if flags:
             test = Instruction.create_reg_reg(Code.TEST_RM64_R64, base, base)
-            yield Carrier(CarrierKind.FLAGS, "flags", touched.role(FLAGS), flags), _encoded(test)
+            yield Carrier(CarrierKind.FLAGS, "flags", touched.role(FLAGS), flags), encoded(test)
         for place in touched.stored:
             carrier = Carrier(CarrierKind.MEMORY, str(place), touched.role(place), touched.writers(place))
-            yield carrier, _encoded(_store(place, base, touched))
+            yield carrier, encoded(_store(place, base, touched))
 
 
 FLAGS = "flags"
@@ -310,12 +324,6 @@ def _is_partial(register: RegisterValue) -> bool:
 
 def _bytes_of(instruction: Instruction) -> int:
     return MemorySizeExt.size(instruction.memory_size) or 8
-
-
-def _encoded(instruction: Instruction) -> bytes:
-    encoder = Encoder(64)
-    encoder.encode(instruction, ADDRESS_OF_CODE)
-    return encoder.take_buffer()
 
 
 @cache

@@ -120,7 +120,7 @@ def causes_of(
     first = _tried(world, answered, [(one, each) for one, _, wanted in open_ones for each in wanted])
     closer: list[tuple[DisagreementWitness, BlockChange]] = []
     for one, block, _ in open_ones:
-        wanted = block.each() if _vanishes(first[one.number], ChangeKind.CUT_ALL) else []
+        wanted = block.each() if _vanishes(first[one.number], ChangeKind.CUT_ALL) else block.parted()
         if spent + len(wanted) <= questions:
             spent += len(wanted)
             closer += [(one, each) for each in wanted]
@@ -186,6 +186,10 @@ def _concluded(
         memory = all(carrier.kind is CarrierKind.MEMORY for carrier in carriers)
         bound = DifferingBound.MEMORY if memory else DifferingBound.DEPENDENCIES
         return WitnessCause(bound, answers, slower, carriers, tried)
+    if _is_between_accesses(tried):
+        every = next((t.change.cut for t in tried if t.change.kind is ChangeKind.CUT_ALL), ())
+        places = tuple(carrier for carrier in every if carrier.kind is CarrierKind.MEMORY)
+        return WitnessCause(DifferingBound.MEMORY, answers, slower, places, tried)
     if said:
         return WitnessCause(DifferingBound(said), answers, slower, (), tried)
     if not tried:
@@ -212,6 +216,12 @@ def _fewest(cuts: Sequence[TriedChange]) -> tuple[Carrier, ...]:
         return cuts[0].change.cut
     registers = [one for one in single if one.kind is not CarrierKind.MEMORY]
     return tuple(registers or single)
+
+
+def _is_between_accesses(tried: Sequence[TriedChange]) -> bool:
+    """Whether loads wait for stores in a way that no store in between cuts: those before may alias, too."""
+    alone = any(_vanishes(tried, kind) for kind in (ChangeKind.REPEATED, ChangeKind.UNLOCKED))
+    return not alone and _vanishes(tried, ChangeKind.LOADS_FIRST)
 
 
 def _is_front_end(tried: Sequence[TriedChange], slower: int) -> bool:

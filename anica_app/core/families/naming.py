@@ -52,6 +52,8 @@ def cause(group: MemberGroup, tools: Sequence[str]) -> str:
         return _failure(group.way.kind, tools)
     if bound is DifferingBound.DEPENDENCIES:
         return _dependency(group)
+    if bound is DifferingBound.MEMORY and all(map(_is_never_read, group.members)):
+        return "memory accesses that are taken to alias"
     return _SAID[bound]
 
 
@@ -67,6 +69,12 @@ _SAID = {
     DifferingBound.MEMORY: "dependency through memory",
     DifferingBound.UNKNOWN: "cause not looked for",
 }
+
+
+def _is_never_read(member: FamilyMember) -> bool:
+    """Whether it waits through memory, and nothing loads what is stored."""
+    carriers = member.cause.carriers
+    return bool(carriers) and all(one.role is CarrierRole.RESULT for one in carriers)
 
 
 def _around_memory(members: Sequence[FamilyMember]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
@@ -44,6 +44,16 @@ def alike(
     return judged.verdict.interesting and same_kind
 
 
+def speaks_against(
+    world: World[BlockT, AbstractT, ExpansionT], judged: JudgedAnswers[BlockT], model: JudgedAnswers[BlockT]
+) -> bool:
+    """Whether a sample shows that not all blocks are interesting in the way of the model."""
+    return not judged.verdict.silent and not alike(world, judged, model)
+
+
+_LEAST_KNOWN = 0.5
+"""This share of its samples must have answers at least for an abstract block to be interesting."""
+
 AskedT_contra = TypeVar("AskedT_contra", bound=Hashable, contravariant=True)
 
 
@@ -51,9 +61,9 @@ class InterestReason(StrEnum):
     """Why an abstract block was found interesting, or not."""
 
     ALL = "all"
-    """All samples were interesting."""
+    """All samples were interesting, but for a few of which nobody knows."""
     SAMPLE = "sample"
-    """One of the samples was not, or in another way than the block that is generalised."""
+    """One was not, or in another way than the block that is generalised; or of too few anybody knows."""
     KNOWN = "known"
     """It represents a block that was seen to be not interesting when something else was checked."""
     SAME = "same"
@@ -157,7 +167,8 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
 
     def _learnt(self, check: AbstractCheck[BlockT]) -> AbstractCheck[BlockT]:
         if check.reason is InterestReason.SAMPLE:
-            self._against.extend(one for one in check.samples if not alike(self._world, one, self._model))
+            world, model = self._world, self._model
+            self._against.extend(one for one in check.samples if speaks_against(world, one, model))
         return check
 
     def _sampled(
@@ -172,13 +183,20 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
             if fresh:
                 judged = yield fresh
                 samples |= {one.code: one for one in judged}
-                if not all(alike(self._world, one, self._model) for one in judged):
+                if self._is_refuted(judged, samples.values()):
                     return AbstractCheck(InterestReason.SAMPLE, tuple(samples.values()), failed)
             if gave_up:
                 break
         return AbstractCheck(
             InterestReason.ALL if samples else InterestReason.EMPTY, tuple(samples.values()), failed
         )
+
+    def _is_refuted(
+        self, newest: Iterable[JudgedAnswers[BlockT]], so_far: Collection[JudgedAnswers[BlockT]]
+    ) -> bool:
+        known = sum(not one.verdict.silent for one in so_far)
+        against = any(speaks_against(self._world, one, self._model) for one in newest)
+        return against or known < _LEAST_KNOWN * len(so_far)
 
     def _draw(
         self, abstract: AbstractT, before: AbstractT | None, number: int, random: Random

@@ -26,11 +26,13 @@ class BlockInterest:
 
     `value` is the relative or absolute difference, `math.inf` for a failure that counts. `kind` is "" where
     it is not interesting, else `DIFFERENCE`, `SAME`, or which predictor (from 1) failed how: "crash of 2".
+    `silent`: a predictor has no number, as measurements do that others disturb: it may be interesting or not.
     """
 
     interesting: bool
     value: float
     kind: str = ""
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class InterestSettings:
         Failure.CRASH.value,
         "failures of a tool that make a block interesting, separated by commas: "
         + ", ".join(failure.value for failure in Failure)
-        + "; other failures make it uninteresting and are counted",
+        + "; others make it uninteresting and are counted; without a number nobody knows",
         paper="any",
     )
 
@@ -124,7 +126,8 @@ class Disagreement:
             if answer.failure in self._counted
         ]
         if not counting:
-            return BlockInterest(interesting=False, value=0.0)
+            failed = {answer.failure for answer in answers if answer.cycles is None}
+            return BlockInterest(interesting=False, value=0.0, silent=failed == {Failure.NO_NUMBER})
         return BlockInterest(interesting=True, value=math.inf, kind=", ".join(counting))
 
 

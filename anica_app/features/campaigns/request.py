@@ -58,9 +58,18 @@ PRESETS = {
     ),
     "hardware": Preset(
         "A tool and a machine",
-        "At least 2 cycles of difference, half the samples, and nothing that reads and writes memory at "
-        "once, which makes measurements depend on each other (§8.3.3).",
-        {"metric": "absolute", "threshold": 2.0, "samples": 50},
+        "At least 2 cycles of difference, half the samples, fewer blocks and orders at a time, since "
+        "measuring takes long, and nothing that reads and writes memory at once, which makes measurements "
+        "depend on each other (§8.3.3).",
+        {
+            "metric": "absolute",
+            "threshold": 2.0,
+            "samples": 50,
+            "confirming": 50,
+            "first_look": 10,
+            "orders": 3,
+            "batch": 50,
+        },
         "-memory:RW",
     ),
     "crashes": Preset(

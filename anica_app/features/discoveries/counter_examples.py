@@ -53,7 +53,8 @@ def counter_example_among(
     """
     if judge is None:
         return None
-    judged = [(one, judge.verdict(one.answers[:tools])) for one in samples]
+    verdicts = [(one, judge.verdict(one.answers[:tools])) for one in samples]
+    judged = [(one, verdict) for one, verdict in verdicts if not verdict.silent]
     against = [one for one, verdict in judged if not verdict.interesting]
     against = against or [one for one, verdict in judged if kind and verdict.kind != kind]
     best = min(against, key=lambda one: (len(one.code), one.code), default=None)

@@ -140,7 +140,11 @@ def reason(node: Node) -> str:
     """Why it was taken or not."""
     missed = node.n - (node.interesting or 0)
     said = {
-        InterestReason.ALL.value: f"all {node.n} blocks are interesting",
+        InterestReason.ALL.value: (
+            f"{node.n - missed} of {node.n} blocks are interesting, and nobody knows of the others"
+            if missed
+            else f"all {node.n} blocks are interesting"
+        ),
         InterestReason.KNOWN.value: "it represents a block known not to be interesting",
         InterestReason.SAME.value: "it represents the same blocks: other constraints imply the one that goes",
         InterestReason.EMPTY.value: "no block of it could be sampled",

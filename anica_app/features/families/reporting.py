@@ -153,6 +153,8 @@ def _failed(failure: str) -> Answer:
 _CHANGES = {
     "repeated": "as several copies after one another",
     "padded": "with no-ops that only take room",
+    "lock prefixes left out": "without lock prefixes",
+    "loads before stores": "as several copies, all loads of which stand before all stores",
     "all dependencies cut": "behind instructions that write {cut} anew",
     "one dependency cut": "behind an instruction that writes {cut} anew",
 }

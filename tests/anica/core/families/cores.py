@@ -19,7 +19,8 @@ class PlantedCore:
     """Answers the steady state of a block: the largest of width, one port per mnemonic, and dependencies.
 
     `latency` and `busy` are cycles by mnemonic, 1 without an entry. `forwarding`: cycles from a store to a
-    load of the same place, None where these do not wait. `false`: mnemonics that wait for their result.
+    load of the same place, None where these do not wait. `may_alias`: all places are taken for the same, and
+    stores wait for whatever accesses memory before them. `false`: mnemonics that wait for their result.
     """
 
     name: str = "core"
@@ -27,6 +28,7 @@ class PlantedCore:
     latency: dict = field(default_factory=dict)
     busy: dict = field(default_factory=dict)
     forwarding: float | None = None
+    may_alias: bool = False
     false: frozenset = frozenset()
     asked: int = 0
 
@@ -70,7 +72,7 @@ class PlantedCore:
             reads |= {full} if used.access in (*_READS, OpAccess.COND_WRITE) else set()
             writes |= {full} if used.access in _WRITES and full != Register.RSP else set()
         for memory in info.used_memory():
-            place = (memory.base, memory.displacement)
+            place = "any" if self.may_alias else (memory.base, memory.displacement)
             loads |= {place} if memory.access in _READS else set()
             stores |= {place} if memory.access in _WRITES else set()
         reads |= {"flags"} if one.rflags_read else set()
@@ -78,12 +80,16 @@ class PlantedCore:
         writes |= {"flags"} if one.rflags_modified else set()
         if self.forwarding is None:
             loads = stores = set()
+        reads |= {"loads", "stores"} if self.may_alias and stores else set()
         start = max((ready[each] for each in reads | loads), default=0.0)
         done = start + self.latency.get(name_of(one), 1.0)
         for each in writes:
             ready[each] = done
+        if loads:
+            ready["loads"] = done
         for place in stores:
             ready[place] = done + (self.forwarding or 0.0)
+            ready["stores"] = done
 
 
 def name_of(one):

@@ -8,8 +8,9 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iced_x86 import Decoder
+from iced_x86 import Decoder, InstructionInfoFactory, OpAccess
 
+from anica_app.core.families.accesses import loads_first
 from anica_app.core.families.changes import ChangedBlock, ChangeKind
 from anica_app.core.families.evidence import (
     CauseWorld,
@@ -42,6 +43,8 @@ SCAN = "480fbcc3"  # bsf rax, rbx
 COPY = "4889d8"  # mov rax, rbx
 ADD_TO_MEMORY = "49014340"  # add [r11+0x40], rax
 CARRY = "4811d8"  # adc rax, rbx
+LOCKED = "f0" + ADD_TO_MEMORY
+APART = "49894640" + "498b5f40"  # mov [r14+0x40], rax; mov rbx, [r15+0x40]
 STORE_LOAD = "49894640" + "498b4640"  # mov [r14+0x40], rax; mov rax, [r14+0x40]
 
 
@@ -55,6 +58,11 @@ STORE_LOAD = "49894640" + "498b4640"  # mov [r14+0x40], rax; mov rax, [r14+0x40]
         (STORE_LOAD, {"forwarding": 9.0}, "dependencies", ["rax"]),
         (CARRY, {"latency": {"adc": 4.0}}, "dependencies", ["flags", "rax"]),
         (COPY * 4, {"width": 1.0}, "front end", []),
+        (ADD_TO_MEMORY, {"forwarding": 5.0, "may_alias": True}, "memory", ["[r11+0x40]"]),
+        (LOCKED, {"forwarding": 5.0, "may_alias": True}, "memory", ["[r11+0x40]"]),
+        (APART, {"forwarding": 5.0, "may_alias": True}, "memory", ["[r14+0x40]"]),
+        (ADD_TO_MEMORY, {"busy": {"add": 9.0}}, "ports", []),
+        (APART, {"busy": {"mov": 9.0}}, "ports", []),
     ],
 )
 def test_the_planted_bound_is_found(code, planted, bound, through):
@@ -103,6 +111,34 @@ def test_what_is_no_block_is_refused():
 def test_the_stack_pointer_stays_where_blocks_are_executed(executes):
     block = ChangedBlock(bytes.fromhex("58"), executes=executes)  # pop rax
     assert ("rsp" in [one.name for one in block.carriers]) is not executes
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), size=st.integers(1, 4))
+def test_loads_stand_before_stores_and_all_accesses_stay(seed, size):
+    block = list(Decoder(64, domain().code(domain().sample(domain().unconstrained(size), Random(seed)))))
+    code = loads_first(block, 2)
+    if code is None:
+        return
+    ahead = list(Decoder(64, code))
+    stores = [at for at, one in enumerate(ahead) if accesses(one)[1]]
+    assert stores
+    assert not [at for at, one in enumerate(ahead) if accesses(one)[0] and at > stores[0]]
+    for which in (0, 1):
+        before = sorted(place for one in block for place in accesses(one)[which])
+        assert sorted(place for one in ahead for place in accesses(one)[which]) == sorted(before * 2)
+
+
+def accesses(one):
+    """The places that an instruction loads, and those that it stores."""
+    found = InstructionInfoFactory().info(one).used_memory()
+    return tuple(
+        [(each.base, each.displacement) for each in found if each.access in kinds]
+        for kinds in (
+            (OpAccess.READ, OpAccess.READ_WRITE, OpAccess.COND_READ, OpAccess.READ_COND_WRITE),
+            (OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE, OpAccess.READ_COND_WRITE),
+        )
+    )
 
 
 @cache

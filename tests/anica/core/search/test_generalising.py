@@ -119,6 +119,30 @@ def test_a_planted_fault_is_characterised_exactly_whatever_the_order(options):
     assert len({tuple(step.expansion for step in trace.steps) for trace in traces}) > 1
 
 
+@pytest.mark.parametrize("confirming", [0, 100])
+def test_measurements_that_others_disturb_do_not_stand_in_the_way(confirming):
+    lost = set()
+
+    def disturbed(block):
+        if block != ("a1y", "b1y"):
+            return slow_aliased_store(block)
+        lost.add(block)
+        return Failure.NO_NUMBER
+
+    traces, _ = generalised(disturbed, ("a1x", "b2x"), confirming=confirming)
+    assert lost
+    expected = Abstract((("a1", None), (None, "b")), frozenset({(0, 1, MUST)}))
+    assert expected in [trace.result for trace in traces]
+
+
+def test_what_hardly_anybody_knows_about_is_not_interesting():
+    def lost(block):
+        return Failure.NO_NUMBER if block != ("a1x", "b2x") else slow_aliased_store(block)
+
+    traces, _ = generalised(lost, ("a1x", "b2x"))
+    assert all(len(set(DOMAIN.listed(trace.result))) <= 2 for trace in traces)
+
+
 def test_a_constraint_that_others_imply_goes_without_a_look():
     traces, _ = generalised(slow_aliased_store, ("a1x", "b2x"))
     idle = [step for trace in traces for step in trace.steps if step.check.reason is InterestReason.SAME]

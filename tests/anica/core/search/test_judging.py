@@ -51,6 +51,15 @@ def test_failures_that_do_not_count_make_a_block_uninteresting_whatever_the_diff
     assert judge().verdict([TIMEOUT, CRASH]).kind == "crash of 2"
 
 
+def test_where_a_tool_has_no_number_nobody_knows_unless_that_is_what_counts():
+    nothing, refusal = Answer(failure=Failure.NO_NUMBER), Answer(failure=Failure.UNSUPPORTED)
+    verdict = judge().verdict([nothing, *cycles(9)])
+    assert (verdict.silent, verdict.interesting) == (True, False)
+    assert not judge().verdict([nothing, refusal]).silent
+    assert not judge(failures="no number").verdict([nothing, *cycles(9)]).silent
+    assert not judge().verdict(cycles(1, 1)).silent
+
+
 def test_a_single_tool_is_searched_for_failures():
     assert judge().verdict([CRASH]).interesting
     assert not judge().verdict(cycles(7)).interesting

@@ -8,7 +8,7 @@ from typing import Generic, cast
 
 from anica_app.core.search.checking import AbstractCheck, Checker, InterestReason, SamplingChecker
 from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.search.panel import Driver, Task, World
+from anica_app.core.search.panel import Driver, Task, TimeIsUp, World
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 
 _MOST_ATTEMPTS = 5
@@ -90,7 +90,10 @@ def generalise(
         trace = yield from _generalised(world, start, start_check, checker, order, below)
         if not start_check.interesting or not world.settings.confirms:
             break
-        confirmed = yield from checker.confirm(trace.result, (*below, "confirm"))
+        try:
+            confirmed = yield from checker.confirm(trace.result, (*below, "confirm"))
+        except TimeIsUp:
+            break
         if confirmed.interesting:
             break
     return trace
@@ -107,7 +110,8 @@ def _generalised(
     """Algorithm 8.2.
 
     What was rejected once is not tried again: expansions are monotone, so that the block that spoke against
-    it would do so again (Theorem 8.5). It ends where no chain of expansions is infinite (Theorem 8.4).
+    it would do so again (Theorem 8.5). It ends where no chain of expansions is infinite (Theorem 8.4), or
+    with what it has come to when time is up.
     """
     domain = world.domain
     choices = world.random(*path)
@@ -123,7 +127,10 @@ def _generalised(
         if domain.same_meaning(abstract, expanded):
             check: AbstractCheck[BlockT] = AbstractCheck(InterestReason.SAME)
         else:
-            check = yield from checker.check(expanded, (*path, "step", len(steps)), before=abstract)
+            try:
+                check = yield from checker.check(expanded, (*path, "step", len(steps)), before=abstract)
+            except TimeIsUp:  # what has been reached so far is interesting as well, but for less
+                break
         steps.append(GeneralisingStep(expansion, check))
         if check.interesting:
             abstract = expanded
@@ -140,7 +147,7 @@ def generalise_all(
 ) -> dict[int, list[GeneralisingTrace[BlockT, AbstractT, ExpansionT]]]:
     """The generalisations of each block, by its place: all blocks and orders of expansions side by side.
 
-    They are fewer where `expired` became true. A block whose representation is not interesting has one.
+    They end early where `expired` became true. A block whose representation is not interesting has one.
     """
     checkers = [SamplingChecker(world, one.witness) for one in subjects]
     paths = [("block", one.place) for one in subjects]

@@ -31,6 +31,10 @@ Task: TypeAlias = Generator[Sequence[BlockT], Sequence[JudgedAnswers[BlockT]], R
 """A search over blocks: it yields at least one block at a time, in whatever number."""
 
 
+class TimeIsUp(Exception):  # noqa: N818 it is no error
+    """Thrown into a task instead of verdicts: it may return what it has come to, or let it pass."""
+
+
 @dataclass(frozen=True)
 class World(Generic[BlockT, AbstractT, ExpansionT]):
     """What all searches of a campaign have in common; `seed` names it in every random choice."""
@@ -232,7 +236,7 @@ class Driver(Generic[BlockT, AbstractT, ExpansionT]):
     def carry_out(
         self, tasks: Sequence[Task[BlockT, ResultT]], expired: Callable[[], bool] = lambda: False
     ) -> list[ResultT | None]:
-        """The result of each task; None for those that had not ended when `expired` became true."""
+        """The result of each task; None for those that had come to nothing when `expired` became true."""
         results: dict[int, ResultT] = {}
         lanes = [
             _Lane({n: task for n, task in enumerate(tasks) if n % 2 == side}, self._asked, results)
@@ -244,6 +248,8 @@ class Driver(Generic[BlockT, AbstractT, ExpansionT]):
             while any(lane.busy for lane in lanes) and not expired():
                 for lane in lanes:
                     lane.go_on()
+            for lane in lanes:
+                lane.end()
         finally:
             for task in tasks:
                 task.close()
@@ -295,6 +301,17 @@ class _Lane(Generic[BlockT, ResultT]):
         for number, blocks in wanted.items():
             self._send(number, self._tasks[number], [next(judged) for _ in blocks])
         self._ask_all()
+
+    def end(self) -> None:
+        """Let each task that still waits end early."""
+        for number in self._wanted:
+            try:
+                while True:  # whatever it wants besides
+                    self._tasks[number].throw(TimeIsUp())
+            except StopIteration as end:
+                self._results[number] = end.value
+            except TimeIsUp:
+                continue
 
     def _send(
         self, number: int, task: Task[BlockT, ResultT], judged: Sequence[JudgedAnswers[BlockT]] | None

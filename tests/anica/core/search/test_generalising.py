@@ -96,14 +96,14 @@ def slow_aliased_store(block):
     return plain(block) + 10 * hit
 
 
-def generalised(answer, block, other=plain, judge=None, **settings):
+def generalised(answer, block, other=plain, judge=None, expired=lambda: False, **settings):
     tools = [Scripted("one", answer), Scripted("two", other)]
     panel = Panel(tools)
     driver = Driver(DOMAIN, panel, Disagreement(judge or InterestSettings()))
     world = World(DOMAIN, SearchSettings(**settings), 1)
     witness = driver.judge([block])[0]
     candidate = RoundCandidate(0, witness, witness, DOMAIN.represent(block))
-    traces = generalise_all(world, driver, [candidate])[0]
+    traces = generalise_all(world, driver, [candidate], expired)[0]
     panel.close()
     return traces, tools
 
@@ -141,6 +141,16 @@ def test_what_hardly_anybody_knows_about_is_not_interesting():
 
     traces, _ = generalised(lost, ("a1x", "b2x"))
     assert all(len(set(DOMAIN.listed(trace.result))) <= 2 for trace in traces)
+
+
+def test_when_time_is_up_what_was_reached_is_the_result():
+    at = itertools.count()
+    whole, _ = generalised(slow_aliased_store, ("a1x", "b2x"), orders=1)
+    cut, _ = generalised(slow_aliased_store, ("a1x", "b2x"), orders=1, expired=lambda: next(at) >= 3)
+    (short,), (full,) = cut, whole
+    assert 0 < len(short.steps) < len(full.steps)
+    assert [step.expansion for step in short.steps] == [s.expansion for s in full.steps[: len(short.steps)]]
+    assert all(slow_aliased_store(block) > plain(block) for block in DOMAIN.listed(short.result))
 
 
 def test_a_constraint_that_others_imply_goes_without_a_look():

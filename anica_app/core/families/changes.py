@@ -192,6 +192,18 @@ class StoredPlace:
     displacement: int
     size: int
 
+    def overlaps(self, other: StoredPlace) -> bool:
+        """Whether both have a byte in common, as far as their addresses tell."""
+        if (self.base, self.index, self.scale) != (other.base, other.index, other.scale):
+            return False
+        begin, end = max(self.displacement, other.displacement), min(self.end, other.end)
+        return begin < end
+
+    @property
+    def end(self) -> int:
+        """The displacement behind its last byte."""
+        return self.displacement + self.size
+
     def __str__(self) -> str:
         names = register_names()
         parts = [names[self.base]] if self.base else []
@@ -251,9 +263,16 @@ class _Touched:
         pairs = zip(self._reads, self._writes, strict=True)
         if any(what in reads and what in writes for reads, writes in pairs):
             return CarrierRole.ACCUMULATOR
-        if any(what in each for each in self._reads):
+        if any(_is_among(what, each) for each in self._reads):
             return CarrierRole.BETWEEN
         return CarrierRole.RESULT
+
+
+def _is_among(what: object, some: set[object]) -> bool:
+    """Whether it is one of them; of a place in memory, whether a byte of it is one of theirs."""
+    if not isinstance(what, StoredPlace):
+        return what in some
+    return any(isinstance(one, StoredPlace) and what.overlaps(one) for one in some)
 
 
 def _register_breaker(register: RegisterValue, base: RegisterValue, touched: _Touched) -> Instruction | None:

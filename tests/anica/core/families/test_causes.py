@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from iced_x86 import Decoder, InstructionInfoFactory, OpAccess
 
 from anica_app.core.families.accesses import loads_first
-from anica_app.core.families.changes import ChangedBlock, ChangeKind
+from anica_app.core.families.changes import CarrierKind, CarrierRole, ChangedBlock, ChangeKind
 from anica_app.core.families.evidence import (
     CauseWorld,
     DifferingBound,
@@ -76,6 +76,12 @@ def test_the_planted_bound_is_found(code, planted, bound, through):
 def test_a_write_that_is_waited_for_is_no_accumulator():
     found = cause("c5fc28c1", PlantedCore(false={"vmovaps"}, latency={"vmovaps": 4.0}))
     assert [(one.role, one.instructions) for one in found.carriers] == [("result", (0,))]
+
+
+def test_a_load_wider_than_the_store_reads_what_is_stored():
+    block = ChangedBlock(bytes.fromhex("c5f8174d40" + "c5a5d54d40"))  # vmovhps [rbp+0x40], vpmullw [rbp+0x40]
+    (place,) = [one for one in block.carriers if one.kind is CarrierKind.MEMORY]
+    assert place.role is CarrierRole.BETWEEN
 
 
 def test_a_core_model_names_the_bound_where_no_dependency_is_to_blame():

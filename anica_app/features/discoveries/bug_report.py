@@ -122,8 +122,10 @@ def _said(answer: Answer) -> str:
 
 
 def version_of(row: Predictor) -> str:
-    """What stands for a predictor's version, "" where nobody knows one."""
-    known = row.identity.get("version") or row.identity.get("program") or ""
+    """What stands for a predictor's version: of a machine its processor; "" where nobody knows one."""
+    measured = row.identity.get("measured")
+    processor = measured.get("cpu") if isinstance(measured, dict) else ""
+    known = row.identity.get("version") or row.identity.get("program") or processor or ""
     return str(known)
 
 

@@ -29,13 +29,15 @@ _TRACKERS = {
     OSACA: "https://github.com/RRZE-HPC/OSACA/issues",
     UICA: "https://github.com/andreas-abel/uiCA/issues",
 }
+_ENCODING = re.compile(r"\{(vex[23]?|evex|load|store|disp\d+)\}")
+"""How an assembler is told which encoding of an instruction is meant."""
 _MOST_INSTRUCTIONS = 3
 _MOST_MNEMONICS = 3
 _KINDS = tuple(
     (letter, re.compile(pattern))
     for letter, pattern in (
         ("m", r".*\[.*"),
-        ("i", r"-?(0x)?[0-9][0-9a-f]*h?"),
+        ("i", r"-?(0x[0-9a-fA-F]+|[0-9][0-9a-fA-F]*h?)"),
         ("x", r"xmm\d+"),
         ("y", r"ymm\d+"),
         ("z", r"zmm\d+"),
@@ -81,12 +83,12 @@ def _short(line: str) -> str:
 
 
 def _split(line: str) -> list[str]:
-    """Prefixes, the mnemonic and the text of the operands, "" without any."""
-    words = line.split(" ")
+    """Prefixes, the mnemonic and the text of the operands, "" without any; no choice of an encoding."""
+    words = [word for word in line.split(" ") if word != "rex.w" and not _ENCODING.fullmatch(word)]
     at = 0
-    while words[at] in ("lock", "rep", "repe", "repne", "rex.w") and at + 1 < len(words):
+    while words[at] in ("lock", "rep", "repe", "repne") and at + 1 < len(words):
         at += 1
-    return [*(word for word in words[:at] if word != "rex.w"), words[at], " ".join(words[at + 1 :])]
+    return [*words[: at + 1], " ".join(words[at + 1 :])]
 
 
 def _kind(operand: str) -> str:

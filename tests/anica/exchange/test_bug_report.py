@@ -14,8 +14,14 @@ import pytest
 
 from anica_app.core.domain.wording import Words
 from anica_app.core.protocols import Answer, Failure
-from anica_app.features.discoveries.bug_report import BugReport, markdown
-from anica_app.features.discoveries.report_parts import exegesis_snippet, issue_searches, mca_test, title_of
+from anica_app.features.discoveries.bug_report import BugReport, markdown, version_of
+from anica_app.features.discoveries.report_parts import (
+    exegesis_snippet,
+    issue_searches,
+    mca_test,
+    short_form,
+    title_of,
+)
 from anica_app.features.discoveries.reproducing import link, state
 from anica_app.features.discoveries.tool_commands import commands_for, core_of, osaca_name
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
@@ -121,6 +127,25 @@ def test_a_title_says_who_is_wrong_by_how_much(cycles, others, title):
     ]
     measured = [(row("lab", "machine"), Answer(cycles=one)) for one in others]
     assert title_of(SCAN_OF_MEMORY, own, measured) == title
+
+
+@pytest.mark.parametrize(
+    ("code", "short"),
+    [
+        ("c46201539d80010000", "vpdpwssds x, x, m"),  # {vex3}, as the listing has it
+        ("66352a01", "xor r, i"),
+        ("f0480108", "lock add m, r"),
+        ("80dcbc", "sbb r, i"),
+    ],
+)
+def test_a_title_names_instructions_and_kinds_of_operands_alone(code, short):
+    assert short_form(bytes.fromhex(code)) == short
+
+
+def test_the_version_of_a_machine_is_its_processor():
+    lab = row("lab", "machine")
+    lab.identity = {"measured": {"cpu": "a processor"}}
+    assert version_of(lab) == "a processor"
 
 
 def test_another_tool_is_called_by_its_name():

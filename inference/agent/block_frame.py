@@ -35,8 +35,14 @@ _SAVE = bytes.fromhex("53 55 4154 4155 4156 4157")  # push rbx, rbp, r12 to r15
 _RESTORE = bytes.fromhex("415f 415e 415d 415c 5d 5b")
 _PLAIN_FLAGS = bytes.fromhex("6802020000 9d")  # push 0x202; popfq: no trap, no alignment check, upwards
 _RESET_X87 = bytes.fromhex("dbe3")  # fninit
-# Seven times fld qword ptr [rax+VECTOR]; fld1: the stack is full, with one on top.
-_FILL_X87 = _RESET_X87 + 7 * bytes([0xDD, 0x40, VECTOR]) + bytes.fromhex("d9e8")
+_FILLED = {
+    "": b"",
+    # Seven times fld qword ptr [rax+VECTOR]; fld1: the stack is full, with one on top.
+    "x87": _RESET_X87 + 7 * bytes([0xDD, 0x40, VECTOR]) + bytes.fromhex("d9e8"),
+    # movq mmN, [rax+VECTOR]: what nothing has written there can take longer to read.
+    "mmx": b"".join(bytes([0x0F, 0x6F, 0x40 | number << 3, VECTOR]) for number in range(8)),
+}
+"""By what a frame says of the registers that x87 and MMX share."""
 _FENCE = bytes.fromhex("0faee8")  # lfence
 _UPWARDS = b"\xfc"  # cld
 _ESCAPE_BYTES = 14  # of the instructions that say where to go on when a block is broken off
@@ -69,8 +75,8 @@ def function(frame: Frame, body: bytes, at: int, layout: Layout, *, refills: boo
     """
     if frame.isa != "x86-64":
         raise FrameError(f"this agent builds frames for x86-64, not for {frame.isa}")
-    if frame.fpu not in ("", "x87"):
-        raise FrameError(f"blocks find x87's registers filled or empty, not as {frame.fpu!r} has them")
+    if frame.fpu not in _FILLED:
+        raise FrameError(f"fpu must be one of {', '.join(filter(None, _FILLED))}, not {frame.fpu!r}")
     unknown = sorted(frame.registers.keys() - set(REGISTERS))
     if unknown:
         raise FrameError(f"there is no general-purpose register {unknown[0]!r}")
@@ -94,7 +100,7 @@ def _begin(frame: Frame, layout: Layout, *, refills: bool) -> bytes:
     if refills:
         # mov rdi, [rax+SOURCE]; mov rdx, rax; mov rax, [rax+PATTERN]; mov ecx, 512; rep stosq; mov rax, rdx
         code += bytes.fromhex("488b7830 4889c2 488b4060 b900020000 f348ab 4889d0")
-    code += _fill_vectors(frame) + (_FILL_X87 if frame.fpu else b"")
+    code += _fill_vectors(frame) + _FILLED[frame.fpu]
     counter = frame.counter_register
     if not frame.unrolled and counter:
         number = REGISTERS.index(counter)  # mov counter, [rax+COUNTER]

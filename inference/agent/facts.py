@@ -50,7 +50,7 @@ def facts(core: int | None) -> Json:
         "blocks": True,  # an agent from before basic blocks does not say so
         "offsets": True,  # nor one from before loops that begin anywhere in a cache line
         "wide_blocks": True,  # nor one from before blocks had masks and vectors of 512 bits
-        "x87_blocks": True,  # nor one from before blocks found x87's registers filled
+        "x87_blocks": True,  # nor one from before blocks found registers of x87 and MMX filled
         "unfit": unfit(platform.system(), platform.machine(), emulated),
         **description(core, core_types()),
     }

@@ -115,7 +115,7 @@ def prepared(
         memory=options.memory,
         avx=_wants_avx(block, flags),
         mask_bits=_mask_bits(block, flags) if wide else 0,
-        fpu="x87" if _finds_x87(block) else "",
+        fpu=_filled_fpu(block),
         pages=options.pages,
         unrolled=unrolled,
     )
@@ -186,11 +186,14 @@ def _mask_bits(block: Block, flags: Collection[str] | None) -> int:
     return 64 if flags is None or "avx512bw" in flags else 16
 
 
-def _finds_x87(block: Block) -> bool:
-    """Whether it computes with x87's registers and pushes nothing there: it finds them filled then."""
-    schemes = (_scheme(one.scheme) for one in block.instructions)
-    found = [scheme.exclusion for scheme in schemes if scheme is not None and "x87" in needs(scheme)]
-    return bool(found) and all(one.startswith((GROUPS["x87"], TOP_OF_STACK)) for one in found)
+def _filled_fpu(block: Block) -> str:
+    """Whose registers a block finds filled: "x87" where it computes with these and pushes nothing, "mmx"
+    where it has MMX and no x87, else ""."""
+    schemes = [scheme for one in block.instructions if (scheme := _scheme(one.scheme)) is not None]
+    found = [scheme.exclusion for scheme in schemes if "x87" in needs(scheme)]
+    if found:
+        return "x87" if all(one.startswith((GROUPS["x87"], TOP_OF_STACK)) for one in found) else ""
+    return "mmx" if any("mmx" in needs(scheme) for scheme in schemes) else ""
 
 
 def _scheme(text: str | None) -> Scheme | None:
@@ -203,7 +206,8 @@ class BlockMeasurer:
 
     `flags` are the CPU's, None where everything may be tried. Contended results are posted again until the
     computer has been disturbed for `patience` seconds, unsettled ones after all others, twice; what came for
-    an earlier attempt of the run is used. `wide`: as in `prepared`; `x87`: the agent fills its registers.
+    an earlier attempt of the run is used. `wide`: as in `prepared`; `x87`: the agent fills
+    registers of x87 and MMX.
     """
 
     def __init__(
@@ -245,8 +249,8 @@ class BlockMeasurer:
         yield from self._each(able)
 
     def _too_old_for(self, block: Block) -> str:
-        old = not self._x87 and _finds_x87(block)
-        return "the agent is too old for x87: start the one that this site offers" if old else ""
+        fpu = "" if self._x87 else _filled_fpu(block)
+        return f"the agent is too old for {fpu}: start the one that this site offers" if fpu else ""
 
     def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
         """See `CodeTimer`; the codes must be such as every CPU of the instruction set can execute."""

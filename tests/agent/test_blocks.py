@@ -104,7 +104,7 @@ async def test_blocks_with_masks_run_in_wide_frames(harness: LocalHarness):
 
 @needs_x86
 @pytest.mark.parametrize("unrolled", [True, False])
-async def test_blocks_of_x87_find_one_on_top_of_a_full_stack(harness: LocalHarness, unrolled: bool):
+async def test_registers_of_x87_and_mmx_begin_filled(harness: LocalHarness, unrolled: bool):
     filled = replace(surroundings(unrolled=unrolled), fpu="x87")
     codes = {  # 1.0 is 0x3f800000, and its square root is 1.0 again
         "one": "d9fa d95504 8b5504 81fa0000803f 7402 0f0b",  # fsqrt; fst [rbp+4]; mov; cmp; jz +2; ud2
@@ -112,9 +112,14 @@ async def test_blocks_of_x87_find_one_on_top_of_a_full_stack(harness: LocalHarne
     }
     found = await measured(harness, filled, **codes)
     assert [found[name].state == "failed" for name in codes] == [False, True]
+    # movd ebx, mm5; the frame's pattern in it; cmp; jz +2; ud2
+    pattern = (filled.vector % 2**32).to_bytes(4, "little").hex()
+    held = {"the pattern": f"0f7eeb 81fb{pattern} 7402 0f0b", "nothing": "0f7eeb 85db 7402 0f0b"}
+    found = await measured(harness, replace(filled, fpu="mmx"), **held)
+    assert [found[name].state == "failed" for name in held] == [False, True]
     layout = Layout(0x10000, 0x20000)
     with pytest.raises(FrameError):
-        block_frame.function(replace(filled, fpu="mmx"), b"\x90", layout.code, layout, refills=False)
+        block_frame.function(replace(filled, fpu="sse"), b"\x90", layout.code, layout, refills=False)
 
 
 @needs_x86

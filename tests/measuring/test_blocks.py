@@ -61,11 +61,11 @@ def test_upper_halves_of_vectors_are_filled_unless_only_legacy_code_uses_them():
     assert not prepared(block_of_text("add rax, rbx"), options, frozenset())[0].avx
 
 
-def test_blocks_that_compute_with_x87_and_push_nothing_find_it_filled():
+def test_blocks_find_registers_of_x87_and_mmx_filled_unless_they_push_something():
     for text, fpu in (
         ("fsqrt; fadd st, st(1)", "x87"),
         ("fld1; faddp st(1), st", ""),
-        ("paddd mm0, mm1", ""),
+        ("paddd mm0, mm1", "mmx"),
     ):
         assert prepared(block_of_text(text), BlockOptions(), FLAGS)[0].fpu == fpu
     board, options = MemoryBoard(Answering()), BlockOptions()

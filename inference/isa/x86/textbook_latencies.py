@@ -142,8 +142,11 @@ _MASKS = ("kandw K:W, K:R, K:R", "korw K:W, K:R, K:R", "kxorw K:W, K:R, K:R")
 _MASK_SHIFTS = ("kshiftlw K:W, K:R, IMM[8]:R", "kshiftrw K:W, K:R, IMM[8]:R")
 _WIDE_FLOAT = ("vmulpd ZMM:W, ZMM:R, ZMM:R", "vfmadd231pd ZMM:RW, ZMM:R, ZMM:R")
 
+_OLD_VECTOR = ("paddd MM:RW, MM:R", "pand MM:RW, MM:R", "pshufw MM:W, MM:R, IMM[8]:R")
+_OLD_MULTIPLY = ("pmullw MM:RW, MM:R", "pmaddwd MM:RW, MM:R")
+_STACK_ADD, _STACK_MULTIPLY = (f"{name} st0:RW, ST:R: 1 → 1" for name in ("fadd", "fmul"))
 _COMMON: _Entries = {
-    **_take(1, *_INTEGER, *_VECTOR),
+    **_take(1, *_INTEGER, *_VECTOR, *_OLD_VECTOR),
     **_take(3, *_MULTIPLICATIONS, _CHECKSUM, _DIFFERENCES),
 }
 
@@ -151,6 +154,9 @@ _INTEL_CORES: _Entries = {
     **_COMMON,
     **_take(1, _RESET_LOWEST, *_SATURATING, *_BYTE_SHUFFLES),
     **_take(2, _BYTES_OF_64),
+    **_take(3, _STACK_ADD),
+    **_take(4, _STACK_MULTIPLY, most=5),
+    **_take(5, *_OLD_MULTIPLY),
     **_take(3, _COUNT, _LEADING, _TRAILING, _SCAN_FORWARD, _SCAN_REVERSE, _DEPOSIT, _EXTRACT),
     **_take(3, _LANES, *_ACROSS_LANES),
     **_take(4, *_FLOAT_MULTIPLY, *_FUSED, *_FLOAT_COMPARE, *_CONVERSIONS),
@@ -190,6 +196,7 @@ _GOLDEN_COVE: _Entries = {
 
 _ZEN2: _Entries = {
     **_COMMON,
+    **_take(3, *_OLD_MULTIPLY),
     **_take(1, *_BIT_OPERATIONS, _INCREMENT, _ADD_DISPLACED, _BIT_FIELD, _BYTES_OF_64, _COUNT, _LEADING),
     **_take(2, _TRAILING, _RESET_LOWEST),
     **_take(3, _SCAN_FORWARD),

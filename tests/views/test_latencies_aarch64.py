@@ -16,6 +16,7 @@ from inference.isa.aarch64 import NAME, by_text
 from inference.isa.aarch64.chains import connectors, links_of
 from inference.measuring.simulated_chains import drawn_latencies
 from inference.models import LatencySet, Run
+from inference.models.scheme_search import latency_schemes
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import store_isa
 from tests.simulated import simulated_machine
@@ -70,3 +71,12 @@ def test_latencies_of_aarch64_are_read_again_and_written_as_xml(
     written = tmp_path / "arm.xml"
     call_command("latencies", "--show", measured.name, "--xml", str(written), stdout=StringIO())
     assert f'scheme="{LOAD}"' in written.read_text()
+
+
+def test_the_default_set_has_divisions_and_no_exclusive_accesses(db: None) -> None:
+    division, exclusive = "sdiv GPR[64]:W, GPR[64]:R, GPR[64]:R", "ldxr GPR[64]:W, MEM[64,base]:R"
+    isa = store_isa(NAME, [by_text()[text] for text in (ADD, division, exclusive)], "a test")
+    for selection in ("default", "starter"):
+        found = set(latency_schemes(isa.schemes.all(), selection).values_list("text", flat=True))
+        assert division in found
+        assert exclusive not in found

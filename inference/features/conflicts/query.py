@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
 
 from inference.core.arrays import Floats
 from inference.core.pair_conflicts import (
@@ -29,8 +32,7 @@ _SetRow = tuple[int, datetime]
 PAIRS_HEADER = ("first", "second", "first alone", "second alone", "together", "share")
 
 
-@dataclass(frozen=True, slots=True)
-class TimedExperiment:
+class TimedExperiment(NamedTuple):
     """Cycles, and the row of the experiment that took them."""
 
     cycles: float
@@ -147,19 +149,12 @@ def _times(row: _SetRow, measurements: int) -> SetTimes:
 def _timed(chunk: Chunk) -> Iterator[tuple[tuple[str, ...], TimedExperiment]]:
     """The experiments of one scheme once, or of two once each; two of one scheme are neither."""
     table = chunk.table
-    rows = zip(
-        table.offsets.tolist(),
-        table.lengths.tolist(),
-        chunk.cycles.tolist(),
-        chunk.experiments.tolist(),
-        strict=False,
-    )
-    numbers = table.scheme.tolist()
-    ends = table.offsets[1:].tolist()
-    for (begin, length, cycles, experiment), end in zip(rows, ends, strict=True):
-        if end - begin == length:
-            schemes = tuple(table.schemes[number] for number in numbers[begin:end])
-            yield schemes, TimedExperiment(cycles, experiment)
+    terms = np.diff(table.offsets)
+    plain = np.flatnonzero(terms == table.lengths)
+    names = [table.schemes[number] for number in table.scheme.tolist()]
+    columns = (table.offsets[plain], terms[plain], chunk.cycles[plain], chunk.experiments[plain])
+    for begin, count, cycles, experiment in zip(*(column.tolist() for column in columns), strict=True):
+        yield tuple(names[begin : begin + count]), TimedExperiment(cycles, experiment)
 
 
 def write_pairs_csv(found: SetConflicts) -> str:

@@ -48,7 +48,7 @@ def home(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def running(home, tmp_path_factory) -> Iterator[LaunchedSite]:
-    """A site that the tests leave running: a second start, on a copy of the data that was open to others."""
+    """A site that all tests but the last leave running: a second start, on data that was open to others."""
     copy = shutil.copytree(home, tmp_path_factory.mktemp("running") / "home")
     subprocess.run(["chmod", "-R", "a+rX", str(copy)], check=True)
     with launched(copy) as site:
@@ -60,6 +60,13 @@ def wide(home, tmp_path_factory) -> Iterator[LaunchedSite]:
     """The same with two web processes that serve the network."""
     copy = shutil.copytree(home, tmp_path_factory.mktemp("wide") / "home")
     with launched(copy, "--host", "0.0.0.0", PMWEB_WEB_PROCESSES="2") as site:
+        yield site
+
+
+@pytest.fixture
+def own(home) -> Iterator[LaunchedSite]:
+    """A site for one test."""
+    with launched(home) as site:
         yield site
 
 
@@ -85,21 +92,6 @@ def manage(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def count(home: Path, table: str) -> int:
     with sqlite3.connect(home / "pmweb.sqlite3") as database:
         return database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_stop_signal_ends_everything_and_leaves_nothing(home, number):
-    with launched(home) as site:
-        address, _ = site.login_link()
-        assert answers(address)
-        family = descendants(site.pid)
-        assert any("daphne" in command for command in family.values())
-        assert any("manage.py work" in command for command in family.values())
-        site.send(number)
-        assert site.wait() == 0
-        wait_for_death(family)
-        assert not answers(address)
-        assert "pmweb has stopped" in site.output
 
 
 def test_kill_9_of_the_supervisor_takes_its_children_along(home, tmp_path):
@@ -355,3 +347,21 @@ def test_a_web_process_that_cannot_start_is_given_up_with_its_reason(home, tmp_p
         assert site.wait(60) != 0
         assert "the web process ended 3 times before the site answered" in site.output
         assert site.output.count("no reactor here") == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("running", signal.SIGINT), ("wide", signal.SIGTERM), ("own", signal.SIGHUP)]
+)
+def test_a_stop_signal_ends_everything_and_leaves_nothing(request, name, number):
+    """Comes last, and ends the sites that the others left running."""
+    site = request.getfixturevalue(name)
+    address, _ = site.login_link()
+    assert answers(address)
+    family = descendants(site.pid)
+    assert any("daphne" in command for command in family.values())
+    assert any("manage.py work" in command for command in family.values())
+    site.send(number)
+    assert site.wait() == 0
+    wait_for_death(family)
+    assert not answers(address)
+    assert "pmweb has stopped" in site.output

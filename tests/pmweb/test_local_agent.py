@@ -48,10 +48,30 @@ def home(tmp_path_factory) -> Path:
     return home
 
 
+def measuring(home: Path, folder: Path, *options: str) -> Iterator[LaunchedSite]:
+    """A site on a copy of the data, whose agent has come online."""
+    with launched(shutil.copytree(home, folder / "home"), *options) as site:
+        site.login_link()
+        wait_for_session(site)
+        yield site
+
+
+@pytest.fixture(scope="module")
+def running(home, tmp_path_factory) -> Iterator[LaunchedSite]:
+    """One for several tests; the last ends it."""
+    yield from measuring(home, tmp_path_factory.mktemp("running"))
+
+
+@pytest.fixture(scope="module")
+def wide(home, tmp_path_factory) -> Iterator[LaunchedSite]:
+    """One that serves the network, for several tests; after the last it has no agent."""
+    yield from measuring(home, tmp_path_factory.mktemp("wide"), "--host", "0.0.0.0")
+
+
 @pytest.fixture
-def own_home(home, tmp_path) -> Path:
-    """A copy of it for one test."""
-    return shutil.copytree(home, tmp_path / "home")
+def own(home, tmp_path) -> Iterator[LaunchedSite]:
+    """One for one test."""
+    yield from measuring(home, tmp_path)
 
 
 def machines(home: Path) -> list[tuple[str, bool]]:
@@ -85,83 +105,68 @@ def users_of(pid: int) -> set[int]:
     return {int(word) for line in status.splitlines() if line.startswith("Uid:") for word in line.split()[1:]}
 
 
-def test_the_local_machine_comes_online_by_itself_unprivileged_and_with_a_hidden_token(own_home):
-    with launched(own_home) as site:
-        site.login_link()
-        wait_for_session(site)
-        assert [online for _, online in machines(own_home)] == [True]
-        agent = site.child(AGENT)
-        family = descendants(agent)
-        assert family, "the agent measures in processes of their own"
-        assert not {VARIABLE, "PMWEB_SECRET_KEY"} & set(environment_of(agent))
-        for command in descendants(site.pid).values():
-            assert "pmweb_" not in command
-        assert "pmweb_" not in site.output
-        if os.geteuid() == 0:
-            for pid in (agent, *family):
-                assert 0 not in users_of(pid)
+def test_the_local_machine_comes_online_by_itself_unprivileged_and_with_a_hidden_token(running):
+    assert [online for _, online in machines(running.home)] == [True]
+    agent = running.child(AGENT)
+    family = descendants(agent)
+    assert family, "the agent measures in processes of their own"
+    assert not {VARIABLE, "PMWEB_SECRET_KEY"} & set(environment_of(agent))
+    for command in descendants(running.pid).values():
+        assert "pmweb_" not in command
+    assert "pmweb_" not in running.output
+    if os.geteuid() == 0:
+        for pid in (agent, *family):
+            assert 0 not in users_of(pid)
 
 
-def test_a_killed_agent_is_replaced_and_nothing_stays_at_the_end(own_home):
-    with launched(own_home) as site:
-        site.login_link()
-        wait_for_session(site)
-        before = site.child(AGENT)
-        orphans = descendants(before)
-        assert site.kill_child(AGENT) != before
-        site.wait_for("the agent was ended by SIGKILL; starting it again")
-        wait_for_session(site, 2)
-        wait_for_death(orphans)
-        assert len(machines(own_home)) == 1
-        family = descendants(site.pid)
-        site.send(signal.SIGTERM)
-        assert site.wait() == 0
-        wait_for_death(family)
+def test_a_killed_agent_is_replaced_and_nothing_stays_at_the_end(running):
+    had = sessions(running.home)
+    before = running.child(AGENT)
+    orphans = descendants(before)
+    assert running.kill_child(AGENT) != before
+    running.wait_for("the agent was ended by SIGKILL; starting it again")
+    wait_for_session(running, had + 1)
+    wait_for_death(orphans)
+    assert len(machines(running.home)) == 1
+    family = descendants(running.pid)
+    running.send(signal.SIGTERM)
+    assert running.wait() == 0
+    wait_for_death(family)
 
 
-def test_kill_9_of_the_supervisor_takes_the_agent_along(own_home):
-    with launched(own_home) as site:
-        site.login_link()
-        wait_for_session(site)
-        family = descendants(site.pid)
-        assert any(AGENT in command for command in family.values())
-        site.send(signal.SIGKILL)
-        site.wait()
-        wait_for_death(family)
+def test_kill_9_of_the_supervisor_takes_the_agent_along(own):
+    family = descendants(own.pid)
+    assert any(AGENT in command for command in family.values())
+    own.send(signal.SIGKILL)
+    own.wait()
+    wait_for_death(family)
 
 
-def test_an_agent_whose_token_is_revoked_is_not_started_again_and_the_site_goes_on(own_home):
-    with launched(own_home) as site:
-        site.login_link()
-        wait_for_session(site)
-        [(name, _)] = machines(own_home)
-        subprocess.run(
-            [sys.executable, str(settings.BASE_DIR / "manage.py"), "revoke-machine", name],
-            env={**os.environ, "PMWEB_HOME": str(own_home)},
-            check=True,
-            capture_output=True,
-            timeout=120,
-        )
-        site.wait_for("the agent ended with status 2; starting it again would change nothing")
-        assert "revoked" in site.output
-        assert site.child("daphne")
-        assert not any(AGENT in command for command in descendants(site.pid).values())
+def test_a_site_that_serves_the_network_is_reached_by_its_agent_too(wide):
+    assert [online for _, online in machines(wide.home)] == [True]
 
 
-def test_a_killed_web_process_is_found_again_by_the_agent(own_home):
-    with launched(own_home) as site:
-        site.login_link()
-        wait_for_session(site)
-        agent = site.child(AGENT)
-        site.kill_child("daphne")
-        wait_for_session(site, 2)
-        assert site.child(AGENT) == agent
+def test_a_killed_web_process_is_found_again_by_the_agent(wide):
+    had = sessions(wide.home)
+    agent = wide.child(AGENT)
+    wide.kill_child("daphne")
+    wait_for_session(wide, had + 1)
+    assert wide.child(AGENT) == agent
 
 
-def test_a_site_that_serves_the_network_is_reached_by_its_agent_too(own_home):
-    with launched(own_home, "--host", "0.0.0.0") as site:
-        site.login_link()
-        wait_for_session(site)
+def test_an_agent_whose_token_is_revoked_is_not_started_again_and_the_site_goes_on(wide):
+    [(name, _)] = machines(wide.home)
+    subprocess.run(
+        [sys.executable, str(settings.BASE_DIR / "manage.py"), "revoke-machine", name],
+        env={**os.environ, "PMWEB_HOME": str(wide.home)},
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    wide.wait_for("the agent ended with status 2; starting it again would change nothing")
+    assert "revoked" in wide.output
+    assert wide.child("daphne")
+    assert not any(AGENT in command for command in descendants(wide.pid).values())
 
 
 @pytest.mark.django_db

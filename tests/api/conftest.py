@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSum
 from inference.core.resources import ResourceMapping as Resources
 from inference.features.core_model.storing import store_parts
 from inference.figures.heatmap import heat_map
+from inference.isa.front_end import FrontEndCode
+from inference.isa.timed_code import CodeReading
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
@@ -309,11 +312,16 @@ def latencies(machine: Machine, name: str = "simulated") -> LatencySet:
     return store_latencies(name, machine, found, {})
 
 
-def front_end(machine: Machine) -> MeasuredFrontEnd:
+@cache
+def front_end_readings() -> list[tuple[FrontEndCode, CodeReading]]:
     """Simulated."""
     codes = front_end_codes(offsets=True)
-    readings = SimulatedFrontEnd().time([asked.code for asked in codes])
-    return store_front_end("simulated", machine, list(zip(codes, readings, strict=True)), {})
+    return list(zip(codes, SimulatedFrontEnd().time([asked.code for asked in codes]), strict=True))
+
+
+def front_end(machine: Machine) -> MeasuredFrontEnd:
+    """Simulated."""
+    return store_front_end("simulated", machine, front_end_readings(), {})
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ REMAINING = 0.5
 
 _WIDEST = 8  # instructions that any core takes in within a cycle
 _SEEN = 0.8  # of what they take at least
+_LEAST_LONGER = 0.04  # of a block's time: measurements differ by less from one time to the next
 
 
 class DifferingBound(StrEnum):
@@ -236,4 +237,4 @@ def _is_front_end(tried: Sequence[TriedChange], slower: int) -> bool:
     if plain is None or padded is None:
         return False
     copies = tried[0].change.copies
-    return (padded - plain) * copies >= _SEEN * NOPS / _WIDEST
+    return (padded - plain) * copies >= _SEEN * NOPS / _WIDEST and padded - plain >= _LEAST_LONGER * plain

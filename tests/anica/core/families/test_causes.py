@@ -78,6 +78,18 @@ def test_a_write_that_is_waited_for_is_no_accumulator():
     assert [(one.role, one.instructions) for one in found.carriers] == [("result", (0,))]
 
 
+def test_a_long_block_that_is_measured_a_little_longer_is_not_bound_by_the_front_end():
+    busy = PlantedCore(busy={"bsf": 14.0})
+
+    def ask(codes):
+        noise = [0.5 * (code[-1:] == b"\x90") for code in codes]
+        measured = [Answer(cycles=busy.cycles(code) + more) for code, more in zip(codes, noise, strict=True)]
+        return list(zip(measured, PLAIN.predict(codes), strict=True))
+
+    found, _ = causes_of([DisagreementWitness(0, bytes.fromhex(SCAN), "difference")], CauseWorld(ask), 50)
+    assert found[0].bound is DifferingBound.PORTS
+
+
 def test_a_load_wider_than_the_store_reads_what_is_stored():
     block = ChangedBlock(bytes.fromhex("c5f8174d40" + "c5a5d54d40"))  # vmovhps [rbp+0x40], vpmullw [rbp+0x40]
     (place,) = [one for one in block.carriers if one.kind is CarrierKind.MEMORY]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inference.core.errors import InvalidInputError, UnknownSchemeError
+from inference.core.errors import InvalidInputError, UnknownSchemeError, as_written
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.flow import densest_ports
@@ -85,7 +85,11 @@ MAPPINGS: list[Case] = [
         for count in NO_COUNTS
     ],
     *[
-        (f"R_max {rate!r}", lambda rate=rate: PortMapping(("a",), {}, r_max=rate), f"R_max.* not {rate!r}")
+        (
+            f"R_max {rate!r}",
+            lambda rate=rate: PortMapping(("a",), {}, r_max=rate),
+            f"R_max.* not {as_written(rate)}",
+        )
         for rate in NO_RATES
     ],
 ]
@@ -255,7 +259,11 @@ EVALUATIONS: list[Case] = [
         for n in (0, -1, 64, 65, 2.5, True, "2")
     ],
     *[
-        (f"an evaluator with R_max {rate!r}", lambda rate=rate: Evaluator(TABLE, 2, rate), f"not {rate!r}")
+        (
+            f"an evaluator with R_max {rate!r}",
+            lambda rate=rate: Evaluator(TABLE, 2, rate),
+            f"not {as_written(rate)}",
+        )
         for rate in (*NO_RATES, 1e-300)
     ],
     *[
@@ -265,7 +273,7 @@ EVALUATIONS: list[Case] = [
             (-1, 0, "number of a mapping .* not -1"),
             (0, 7, "number of a scheme .* 0 to 1, not 7"),
             (0, -1, "number of a scheme .* not -1"),
-            (0, True, "number of a scheme .* not True"),
+            (0, True, "number of a scheme .* not true"),
             (0, 0.0, "number of a scheme .* not 0.0"),
         )
     ],
@@ -287,7 +295,7 @@ EVALUATIONS: list[Case] = [
                 (
                     f"{kind}, {n!r} threads",
                     lambda e=evaluator, n=n: e.cycles(POPULATION, n),
-                    f"threads.* not {n!r}",
+                    f"threads.* not {as_written(n)}",
                 )
                 for n in (0, -1, 1.5, True, "2", None)
             ],
@@ -339,7 +347,10 @@ METRICS: list[Case] = [
         (f"predicted {x} to be scored", lambda x=x: score([1, 1], [1, x]), f"prediction 1: {x:.1f}")
         for x in (-1, NAN, -INFINITY)
     ],
-    *[(f"a split of {n!r}", lambda n=n: split(n, 0.5, 0), f"not {n!r}") for n in (-1, 2.5, NAN, True, "3")],
+    *[
+        (f"a split of {n!r}", lambda n=n: split(n, 0.5, 0), f"not {as_written(n)}")
+        for n in (-1, 2.5, NAN, True, "3")
+    ],
     *[
         (f"a share of {x!r}", lambda x=x: split(3, x, 0), f"not {x!r}")
         for x in (-0.1, 1, 1.5, NAN, INFINITY, "0.5", False, None)

@@ -7,7 +7,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from importlib import import_module
 from pathlib import Path
@@ -34,11 +34,8 @@ os.environ.setdefault("PMWEB_RUN_NICENESS", "0")
 _home = Path(tempfile.mkdtemp(prefix="pmweb-tests-"))
 
 LONG = ("scaled", "chaos", "pmweb", "runs", "agent", "cluster", "consumers", "commands")
-"""Folders whose tests start processes and wait for them."""
-
-LONG_UNTIL = 0.85
-"""The share of all files by which those of such folders are through: what is left at the end, when one
-processor after the other runs out of work, is short."""
+"""Folders whose tests start processes and wait for them. They come first: then what is left at the end, when
+one processor after the other runs out of work, is short."""
 
 IN_MEMORY = "file:memorydb_default?mode=memory&cache=shared"
 """What Django calls its database for tests."""
@@ -109,19 +106,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "shared" in item.keywords and not data.is_dir():
             item.add_marker(absent)
-    turns = _turns({item.path: None for item in items})
-    items.sort(key=lambda item: ("browser" in item.keywords, turns[item.path]))
-
-
-def _turns(files: Collection[Path]) -> dict[Path, float]:
-    """When the turn of a file comes: those that wait among those that compute, to use all processors."""
-    long = [file for file in files if set(LONG) & set(file.parts)]
-    others = [file for file in files if file not in long]
-    return {
-        file: (place + 0.5) / len(group) * until
-        for group, until in ((long, LONG_UNTIL), (others, 1.0))
-        for place, file in enumerate(group)
-    }
+    items.sort(key=lambda item: ("browser" in item.keywords, not set(LONG) & set(item.path.parts)))
 
 
 @pytest.fixture(scope="session")

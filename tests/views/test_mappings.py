@@ -290,4 +290,4 @@ def test_the_accuracy_tab_names_the_bounds_of_a_bin_as_its_picture_does(
     evaluate(mapping, experiment_set)
     text = page(visitor, f"/mappings/{mapping.pk}/?tab=accuracy&bin=2,5")
     bounds = embedded(text, "heat-map")["figure"]["data"][0]["meta"]
-    assert f"measured {bounds[5]}, predicted {bounds[2]} cycles" in text
+    assert f"measured {bounds[5]} cycles, predicted {bounds[2]} cycles" in text

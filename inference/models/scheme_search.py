@@ -224,7 +224,7 @@ def latency_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> Que
     word = selection.strip().lower()
     if word in ("default", "all"):
         return schemes.filter(Q(exclusion="") | CHAINABLE)
-    more = {"starter": Q(text__in=DIVISIONS), "x87": STACKED}.get(word)
+    more = {"starter": Q(text__in=DIVISIONS | aarch64.DIVISIONS), "x87": STACKED}.get(word)
     chosen = select_schemes(schemes, selection)
     return chosen if more is None else chosen | schemes.filter(more)
 

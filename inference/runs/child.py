@@ -76,10 +76,16 @@ class RunProcesses:
         """The process of a claimed run, in a session of its own; `OSError` where no server can be started."""
         here, there = socket.socketpair()
         reading, writing = os.pipe()
-        with there, os.fdopen(writing, "wb"):
-            self._ask(lease, there.fileno(), writing)
+        pipe = os.fdopen(reading, "rb", 0)
+        try:
+            with there, os.fdopen(writing, "wb"):
+                self._ask(lease, there.fileno(), writing)
+        except OSError:
+            here.close()
+            pipe.close()
+            raise
         here.setblocking(False)
-        output, pipe = asyncio.StreamReader(), os.fdopen(reading, "rb", 0)
+        output = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), pipe)
         return RunChild(output, here)

@@ -21,6 +21,18 @@ from inference.isa.scheme import Scheme
 NAME = "AArch64"
 CHAINABLE = ("each copy waits for the flags", "its time depends on the values")
 """How reasons begin that keep a scheme from being measured alone, but not in a chain."""
+DIVISIONS = frozenset(
+    (
+        *(
+            f"{name} GPR[{width}]:W, GPR[{width}]:R, GPR[{width}]:R"
+            for name in ("sdiv", "udiv")
+            for width in (32, 64)
+        ),
+        "fdiv FPR[64]:W, FPR[64]:R, FPR[64]:R",
+        "fsqrt FPR[64]:W, FPR[64]:R",
+    )
+)
+"""What a starter set of latencies has beside that of throughputs."""
 DOCUMENT = Path(__file__).with_name("schemes.json")
 
 

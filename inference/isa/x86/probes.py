@@ -89,16 +89,9 @@ DIVISIONS = frozenset(
         *(f"{name} GPR[{width}]:R" for name in ("div", "idiv") for width in (32, 64)),
         "vdivsd XMM:W, XMM:R, XMM:R",
         "vsqrtsd XMM:W, XMM:R, XMM:R",
-        *(
-            f"{name} GPR[{width}]:W, GPR[{width}]:R, GPR[{width}]:R"
-            for name in ("sdiv", "udiv")
-            for width in (32, 64)
-        ),
-        "fdiv FPR[64]:W, FPR[64]:R, FPR[64]:R",
-        "fsqrt FPR[64]:W, FPR[64]:R",
     )
 )
-"""What a starter set of latencies has beside that of throughputs, of every instruction set."""
+"""What a starter set of latencies has beside that of throughputs."""
 
 
 _INTEGER = (

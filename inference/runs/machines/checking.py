@@ -9,6 +9,7 @@ from typing import Any
 
 from inference.agent.protocol import PROTOCOL, Beat, Result, whole
 from inference.agent.reading import ProtocolError
+from inference.core.errors import as_written
 from inference.core.protocols import Json
 
 MAX_FACTS_BYTES = 64 * 1024
@@ -80,7 +81,7 @@ def read_number(message: Mapping[str, Any], name: str) -> int:
 def read_results(content: Json, given: object) -> list[Json]:
     """Results of a batch, one per item and in the order of the items. Raises `ProtocolError`."""
     if not isinstance(given, list):
-        raise ProtocolError(f"results must be a list, not {given!r:.80}")
+        raise ProtocolError(f"results must be a list, not {as_written(given)}")
     wanted = [item["id"] for item in content["items"]]
     if len(given) != len(wanted):
         raise ProtocolError(f"{len(wanted)} results are expected, one per experiment, not {len(given)}")
@@ -105,7 +106,7 @@ def clean_facts(given: object) -> Json:
     A fact of another kind than it should be is left out, as one that is not known.
     """
     if not isinstance(given, Mapping):
-        raise ProtocolError(f"facts must be an object, not {given!r:.80}")
+        raise ProtocolError(f"facts must be an object, not {as_written(given)}")
     cleaned = _clean(given, _DEPTH)
     facts = {name: value for name, value in cleaned.items() if _is_sound(name, value)}
     size = len(json.dumps(facts))
@@ -149,7 +150,7 @@ def _read_holds(given: object) -> tuple[int, int] | None:
     if given is None:
         return None
     if not isinstance(given, list) or len(given) != 2:
-        raise ProtocolError(f"holds must be null or [batch, fence], not {given!r:.80}")
+        raise ProtocolError(f"holds must be null or [batch, fence], not {as_written(given)}")
     named = dict(zip(("batch", "fence"), given, strict=True))
     return read_number(named, "batch"), read_number(named, "fence")
 

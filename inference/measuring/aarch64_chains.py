@@ -10,7 +10,7 @@ from inference.core.latency import ChainReading
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.aarch64.chains import frame
 from inference.isa.chains import DependencyChain
-from inference.measuring.items import ItemMeasurer
+from inference.measuring.items import ItemMeasurer, reading_of
 
 INSTRUCTIONS = 100
 _BYTES = 4
@@ -24,23 +24,20 @@ class AArch64Chains:
         self._frame = frame()
         self.identity: Json = {**identity, "settings": settings.as_json(), "frame": self._frame.as_json()}
 
-    def measure(self, chains: Sequence[DependencyChain]) -> Iterator[ChainReading]:
+    def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
         """Every reading as it comes; equal code is measured once."""
-        by_id = {_item(chain).id: chain for chain in chains}
-        items = {name: (self._frame, _item(chain)) for name, chain in by_id.items()}
+        by_id = {_item(chain, repeat).id: chain for chain in chains}
+        items = {name: (self._frame, _item(chain, repeat)) for name, chain in by_id.items()}
         for name, result in self._items.results(items):
-            settled = result.state == "settled"
-            note = "" if settled else result.note or f"the reading is {result.state}"
-            cycles = result.cycles if settled else None
-            yield ChainReading(by_id[name], cycles, result.spread or 0.0, note)
+            yield reading_of(by_id[name], result)
 
 
-def _item(chain: DependencyChain) -> BatchItem:
+def _item(chain: DependencyChain, repeat: int) -> BatchItem:
     instructions = len(chain.code) // _BYTES
     copies = max(2, -(-INSTRUCTIONS // instructions))
     half = copies // 2
     return BatchItem(
-        id=hashlib.blake2b(chain.code, digest_size=12, person=b"chain").hexdigest(),
+        id=hashlib.blake2b(chain.code, digest_size=12, person=b"chain", salt=bytes([repeat])).hexdigest(),
         code=chain.code * copies,
         copies=copies,
         half_bytes=len(chain.code) * half,

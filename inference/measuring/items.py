@@ -8,12 +8,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
+from inference.core.latency import ChainReading
 from inference.core.protocols import BatchBoard
+from inference.isa.chains import DependencyChain
 from inference.measuring.remote import PATIENCE, batch_of
 
 _BATCH = 48
 _TRIES = 3
 """How often what does not settle is measured: a neighbour is busy for a while, and then is not."""
+
+
+def reading_of(chain: DependencyChain, result: Result) -> ChainReading:
+    """What an agent's result says of a chain."""
+    settled = result.state == "settled"
+    note = "" if settled else result.note or f"the reading is {result.state}"
+    return ChainReading(chain, result.cycles if settled else None, result.spread or 0.0, note)
 
 
 class ItemMeasurer:

@@ -16,7 +16,8 @@ class RecordedChains:
     def __init__(self, recorded: Mapping[tuple[bytes, bool], tuple[float | None, float, str]]) -> None:
         self._recorded = recorded
 
-    def measure(self, chains: Sequence[DependencyChain]) -> Iterator[ChainReading]:
-        """One after the other; of what is missing, a note that says so."""
+    def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
+        """One after the other, the same each time; of what is missing, a note that says so."""
+        del repeat
         for chain in chains:
             yield ChainReading(chain, *self._recorded.get((chain.code, chain.loop), (None, 0.0, MISSING)))

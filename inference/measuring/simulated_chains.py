@@ -59,8 +59,8 @@ class SimulatedLatencies:
     Where one of them waits for nothing, throughput is all that is left.
 
     `noise`: standard deviation of a Gaussian factor around 1 on every pass; with probability `outliers` it
-    takes up to twice as long. A reading is the median of `PASSES` passes. The same chain and seed give the
-    same reading.
+    takes up to twice as long. A reading is the median of `PASSES` passes, the same for the same chain, seed
+    and repeat.
     """
 
     latency: Latency
@@ -69,12 +69,12 @@ class SimulatedLatencies:
     outliers: float = 0.0
     seed: int = 1
 
-    def measure(self, chains: Sequence[DependencyChain]) -> Iterator[ChainReading]:
+    def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
         """One after the other."""
-        return map(self._read, chains)
+        return (self._read(chain, repeat) for chain in chains)
 
-    def _read(self, chain: DependencyChain) -> ChainReading:
-        dice = random.Random(zlib.crc32(chain.code) ^ self.seed)  # noqa: S311  not for secrets
+    def _read(self, chain: DependencyChain, repeat: int) -> ChainReading:
+        dice = random.Random(zlib.crc32(chain.code, repeat) ^ self.seed)  # noqa: S311  not for secrets
         latencies = [self.latency(link) for link in chain.links]
         together = 0.0 if None in latencies else sum(filter(None, latencies))
         true = max(together, self.throughput * max(len(latencies), chain.instances))

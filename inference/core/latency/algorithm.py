@@ -1,26 +1,29 @@
 """Infers latencies: connectors first, then every pair of operands by chains that these close.
 
-All chains are measured in one go, the connectors' at the beginning; what follows is arithmetic.
+All chains are measured in one go, the connectors' at the beginning; then once or twice more those that no
+other chain of their pair confirms. What follows is arithmetic.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Protocol
 
 from inference.core.latency.idioms import Idiom, IdiomReader
 from inference.core.latency.memory import MemoryLatency, read_memory
-from inference.core.latency.reading import ChainReading, PairLatency, read_pair
+from inference.core.latency.reading import ChainReading, PairLatency, read_pair, unconfirmed
 from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, MemoryChain, PairChains
 
 
 class ChainMeasurer(Protocol):
     """Says how many cycles a turn of a chain takes."""
 
-    def measure(self, chains: Sequence[DependencyChain]) -> Iterator[ChainReading]:
-        """A reading of each, in any order."""
+    def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
+        """A reading of each, in any order; with another `repeat` a new one."""
         ...
 
 
@@ -72,21 +75,32 @@ class LatencyResult:
         return sum(one.at_most is not None for one in self.pairs)
 
 
+LOOKS = 3
+"""Times that a chain is measured at most."""
+
+
 def infer_latencies(
     problem: LatencyProblem,
     measurer: ChainMeasurer,
     heard: Callable[[ChainReading, int, int], None] = lambda reading, done, total: None,
 ) -> LatencyResult:
-    """Measure all chains, each code once, and read the latencies off.
+    """Measure all chains, each code once, or `LOOKS` times until it is confirmed, and read the latencies off.
 
-    `heard` is called with every reading, how many there are, and how many there will be.
+    `heard` is called with every reading, how many there are, and how many there will be as far as is known.
     """
     unique = problem.chains()
     readings = _Readings()
-    for reading in measurer.measure(unique):
-        readings.add(reading)
-        heard(reading, len(readings), len(unique))
-    known = _known(problem.connectors, readings)
+    wanted, done = unique, 0
+    for look in range(LOOKS):
+        total = done + len(wanted)
+        for reading in measurer.measure(wanted, look):
+            readings.add(reading)
+            done += 1
+            heard(reading, done, total)
+        known = _known(problem.connectors, readings)
+        wanted = _wanted_again(problem, readings, known)
+        if not wanted:
+            break
     pairs = tuple(read_pair(pair, readings.of(pair.chains), known) for pair in problem.pairs)
     memory = {one.chain: found for one in problem.memory for found in readings.of([one.chain])}
     return LatencyResult(
@@ -98,25 +112,45 @@ def infer_latencies(
     )
 
 
+def _wanted_again(
+    problem: LatencyProblem, readings: _Readings, known: Mapping[ChainLink, float]
+) -> list[DependencyChain]:
+    """The chains that neither another one of their pair confirms nor a second reading, each code once."""
+    found = [
+        one.chain
+        for pair in (*problem.connectors, *problem.pairs, *(asked.pair for asked in problem.idioms))
+        for one in unconfirmed(pair, readings.of(pair.chains), known)
+    ]
+    unique = {_code(chain): chain for chain in found}
+    return [chain for code, chain in unique.items() if not readings.is_sure(code)]
+
+
 class _Readings:
     """Readings by the code of their chains: another pair's chain may have the same."""
 
     def __init__(self) -> None:
-        self._by_code: dict[tuple[bytes, bool], ChainReading] = {}
-
-    def __len__(self) -> int:
-        return len(self._by_code)
+        self._by_code: dict[tuple[bytes, bool], list[ChainReading]] = defaultdict(list)
 
     def add(self, reading: ChainReading) -> None:
-        self._by_code[_code(reading.chain)] = reading
+        self._by_code[_code(reading.chain)].append(reading)
 
     def of(self, chains: Iterable[DependencyChain]) -> list[ChainReading]:
-        """Those of these chains that were measured, as theirs."""
+        """Of these chains those that were measured, as theirs; of several readings the middle one."""
         return [
-            ChainReading(chain, found.cycles, found.spread, found.note)
+            replace(_middle(found), chain=chain)
             for chain in chains
             if (found := self._by_code.get(_code(chain))) is not None
         ]
+
+    def is_sure(self, code: tuple[bytes, bool]) -> bool:
+        """Whether two readings of a code agree."""
+        return any(a.agrees(b) for a, b in combinations(self._by_code[code], 2))
+
+
+def _middle(found: Sequence[ChainReading]) -> ChainReading:
+    """The median of those with cycles. Of two the quicker: what disturbs a core makes it slower."""
+    settled = sorted((one.cycles, at) for at, one in enumerate(found) if one.cycles is not None)
+    return found[statistics.median_low(settled)[1]] if settled else found[-1]
 
 
 def _code(chain: DependencyChain) -> tuple[bytes, bool]:

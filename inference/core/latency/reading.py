@@ -27,6 +27,12 @@ class ChainReading:
     spread: float = 0.0
     note: str = ""
 
+    def agrees(self, other: ChainReading) -> bool:
+        """Whether both have cycles, and are as near as readings of one chain are."""
+        if self.cycles is None or other.cycles is None:
+            return False
+        return abs(self.cycles - other.cycles) <= _error(self.cycles) + _error(other.cycles)
+
 
 @dataclass(frozen=True, slots=True)
 class LatencyOfValues:
@@ -103,6 +109,28 @@ class PairLatency:
                 for one in self.readings
             ],
         }
+
+
+def unconfirmed(
+    pair: PairChains, readings: Sequence[ChainReading], known: Mapping[ChainLink, float]
+) -> list[ChainReading]:
+    """Those of a pair's readings by which it takes what it takes by no other one with these values.
+
+    Throughput limits the chain, its way back has a bypass of its own, or something else ran on the core.
+    `known`: latencies of connectors.
+    """
+    if not pair.isolated:
+        return []
+    found = [(one, left) for one in readings if (left := _candidate(one, known)) is not None]
+    return [
+        one
+        for one, left in found
+        if not any(
+            left.agrees(other)
+            for _, other in found
+            if other is not left and other.chain.values == left.chain.values
+        )
+    ]
 
 
 def read_pair(
@@ -183,8 +211,13 @@ def _candidate(reading: ChainReading, known: Mapping[ChainLink, float]) -> _Cand
     if cycles is None or not known.keys() >= set(others):
         return None
     closing, times = sum(known[link] for link in others), _times(reading.chain)
-    error = max(ABSOLUTE, RELATIVE * (cycles + closing))
+    error = _error(cycles + closing)
     return _Candidate(reading.chain, (cycles - closing) / times, error / times)
+
+
+def _error(cycles: float) -> float:
+    """By how much a settled reading may be off."""
+    return max(ABSOLUTE, RELATIVE * cycles)
 
 
 def _connectors(chain: DependencyChain) -> list[ChainLink]:

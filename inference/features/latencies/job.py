@@ -27,6 +27,7 @@ from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import idioms_of, memory_chains, plain_additions
 from inference.measuring.aarch64_chains import AArch64Chains
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions
+from inference.measuring.items import reading_of
 from inference.measuring.recorded_chains import RecordedChains
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
 from inference.models import ISA, LatencySet, Machine, Run
@@ -144,15 +145,13 @@ class _AsBlocks:
     def __init__(self, measure: MeasureBlocks) -> None:
         self._measure = measure
 
-    def measure(self, chains: Sequence[DependencyChain]) -> Iterator[ChainReading]:
+    def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
         """Every reading as it comes."""
         for mode in (UNROLLED, LOOP):
             alike = [chain for chain in chains if chain.loop == (mode == LOOP)]
-            for index, result in self._measure([block_of_bytes(chain.code) for chain in alike], mode):
-                settled = result.state == "settled"
-                note = "" if settled else result.note or f"the reading is {result.state}"
-                cycles = result.cycles if settled else None
-                yield ChainReading(alike[index], cycles, result.spread or 0.0, note)
+            blocks = [block_of_bytes(chain.code) for chain in alike]
+            for index, result in self._measure(blocks, mode, repeat):
+                yield reading_of(alike[index], result)
 
 
 class _Progress:

@@ -19,7 +19,7 @@ Latency = tuple[float, float]
 _Entries = Mapping[str, Latency]
 
 _FOG = "Agner Fog, Instruction tables; uops.info"
-_INTEL = f"Intel, Optimization Reference Manual; {_FOG}"
+_INTEL = f"Intel, Optimization Reference Manual; LLVM's scheduling models; {_FOG}"
 _ZEN2_GUIDE = f"AMD, Software Optimization Guide for the AMD Family 17h Processors; {_FOG}"
 _ZEN_GUIDE = f"AMD, Software Optimization Guide for the AMD Family 19h Processors; {_FOG}"
 
@@ -114,7 +114,6 @@ _SATURATING = ("vpabsd XMM:W, XMM:R", "vpavgb XMM:W, XMM:R, XMM:R")
 _BYTE_SHUFFLES = (
     "vpshufb XMM:W, XMM:R, XMM:R",
     "vpalignr XMM:W, XMM:R, XMM:R, IMM[8]:R",
-    "vpackssdw XMM:W, XMM:R, XMM:R",
     "vpmovzxbw XMM:W, XMM:R",
 )
 _VECTOR_MULTIPLY = (
@@ -124,6 +123,7 @@ _VECTOR_MULTIPLY = (
 )
 _MULTIPLY_32 = "vpmulld XMM:W, XMM:R, XMM:R"
 _DIFFERENCES = "vpsadbw XMM:W, XMM:R, XMM:R"
+_PACK = "vpackssdw XMM:W, XMM:R, XMM:R"
 _BLEND_BY_REGISTER = "vpblendvb XMM:W, XMM:R, XMM:R, XMM:R"
 _LANES = "vperm2f128 YMM:W, YMM:R, YMM:R, IMM[8]:R"
 _ACROSS_LANES = ("vpermd YMM:W, YMM:R, YMM:R", "vpermq YMM:W, YMM:R, IMM[8]:R")
@@ -171,7 +171,7 @@ _INTEL_CORES: _Entries = {
 }
 _SKYLAKE: _Entries = {
     **_INTEL_CORES,
-    **_take(1, *_BIT_OPERATIONS, _INCREMENT, _ADD_DISPLACED),
+    **_take(1, *_BIT_OPERATIONS, _INCREMENT, _ADD_DISPLACED, _PACK),
     **_take(2, _BIT_FIELD, _BLEND_BY_REGISTER),
     **_take(4, *_FLOAT_ADD, *_ENCRYPT),
     **_take(6, _CARRYLESS, most=7),
@@ -181,7 +181,7 @@ _SKYLAKE: _Entries = {
 }
 _ICE_LAKE: _Entries = {
     **_SKYLAKE,
-    **_take(3, *_ENCRYPT),
+    **_take(3, *_ENCRYPT, _PACK),
     **_take(6, _CARRYLESS),
     **_take(5, _LOAD, _LOAD_BYTE),
     **_take(6, _ADD_LOADED),
@@ -189,7 +189,8 @@ _ICE_LAKE: _Entries = {
 _GOLDEN_COVE: _Entries = {
     **_INTEL_CORES,
     **_take(2, *_FLOAT_ADD, most=3),  # two cycles from one addition to the next
-    **_take(3, *_ENCRYPT, _CARRYLESS, _BLEND_BY_REGISTER),
+    **_take(3, *_ENCRYPT, _CARRYLESS, _PACK),
+    **_take(3, f"{_BLEND_BY_REGISTER}: 4 → 1"),  # sources do not say how soon it needs what it chooses from
     **_take(5, _LOAD, _LOAD_BYTE),
     **_take(6, _ADD_LOADED),
 }
@@ -202,7 +203,7 @@ _ZEN2: _Entries = {
     **_take(3, _SCAN_FORWARD),
     **_take(4, _SCAN_REVERSE, _LOAD, _LOAD_BYTE),
     **_take(5, _ADD_LOADED),
-    **_take(1, *_FLOAT_COMPARE, *_SATURATING, *_BYTE_SHUFFLES, _BLEND_BY_REGISTER),
+    **_take(1, *_FLOAT_COMPARE, *_SATURATING, *_BYTE_SHUFFLES, _PACK, _BLEND_BY_REGISTER),
     **_take(3, *_FLOAT_ADD, *_FLOAT_MULTIPLY, *_VECTOR_MULTIPLY, *_CONVERSIONS, _ROUND, _LANES),
     **_take(4, _MULTIPLY_32, *_ENCRYPT, _CARRYLESS),
     **_take(5, *_FUSED),
@@ -224,7 +225,7 @@ _ZEN3: _Entries = {
 _ZEN4: _Entries = {
     **_ZEN3,
     **_take(1, _TRAILING, _RESET_LOWEST, _SCAN_FORWARD, _SCAN_REVERSE),
-    **_take(2, *_FLOAT_COMPARE, *_SATURATING, *_BYTE_SHUFFLES),
+    **_take(2, *_FLOAT_COMPARE, *_SATURATING, *_BYTE_SHUFFLES, _PACK),
     **_take(3, _LANES),
     **_take(4, *_ACROSS_LANES),
 }
@@ -234,7 +235,10 @@ _TABLES: Mapping[str, tuple[_Entries, str]] = {
     "Skylake-SP": (_SKYLAKE, _INTEL),
     "Ice Lake": (_ICE_LAKE, _INTEL),
     "Ice Lake-SP": (_ICE_LAKE, _INTEL),
+    "Tiger Lake": (_ICE_LAKE, _INTEL),  # and Rocket Lake: Ice Lake's execution units with other caches
+    "Rocket Lake": (_ICE_LAKE, _INTEL),
     "Golden Cove": (_GOLDEN_COVE, _INTEL),
+    "Raptor Cove": (_GOLDEN_COVE, _INTEL),  # Golden Cove's execution units with a larger cache
     "Zen 2": (_ZEN2, _ZEN2_GUIDE),
     "Zen 3": (_ZEN3, _ZEN_GUIDE),
     "Zen 4": (_ZEN4, _ZEN_GUIDE),

@@ -85,8 +85,8 @@ def test_each_kind_is_found_with_its_two_measurements(seed: int) -> None:
 
 def test_a_zero_idiom_is_quicker_than_ports_allow() -> None:
     class WithoutPort(SimulatedLatencies):
-        def _read(self, chain):  # type: ignore[no-untyped-def]
-            reading = super()._read(chain)
+        def _read(self, chain, repeat):  # type: ignore[no-untyped-def]
+            reading = super()._read(chain, repeat)
             if chain.loop and chain.code == next(iter(idioms_of(SUB))).apart.code:
                 return type(reading)(chain, reading.cycles * 0.6)
             return reading
@@ -121,7 +121,7 @@ def test_what_throughput_alone_explains_is_no_false_dependency() -> None:
     """A slow instruction of which nothing but the chain with itself has settled."""
 
     class Slow(SimulatedLatencies):
-        def measure(self, chains):  # type: ignore[no-untyped-def]
+        def measure(self, chains, repeat=0):  # type: ignore[no-untyped-def]
             for chain in chains:
                 closed = len(chain.links) > 1
                 yield ChainReading(chain, None if closed else 5.0 * chain.instances)

@@ -251,13 +251,49 @@ def test_chains_of_x87_leave_its_stack_where_it_is(
 
 def test_the_same_code_is_measured_once() -> None:
     class Counting(SimulatedLatencies):
-        def measure(self, chains):  # type: ignore[no-untyped-def]
-            codes.extend(chain.code for chain in chains)
-            return super().measure(chains)
+        def measure(self, chains, repeat=0):  # type: ignore[no-untyped-def]
+            codes.extend((chain.code, repeat) for chain in chains)
+            return super().measure(chains, repeat)
 
-    codes: list[bytes] = []
+    codes: list[tuple[bytes, int]] = []
     infer_latencies(LatencyProblem([*pairs(), *pairs()], of_connectors()), Counting(drawn(1).__getitem__))
     assert len(codes) == len(set(codes))
+
+
+def test_what_no_other_chain_confirms_is_measured_again() -> None:
+    """Something else slowed a chain down when it was measured first."""
+    link, way = ChainLink("imul", "2", "1"), ChainLink("movsxd", "2", "1")
+    chains = tuple(DependencyChain(b"\x90" * (1 + n), (link, *(way,) * n)) for n in (1, 3))
+
+    class Disturbed(SimulatedLatencies):
+        def measure(self, chains, repeat=0):  # type: ignore[no-untyped-def]
+            asked.append([chain.code for chain in chains])
+            for one in super().measure(chains, repeat):
+                slowed = repeat == 0 and one.chain == chains[-1]
+                yield replace(one, cycles=1.3 * one.cycles) if slowed else one
+
+    asked: list[list[bytes]] = []
+    problem = LatencyProblem([PairChains(link, chains, isolated=True)], of_connectors())
+    truth = dict.fromkeys(all_links(), 1.0) | {link: 3.0, way: 1.0}
+    known = PairChains(way, (DependencyChain(b"\x91", (way,)),), isolated=True)
+    (found,) = infer_latencies(replace(problem, connectors=[known]), Disturbed(truth.__getitem__)).pairs
+    assert (found.least, found.most) == (3.0, 3.0)
+    assert asked[1:] == [[b"\x91", *(chain.code for chain in chains)]]  # a connector alone has no other chain
+
+
+def test_what_contradicts_for_good_is_measured_no_more_than_twice() -> None:
+    truth = dict.fromkeys(all_links(), 1.0) | dict.fromkeys(connectors(), 3.0)
+    asked: list[int] = []
+
+    class Counting(SimulatedLatencies):
+        def measure(self, chains, repeat=0):  # type: ignore[no-untyped-def]
+            asked.append(len(chains))
+            return super().measure(chains, repeat)
+
+    measurer = Counting(truth.__getitem__, throughput=1.5)
+    infer_latencies(LatencyProblem(pairs(), of_connectors()), measurer)
+    assert len(asked) == 2
+    assert 0 < asked[1] < asked[0] / 2
 
 
 def test_a_chain_makes_all_other_sources_ready() -> None:

@@ -53,7 +53,7 @@ def test_every_case_is_told_apart(seed: int) -> None:
 
 def test_what_has_not_settled_says_why() -> None:
     class Restless(SimulatedLatencies):
-        def measure(self, chains):  # type: ignore[no-untyped-def]
+        def measure(self, chains, repeat=0):  # type: ignore[no-untyped-def]
             return (ChainReading(chain, None, note="passes do not agree") for chain in chains)
 
     problem = LatencyProblem([], [], memory=memory_chains())

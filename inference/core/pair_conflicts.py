@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from inference.core.arrays import Bools, Floats
+from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.experiment import Measured
 
 CONFLICT = 0.25
 """Share from which two schemes are said to compete: less is what noise and waste do."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairConflicts:
-    """`alone`: cycles of one instance. `shares`: of pairs (a, b) with a < b, which part of the quicker one
-    comes on top of the slower one: 0 where they run side by side, 1 where one waits for the other.
+    """`schemes`: those measured alone, in the order of their texts; `alone` float64[n]: cycles of one
+    instance.
+
+    `pairs` int64[p, 2]: places of two of them, each pair once and its first scheme first. `shares`
+    float64[p]: which part of the quicker one comes on top of the slower one: 0 where they run side by side,
+    1 where one waits for the other.
     """
 
-    alone: Mapping[str, float]
-    shares: Mapping[tuple[str, str], float]
+    schemes: Sequence[str]
+    alone: Floats
+    pairs: Int64s
+    shares: Floats
+
+    @property
+    def competing(self) -> int:
+        """Pairs that hinder each other by more than noise does."""
+        return int(np.count_nonzero(self.shares >= CONFLICT))
+
+    def paired(self) -> Int64s:
+        """The places of the schemes that are in pairs."""
+        return np.unique(self.pairs)
 
 
 def pair_conflicts(results: Iterable[Measured]) -> PairConflicts:
@@ -41,17 +55,22 @@ def pair_conflicts(results: Iterable[Measured]) -> PairConflicts:
         elif result.experiment.length == 2 and len(terms) == 2:
             first, second = sorted(scheme for scheme, _ in terms)
             together[first, second] = result.cycles
-    return conflicts_of(alone, together)
+    schemes = sorted(alone)
+    place = {scheme: number for number, scheme in enumerate(schemes)}
+    pairs = {(place[a], place[b]): time for (a, b), time in together.items() if a in place and b in place}
+    return conflicts_of(
+        schemes,
+        np.array([alone[scheme] for scheme in schemes], dtype=np.float64),
+        np.array(list(pairs), dtype=np.int64).reshape(-1, 2),
+        np.array(list(pairs.values()), dtype=np.float64),
+    )
 
 
-def conflicts_of(alone: Mapping[str, float], together: Mapping[tuple[str, str], float]) -> PairConflicts:
-    """Of cycles of one instance, and of one of each of two, {(a, b): cycles} with a < b."""
-    shares = {}
-    for (first, second), cycles in together.items():
-        if first in alone and second in alone:
-            slower, quicker = max(alone[first], alone[second]), min(alone[first], alone[second])
-            shares[first, second] = min(max((cycles - slower) / quicker, 0.0), 1.0)
-    return PairConflicts(alone, shares)
+def conflicts_of(schemes: Sequence[str], alone: Floats, pairs: Int64s, together: Floats) -> PairConflicts:
+    """Of what one instance takes, and one of each of two, `together` float64[p]; see `PairConflicts`."""
+    each = alone[pairs]
+    shares = (together - each.max(axis=1)) / each.min(axis=1)
+    return PairConflicts(schemes, alone, pairs, shares.clip(0.0, 1.0))
 
 
 # Everybody against everybody, those that compete side by side.
@@ -97,17 +116,19 @@ def conflict_matrix(conflicts: PairConflicts, most: int) -> ConflictMatrix:
     Two schemes are as near as they hinder each other; two that were not measured together as they hinder
     the same others alike.
     """
-    pairs = Counter(scheme for pair in conflicts.shares for scheme in pair)
-    schemes = sorted(pairs, key=lambda scheme: (-pairs[scheme], scheme))[:most]
-    schemes.sort(key=lambda scheme: (round(conflicts.alone[scheme], 2), scheme))
-    place = {scheme: number for number, scheme in enumerate(schemes)}
-    shares = np.full((len(schemes), len(schemes)), np.nan)
-    for (first, second), share in conflicts.shares.items():
-        if first in place and second in place:
-            shares[place[first], place[second]] = shares[place[second], place[first]] = share
+    often = np.bincount(conflicts.pairs.ravel(), minlength=len(conflicts.schemes))
+    drawn = np.argsort(-often, kind="stable")[: min(most, np.count_nonzero(often))]
+    drawn = drawn[np.lexsort((drawn, conflicts.alone[drawn].round(2)))]
+    row_of = np.full(len(often), -1)
+    row_of[drawn] = np.arange(len(drawn))
+    cells = row_of[conflicts.pairs]
+    inside = (cells >= 0).all(axis=1)
+    shares = np.full((len(drawn), len(drawn)), np.nan)
+    for one, other in ((0, 1), (1, 0)):
+        shares[cells[inside, one], cells[inside, other]] = conflicts.shares[inside]
     classes = _clustered(_distances(shares))
     order = [row for rows in classes for row in rows]
-    named = tuple(tuple(schemes[row] for row in rows) for rows in classes)
+    named = tuple(tuple(conflicts.schemes[drawn[row]] for row in rows) for rows in classes)
     return ConflictMatrix(named, shares[np.ix_(order, order)])
 
 
@@ -138,15 +159,25 @@ def _estimate(distances: Floats, shares: Floats, known: Bools) -> None:
 
 
 def _clustered(distances: Floats) -> list[list[int]]:
-    """The rows of each class, in the order of the tree's leaves."""
-    if len(distances) < 2:
-        return [[row] for row in range(len(distances))]
-    from scipy.cluster.hierarchy import fcluster, leaves_list, linkage  # loads scipy
-    from scipy.spatial.distance import squareform  # loads scipy
+    """The rows of each class; classes in an order that has near ones side by side.
 
-    tree = linkage(squareform(distances, checks=False), method="average")
-    of = fcluster(tree, 1 - ALIKE, criterion="distance")
+    The nearest two groups become one until all are: by average linkage, groups only ever get further apart,
+    so that the classes are what there is when the first two are merged that are not alike.
+    """
+    apart = distances.copy()
+    np.fill_diagonal(apart, np.inf)
+    groups = [[row] for row in range(len(apart))]
+    class_of = np.arange(len(apart))
+    for _ in range(len(apart) - 1):
+        one, other = divmod(int(apart.argmin()), len(apart))
+        if apart[one, other] <= 1 - ALIKE:
+            class_of[groups[other]] = class_of[one]
+        sizes = len(groups[one]), len(groups[other])
+        apart[one] = apart[:, one] = np.average(apart[[one, other]], axis=0, weights=sizes)
+        apart[other] = apart[:, other] = np.inf
+        groups[one] += groups[other]
+    leaves = groups[0] if groups else []
     classes: dict[int, list[int]] = {}
-    for row in leaves_list(tree):
-        classes.setdefault(int(of[row]), []).append(int(row))
+    for row in leaves:
+        classes.setdefault(int(class_of[row]), []).append(row)
     return list(classes.values())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inference.core.pair_conflicts import CONFLICT, PairConflicts
+import numpy as np
+
+from inference.core.pair_conflicts import PairConflicts
 
 MOST = 64
 """Schemes drawn: those of a longer list would be smaller than one can see."""
@@ -39,24 +41,25 @@ class GrowingMatrix:
 
 def growing_matrix(conflicts: PairConflicts) -> GrowingMatrix | None:
     """Of schemes that are in pairs, the quickest first; None before anything was measured."""
-    if not conflicts.alone:
+    if not len(conflicts.schemes):
         return None
-    paired = {scheme for pair in conflicts.shares for scheme in pair} or conflicts.alone.keys()
-    order = sorted(paired, key=lambda scheme: (round(conflicts.alone[scheme], 2), scheme))[:MOST]
-    place = {scheme: index for index, scheme in enumerate(order)}
+    paired = conflicts.paired() if len(conflicts.pairs) else np.arange(len(conflicts.schemes))
+    order = paired[np.lexsort((paired, conflicts.alone[paired].round(2)))][:MOST].tolist()
+    row_of = {scheme: row for row, scheme in enumerate(order)}
     squares = []
-    for (first, second), share in conflicts.shares.items():
-        if first in place and second in place:
+    for (first, second), share in zip(conflicts.pairs.tolist(), conflicts.shares.tolist(), strict=True):
+        if first in row_of and second in row_of:
             level = round(LEVELS * share)
-            title = f"{first} and {second}: {100 * share:.0f} % of the quicker one is added"
-            across, down = SQUARE * place[first], SQUARE * place[second]
+            names = f"{conflicts.schemes[first]} and {conflicts.schemes[second]}"
+            title = f"{names}: {100 * share:.0f} % of the quicker one is added"
+            across, down = SQUARE * row_of[first], SQUARE * row_of[second]
             squares += [MatrixSquare(across, down, level, title), MatrixSquare(down, across, level, title)]
     return GrowingMatrix(
-        schemes=len(conflicts.alone),
-        pairs=len(conflicts.shares),
-        competing=sum(share >= CONFLICT for share in conflicts.shares.values()),
-        quickest=min(conflicts.alone.values()),
-        slowest=max(conflicts.alone.values()),
+        schemes=len(conflicts.schemes),
+        pairs=len(conflicts.pairs),
+        competing=conflicts.competing,
+        quickest=float(conflicts.alone.min()),
+        slowest=float(conflicts.alone.max()),
         drawn=len(order),
         size=SQUARE * len(order),
         squares=tuple(squares),

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
-from inference.core.pair_conflicts import ConflictMatrix, PairConflicts, conflict_matrix, conflicts_of
+from inference.core.pair_conflicts import ConflictMatrix, PairConflicts, conflict_matrix, pair_conflicts
 from inference.core.throughput import inverse_throughput
 
 KINDS = (((0b0001, 1),), ((0b0010, 1),), ((0b1100, 1),))
@@ -22,8 +22,14 @@ def measured(mapping: PortMapping, left_out: frozenset[tuple[str, str]] = frozen
         return inverse_throughput(mapping, Experiment.of(list(schemes)))
 
     pairs = [pair for pair in combinations(sorted(mapping.usage), 2) if pair not in left_out]
-    alone = {scheme: cycles(scheme) for scheme in mapping.usage}
-    return conflicts_of(alone, {pair: cycles(*pair) for pair in pairs})
+    return measured_as(
+        {scheme: cycles(scheme) for scheme in mapping.usage}, {pair: cycles(*pair) for pair in pairs}
+    )
+
+
+def measured_as(alone: dict[str, float], together: dict[tuple[str, str], float]) -> PairConflicts:
+    times = {(scheme,): cycles for scheme, cycles in alone.items()} | together
+    return pair_conflicts(Measured(Experiment.of(list(schemes)), cycles) for schemes, cycles in times.items())
 
 
 def as_sets(matrix: ConflictMatrix) -> set[frozenset[str]]:
@@ -62,10 +68,10 @@ def test_two_that_were_never_paired_are_as_near_as_they_hinder_the_same_others()
 
 
 def test_schemes_in_most_pairs_are_drawn() -> None:
-    conflicts = conflicts_of(dict.fromkeys("abcd", 1.0), {("a", "b"): 2.0, ("a", "c"): 1.0, ("b", "c"): 1.0})
+    conflicts = measured_as(dict.fromkeys("abcd", 1.0), {("a", "b"): 2.0, ("a", "c"): 1.0, ("b", "c"): 1.0})
     assert sorted(conflict_matrix(conflicts, 10).schemes) == ["a", "b", "c"]
     assert sorted(conflict_matrix(conflicts, 2).schemes) == ["a", "b"]
-    assert conflict_matrix(conflicts_of({"a": 1.0}, {}), 10).schemes == ()
+    assert conflict_matrix(measured_as({"a": 1.0}, {}), 10).schemes == ()
 
 
 @pytest.mark.parametrize("known", [0.2, 0.6])

@@ -12,6 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.features.conflicts.query import conflicts_in
+from inference.features.conflicts.request import ConflictsRequest
 from inference.models import ISA, ExperimentSet
 from inference.storage.rows import store_measurements
 from tests.views.conftest import ADD, IMUL
@@ -39,7 +41,7 @@ def pairs(isa: ISA) -> ExperimentSet:
 def test_the_page_draws_the_matrix_and_names_the_classes(visitor: Client, pairs: ExperimentSet) -> None:
     page = visitor.get(reverse("set-conflicts", args=[pairs.pk]))
     conflicts = page.context["conflicts"]
-    assert (page.context["pairs"], conflicts.competing, conflicts.left_out) == (2, 1, 0)
+    assert (page.context["pairs"], conflicts.conflicts.competing, conflicts.left_out) == (2, 1, 0)
     assert sorted(len(each.schemes) for each in page.context["classes"]) == [1, 2]
     (trace,) = page.context["figure"]["figure"]["data"]
     at = {label: place for place, label in enumerate(trace["x"])}
@@ -64,6 +66,28 @@ def test_a_cell_leads_to_its_three_experiments(visitor: Client, pairs: Experimen
     assert {pair.first for pair in listed} == {ADD}
     assert visitor.get(address, {"first": ids[ADD], "second": ids[ADD]}).context["total"] == 2
     assert visitor.get(address, {"first": 0}).status_code == 404
+
+
+def test_of_repeated_measurements_the_last_counts(isa: ISA) -> None:
+    row = ExperimentSet.objects.create(name="repeated", isa=isa, origin="upload")
+    both = Experiment.of({ADD: 1, IMUL: 1})
+    alone = [Measured(Experiment.of({ADD: 1}), 1.0), Measured(Experiment.of({IMUL: 1}), 9.0)]
+    store_measurements(row, [Measured(both, 1.0), *alone, Measured(both, 2.5)])
+    store_measurements(row, [Measured(Experiment.of({IMUL: 1}), 2.0)], first_repeat=1)
+    (pair,) = conflicts_in(row, ConflictsRequest()).all_pairs()
+    assert (pair.first, pair.second, pair.share) == (ADD, IMUL, 0.5)
+    assert ([one.cycles for one in pair.alone], pair.together.cycles) == ([1.0, 2.0], 2.5)
+
+
+def test_a_search_leaves_pairs_of_what_it_finds(pairs: ExperimentSet) -> None:
+    whole = conflicts_in(pairs, ConflictsRequest()).all_pairs()
+    schemes = {scheme for each in whole for scheme in (each.first, each.second)}
+    for each in whole:
+        (other,) = schemes - {each.first, each.second}
+        found = conflicts_in(pairs, ConflictsRequest(q=f'-"{other}"'))
+        assert found.all_pairs() == [each]
+        assert sorted(found.matrix.schemes) == [each.first, each.second]
+        assert found.alone(each.first) == each.alone[0]
 
 
 def test_what_cannot_be_asked_is_said(

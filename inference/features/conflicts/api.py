@@ -94,8 +94,8 @@ def conflicts_json(row: ExperimentSet, found: SetConflicts, asked: ConflictsRequ
     members, shares = found.rows(asked.by)
     return {
         "experiment_set": ref(row),
-        "pairs": len(found.conflicts.shares),
-        "competing": found.competing,
+        "pairs": len(found.conflicts.pairs),
+        "competing": found.conflicts.competing,
         "left_out": found.left_out,
         "rows": [{"schemes": [_alone(found, scheme) for scheme in each]} for each in members],
         "shares": [
@@ -116,7 +116,7 @@ def pair_json(found: SetConflicts, pair: ConflictPair) -> dict[str, Any]:
 
 
 def _alone(found: SetConflicts, scheme: str) -> dict[str, Any]:
-    time = found.times.alone[scheme]
+    time = found.alone(scheme)
     return {
         "scheme_id": found.ids[scheme],
         "scheme": scheme,

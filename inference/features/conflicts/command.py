@@ -57,8 +57,8 @@ class Command(DataCommand):
             self._print(row, found)
 
     def _print(self, row: ExperimentSet, found: SetConflicts) -> None:
-        pairs = len(found.conflicts.shares)
-        self.stdout.write(f"{row.name}: {found.competing:,} of {pairs:,} pairs compete")
+        pairs = len(found.conflicts.pairs)
+        self.stdout.write(f"{row.name}: {found.conflicts.competing:,} of {pairs:,} pairs compete")
         classes, shares = found.rows(ConflictsBy.CLASSES)
         for number, (members, line) in enumerate(zip(classes, shares.tolist(), strict=True), 1):
             more = f" and {len(members) - NAMED} more" if len(members) > NAMED else ""

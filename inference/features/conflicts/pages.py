@@ -74,7 +74,7 @@ def _shown(request: HttpRequest, found: SetConflicts, by: ConflictsBy) -> dict[s
     ]
     return {
         "conflicts": found,
-        "pairs": len(found.conflicts.shares),
+        "pairs": len(found.conflicts.pairs),
         "rows": rows,
         "classes": classes,
         "figure": {"figure": conflict_figure(labels, shares), "ids": [row.schemes[0][0] for row in rows]}
@@ -92,7 +92,7 @@ def _chosen(request: HttpRequest, found: SetConflicts, rows: list[ConflictClass]
     if second is None or (second == first and len(first.schemes) == 1):
         (_, scheme), *_rest = first.schemes
         listed = found.pairs_of(scheme)
-        return {"first": first, "alone": found.times.alone[scheme], **_listed(listed)}
+        return {"first": first, "alone": found.alone(scheme), **_listed(listed)}
     between = found.pairs_between(*([text for _, text in each.schemes] for each in (first, second)))
     return {"first": first, "second": second, **_listed(between)}
 

@@ -20,9 +20,8 @@ def overview_of(row: StoredCoreModel, model: CoreModel | None = None) -> CoreOve
     """What each port of a core model runs (a query, with its value `model` at hand)."""
     model = core_model_of(row) if model is None else model
     described = () if model.mapping is None else model.mapping.usage
-    rows = row.isa.schemes.filter(text__in=described).order_by("id")
-    facts = rows.values_list("text", "mnemonic", "category", "memory")
-    kinds = {text: unit_class(text, *rest) for text, *rest in facts}
+    facts = row.isa.schemes.values_list("text", "mnemonic", "category", "memory")
+    kinds = {text: unit_class(text, *rest) for text, *rest in facts if text in described}
     return core_overview(model, kinds, UNIT_CLASSES, (*LOADS, *STORES))
 
 

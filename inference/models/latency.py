@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from inference.core.protocols import Json
 from inference.models.isa import Named
 
 
@@ -32,7 +33,8 @@ class LatencySet(Named):
 
 
 class SchemeLatencies(models.Model):
-    """The latencies of a scheme: `pairs` as `inference.core.latency.PairLatency.as_json` has them.
+    """The latencies of a scheme: `pairs` as `inference.core.latency.PairLatency.as_json` has them, without
+    the chains; those are in `chains`, a list for each pair. They are long, and few readers need them.
 
     `idioms`: what a choice of operands makes of it, as `Idiom.as_json` has them.
     `least` and `most` are over its isolated pairs in cycles, null where it has none.
@@ -47,6 +49,7 @@ class SchemeLatencies(models.Model):
     isolated = models.PositiveSmallIntegerField()
     least = models.FloatField(null=True, blank=True)
     most = models.FloatField(null=True, blank=True)
+    chains = models.JSONField(default=list)
 
     class Meta:
         constraints = [
@@ -57,3 +60,8 @@ class SchemeLatencies(models.Model):
             ),
         ]
         indexes = [models.Index(fields=["latency_set", "isolated"], name="latency_isolated_pairs")]
+
+    def pairs_with_chains(self) -> list[Json]:
+        """As `PairLatency.as_json` has them."""
+        together = zip(self.pairs, self.chains, strict=True)
+        return [{**pair, "chains": chains} for pair, chains in together]

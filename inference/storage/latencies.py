@@ -82,7 +82,8 @@ def _scheme_row(row: LatencySet, scheme: int, pairs: Sequence[Json], idioms: lis
     return SchemeLatencies(
         latency_set=row,
         scheme_id=scheme,
-        pairs=list(pairs),
+        pairs=[{name: value for name, value in pair.items() if name != "chains"} for pair in pairs],
+        chains=[pair["chains"] for pair in pairs],
         idioms=idioms,
         isolated=len(values),
         least=min((pair["least"] for pair in values), default=None),

@@ -89,6 +89,7 @@ def latencies(machine: Machine) -> LatencySet:
         latency_set=row,
         scheme=machine.isa.schemes.get(text=WIDE),
         pairs=[{**pair, "breaks": False, "throughput_limited": False}],
+        chains=[[]],
         isolated=1,
         least=3.0,
         most=4.0,

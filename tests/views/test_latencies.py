@@ -92,7 +92,9 @@ def test_a_division_has_latencies_of_quick_and_of_slow_values(visitor: Client, m
     links = {(link.source, link.destination): link for link in links_of(DIVISION)}
     row = measured.schemes.get(scheme__text=DIVISION)
     quick, slow = (truth(replace(links["rax", "rdx"], values=name)) for name in (QUICK, SLOW))
-    (pair,) = [one for one in row.pairs if (one["source"], one["destination"]) == ("rax", "rdx")]
+    (pair,) = [
+        one for one in row.pairs_with_chains() if (one["source"], one["destination"]) == ("rax", "rdx")
+    ]
     assert (pair["least"], pair["most"]) == (quick, slow)
     assert [(one["values"], one["least"]) for one in pair["values"]] == [(QUICK, quick), (SLOW, slow)]
     assert {chain["values"] for chain in pair["chains"]} == {QUICK, SLOW}
@@ -200,8 +202,8 @@ def test_a_set_is_read_again_from_its_recorded_chains(visitor: Client, measured:
     run = Run.objects.get(config__recorded=measured.pk)
     assert work_off(run).state == Run.State.DONE, run.error
     again = LatencySet.objects.exclude(pk=measured.pk).get()
-    assert [row.pairs for row in again.schemes.order_by("scheme_id")] == [
-        row.pairs for row in measured.schemes.order_by("scheme_id")
+    assert [row.pairs_with_chains() for row in again.schemes.order_by("scheme_id")] == [
+        row.pairs_with_chains() for row in measured.schemes.order_by("scheme_id")
     ]
 
 

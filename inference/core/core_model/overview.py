@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.core_model.chained import chained_latency
@@ -80,8 +80,9 @@ def core_overview(
             members[name].append(scheme)
     able = {}
     for name in (one for one in order if one in members):
-        masks = [_ports_of(mapping.usage[scheme], whole=name in whole) for scheme in members[name]]
-        able[name] = [sum(mask >> port & 1 for mask in masks) for port in range(len(mapping.ports))]
+        masks = (_ports_of(mapping.usage[scheme], whole=name in whole) for scheme in members[name])
+        able[name] = _on_each_port(masks, mapping)
+    any_kind = _on_each_port((_ports_of(uops, whole=True) for uops in mapping.usage.values()), mapping)
     found = {name: _kind(model, mapping, name, members[name], able[name]) for name in able}
     ports = tuple(
         PortOfCore(
@@ -91,7 +92,7 @@ def core_overview(
                 for name, kind in found.items()
                 if able[name][place]
             ),
-            sum(any(mask >> place & 1 for mask, _ in uops) for uops in mapping.usage.values()),
+            any_kind[place],
         )
         for place, port in enumerate(mapping.ports)
     )
@@ -108,6 +109,15 @@ def _ports_of(uops: Uops, *, whole: bool) -> int:
     return ports
 
 
+def _on_each_port(masks: Iterable[int], mapping: PortMapping) -> list[int]:
+    """How many of the sets of ports have each port."""
+    counted = Counter(masks)
+    return [
+        sum(number for mask, number in counted.items() if mask >> port & 1)
+        for port in range(len(mapping.ports))
+    ]
+
+
 def _kind(
     model: CoreModel, mapping: PortMapping, name: str, members: Sequence[str], able: Sequence[int]
 ) -> UnitKind:
@@ -117,11 +127,13 @@ def _kind(
         for port, schemes in zip(mapping.ports, able, strict=True)
         if schemes and schemes >= MOST * needing
     )
+    # Of many schemes few have other µops than those before.
+    alike = {(mapping.usage[scheme], mapping.slots_of(scheme)): scheme for scheme in members}
     known = [latency for one in members if (latency := chained_latency(model, one)) is not None]
     return UnitKind(
         name,
         len(members),
         ports,
-        min(inverse_throughput(mapping, Experiment.of([scheme])) for scheme in members),
+        min(inverse_throughput(mapping, Experiment.of([scheme])) for scheme in alike.values()),
         (min(known), max(known)) if known else None,
     )

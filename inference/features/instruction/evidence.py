@@ -93,7 +93,7 @@ def _alone_rows(
 def _latencies(schemes: Sequence[InstructionScheme]) -> dict[tuple[int, int], FormLatency]:
     """The newest set of each machine that has the scheme."""
     rows = SchemeLatencies.objects.filter(scheme__in=schemes).select_related("latency_set")
-    rows = rows.defer("latency_set__readings", "latency_set__memory").order_by("latency_set_id")
+    rows = rows.defer("chains", "latency_set__readings", "latency_set__memory").order_by("latency_set_id")
     return {
         (row.latency_set.machine_id, row.scheme_id): FormLatency(
             row.latency_set, row.least, row.most, _bound(row.pairs), row.pairs

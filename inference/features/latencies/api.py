@@ -256,5 +256,9 @@ def _set(row: Any) -> dict[str, Any]:
 
 
 def _scheme(row: Any) -> dict[str, Any]:
-    copied = {name: getattr(row, name) for name in ("scheme_id", "pairs", "idioms")}
-    return {**copied, "scheme": row.scheme.text}
+    return {
+        "scheme_id": row.scheme_id,
+        "scheme": row.scheme.text,
+        "pairs": row.pairs_with_chains(),
+        "idioms": row.idioms,
+    }

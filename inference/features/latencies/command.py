@@ -141,15 +141,16 @@ class Command(RunCommand):
             rows = rows.filter(scheme__text=scheme)
             if not rows.exists():
                 raise CommandError(f"{row.name!r} has no latencies of {scheme!r}")
+        rows = rows if scheme or as_json else rows.defer("chains")
         for each in rows.iterator(chunk_size=200):
             if as_json:
-                told = {"scheme": each.scheme.text, "pairs": each.pairs, "idioms": each.idioms}
+                told = {"scheme": each.scheme.text, "pairs": each.pairs_with_chains(), "idioms": each.idioms}
                 self.stdout.write(json.dumps(told))
                 continue
             self.stdout.write(each.scheme.text)
             for idiom in each.idioms:
                 self.stdout.write(f"  {idiom['kind']}: {_idiom(idiom)}")
-            for pair in each.pairs:
+            for pair in each.pairs_with_chains() if scheme else each.pairs:
                 self.stdout.write(f"  {pair['source']} → {pair['destination']}: {_cycles(pair)}")
                 for one in pair.get("values", ()):
                     self.stdout.write(f"    {one['values']} values, {one['told']}: {_cycles(one)}")

@@ -18,7 +18,7 @@ def latencies_xml(row: LatencySet) -> str:
     """
     known = microarchitecture_of(row.machine)
     name = row.name if known is None else _ABBREVIATIONS.get(known.name, row.name)
-    rows = row.schemes.select_related("scheme").order_by("scheme__text")
+    rows = row.schemes.select_related("scheme").defer("chains").order_by("scheme__text")
     schemes = [
         ExportedLatencies(
             each.scheme.text,

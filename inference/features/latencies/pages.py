@@ -66,7 +66,8 @@ def latency_set(request: HttpRequest, pk: int) -> HttpResponse:
     context: dict[str, Any] = {"row": row, "q": q, "sort": str(order), "idioms": idiom_counts(row)}
     context["documented"] = documented_share(row)
     try:
-        context["page"] = page_of(latencies_of(row, q), order, SCHEME_COLUMNS, request.GET.get("page", ""))
+        rows = latencies_of(row, q).defer("chains")
+        context["page"] = page_of(rows, order, SCHEME_COLUMNS, request.GET.get("page", ""))
     except SearchError as error:
         context["error"] = str(error)
     return render(request, "inference/latencies/set.html", context, status=400 if "error" in context else 200)
@@ -85,7 +86,7 @@ def latency_scheme(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
                 core, ChainLink(row.scheme.text, pair["source"], pair["destination"])
             ),
         }
-        for pair in row.pairs
+        for pair in row.pairs_with_chains()
     ]
     idioms = [
         {**idiom, "codes": [_with_text(idiom["measured"]), _with_text(idiom["compared"])]}

@@ -62,8 +62,9 @@ def idiom_counts(row: LatencySet) -> list[tuple[str, int]]:
 
 
 def latencies_of_scheme(scheme: InstructionScheme) -> QuerySet[SchemeLatencies]:
-    """What every set says of a scheme, the newest first."""
-    return scheme.latencies.select_related("latency_set", "latency_set__machine").order_by("-latency_set_id")
+    """What every set says of a scheme, the newest first; its chains only where somebody looks at them."""
+    rows = scheme.latencies.select_related("latency_set", "latency_set__machine")
+    return rows.defer("chains", "latency_set__readings", "latency_set__memory").order_by("-latency_set_id")
 
 
 def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:

@@ -92,6 +92,8 @@ class MemoryTold(_Part):
     """See `MemoryTimes`."""
 
     usual: Amount = MemoryTimes().usual
+    indexed: Amount = MemoryTimes().indexed
+    relative: Amount = MemoryTimes().relative
     load: Amount = MemoryTimes().load
     blocked: Amount | None = None
     of_one_word: Amount | None = None
@@ -230,6 +232,8 @@ def core_model_json(
         },
         "memory": {
             "usual": model.memory.usual,
+            "indexed": model.memory.indexed,
+            "relative": model.memory.relative,
             "load": model.memory.load,
             "blocked": model.memory.blocked,
             "of_one_word": model.memory.of_one_word,

@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+PAGE_BYTES = 4096
+CODE = "code"
+"""The location that the instruction pointer is."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlace:
-    """An access to memory: `address` is equal for accesses that surely have the same one but for `offset`.
+    """An access to memory: where `address` is equal, it is surely `offset` bytes from the same place; None is
+    equal to nothing.
 
-    `steady`: the address is the same in every iteration. `pointer`: what the address is made of, whatever the
-    block has written to it.
+    `step`: by how many bytes it moves from iteration to iteration, None where nobody knows. `page`: by which
+    of several pages that are one in memory it is accessed, 0 without such. `registers` (locations
+    and factors) and `displacement`: what the instruction makes the address of.
     """
 
-    address: str
+    address: Hashable
     offset: int
     bits: int
-    steady: bool
-    pointer: str = ""
+    step: int | None
+    page: int = 0
+    registers: tuple[tuple[str, int], ...] = ()
+    displacement: int = 0
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether the address has an index."""
+        return len(self.registers) > 1 or any(scale > 1 for _, scale in self.registers)
+
+    def overlaps(self, other: MemoryPlace) -> bool:
+        """Whether both surely have a byte in common, in this iteration and in all others."""
+        if self.address is None or (self.address, self.step) != (other.address, other.step):
+            return False
+        return self.offset < other.offset + other.bits // 8 and other.offset < self.offset + self.bits // 8
+
+    def an_iteration_ago(self) -> MemoryPlace | None:
+        """The same access in the iteration before, None where nobody knows where it was."""
+        if self.step is None:
+            return None
+        page, offset = self.page, self.offset - self.step
+        if page:
+            page, offset = divmod(page * PAGE_BYTES + offset, PAGE_BYTES)
+        return replace(self, page=page, offset=offset)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from inference.core.errors import as_written
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.scheme import Scheme
 from inference.isa.timed_code import CodeReading, TimedCode
+from inference.isa.x86.addresses import START
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import GENERAL, Block
 from inference.isa.x86.exclusion import GROUPS, TOP_OF_STACK
@@ -28,9 +29,6 @@ from inference.measuring.remote import PATIENCE
 
 UNROLLED, LOOP = "unrolled", "loop"
 MODES = (UNROLLED, LOOP)
-START = 0x62345600
-"""What registers and memory start with: BHive's choice moved to where no process has its own memory."""
-
 MOST_COPIES = 2000
 MOST_PAGES = 4096
 LONGEST = 24 * 1024

@@ -155,20 +155,25 @@ def _share(pair: Json) -> tuple[float, str]:
 
 
 def _memory(listed: list[Json]) -> MemoryTimes:
-    """What a loaded value takes after its store, by the same base; of what is renamed, the quickest."""
+    """What a loaded value takes after its store, with as few instructions between as were measured: a chain
+    that limits a block waits for nothing else."""
     settled = [one for one in listed if one["cycles"] is not None]
-    cases = [one for one in settled if one["stored"]]
+    cases = sorted((one for one in settled if one["stored"]), key=lambda one: one.get("between", 0))
     same: dict[tuple[int, int, int, bool], float] = {}
+    by: dict[str, float] = {}
     for one in cases:
+        by.setdefault(one["address"], one["cycles"])
         if one["address"] == "same base":
             case = one["stored"], one["loaded"], one["offset"], one["register_class"] == "vector"
-            same[case] = min(one["cycles"], same.get(case, one["cycles"]))
+            same.setdefault(case, one["cycles"])
     forwarded = [one["cycles"] for one in cases if one["how"] == Forwarding.FORWARDED]
     loads = [one["cycles"] for one in settled if _is_plain_load(one)]
     alone = {one["address"]: one["cycles"] for one in settled if not one.get("chained", True)}
     return MemoryTimes(
         same,
         usual=median(forwarded) if forwarded else MemoryTimes.usual,
+        indexed=by.get("base and index", MemoryTimes.indexed),
+        relative=by.get("instruction pointer", MemoryTimes.relative),
         load=min(loads, default=MemoryTimes.load),
         blocked=alone.get(BLOCKED),
         of_one_word=alone.get(ONE_WORD),

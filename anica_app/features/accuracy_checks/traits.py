@@ -9,13 +9,11 @@ import numpy as np
 
 from anica_app.core.residual_traits import Trait
 from inference.core.arrays import Bools
-from inference.isa.dependences import MemoryPlace
 from inference.isa.x86.blocks import Block, BlockError, block_of_bytes
 from inference.isa.x86.dependences import accesses_of
 
 LENGTHS = ((1, 3), (4, 6), (7, 12), (13, None))
 """Instructions of a block: from, to."""
-_BYTE = 8
 
 
 def traits_of(codes: Sequence[bytes], bounds: Sequence[str]) -> dict[Trait, Bools]:
@@ -57,11 +55,5 @@ def _memory(block: Block) -> Iterator[str]:
         yield "stores"
     if not loaded and not stored:
         yield "no access to memory"
-    if any(_overlap(one, other) for one in stored for other in loaded):
+    if any(one.overlaps(other) for one in stored for other in loaded):
         yield "loads what it has stored"
-
-
-def _overlap(one: MemoryPlace, other: MemoryPlace) -> bool:
-    if one.address != other.address:
-        return False
-    return one.offset < other.offset + other.bits // _BYTE and other.offset < one.offset + one.bits // _BYTE

@@ -53,37 +53,46 @@ class DependenceBound:
 
 
 def has_blocked_load(block: Sequence[InstructionAccesses]) -> bool:
-    """Whether a load wants more than the store before it wrote: it waits until the cache has that, and the
-    store of the next iteration until the load is done, since instructions end in their order."""
+    """Whether a load wants more than the store before it wrote, or has another address for it: it waits until
+    the cache has that, and the store of the next iteration until the load is done, since instructions end in
+    their order."""
     return any(
-        not is_contained(stored.bits, read.memory.bits, read.memory.offset - stored.offset)
+        stored.page != read.memory.page
+        or not is_contained(stored.bits, read.memory.bits, read.memory.offset - stored.offset)
         for place, one in enumerate(block)
         for read in one.reads
         if read.memory is not None
         and (last := _last_write(block, place, read)) is not None
-        and (stored := last.access.memory) is not None
+        and (stored := last.memory) is not None
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _LastWrite:
-    """By which instruction (its place), and how many iterations ago."""
+    """By which instruction (its place), and how many iterations ago; `memory` is where it stored then."""
 
     access: OperandAccess
     writer: int
     iterations: int
+    memory: MemoryPlace | None
 
 
 def _last_write(block: Sequence[InstructionAccesses], place: int, read: OperandAccess) -> _LastWrite | None:
     """The last write of any part of what is read: in this iteration before, else in the one before."""
+    behind = place if read.memory is None else 0  # before it, in the iteration before, memory was elsewhere
     for iterations, candidates in (
         (0, range(place - 1, -1, -1)),
-        (1, range(len(block) - 1, place - 1, -1)),
+        (1, range(len(block) - 1, behind - 1, -1)),
     ):
         for writer in candidates:
             for written in block[writer].writes:
-                if _is_same(written, read, within=iterations == 0):
-                    return _LastWrite(written, writer, iterations)
+                if read.memory is None or written.memory is None:
+                    if read.location and written.location == read.location:
+                        return _LastWrite(written, writer, iterations, None)
+                    continue
+                memory = written.memory.an_iteration_ago() if iterations else written.memory
+                if memory is not None and memory.overlaps(read.memory):
+                    return _LastWrite(written, writer, iterations, memory)
     return None
 
 
@@ -146,7 +155,7 @@ class _Graph:
                 if last is None:
                     continue
                 for destination in destinations:
-                    cycles = self._latency(place, access, destination, last.writer)
+                    cycles = self._latency(place, access, destination, last)
                     if cycles is None:
                         continue
                     edge = Edge(
@@ -158,16 +167,16 @@ class _Graph:
                     self._by[edge] = access.operand, access.location or MEMORY
                     yield edge
 
-    def _latency(self, place: int, access: OperandAccess, destination: str, writer: int) -> float | None:
+    def _latency(self, place: int, access: OperandAccess, destination: str, last: _LastWrite) -> float | None:
         """From a source to a destination; None where the destination does not wait for it."""
         one = self._block[place]
         scheme = one.scheme or ""
         known = self._model.latencies.get(scheme, {})
-        if access.memory is not None:
+        if access.memory is not None and last.memory is not None:
             own = known.get((access.operand, destination))
-            if writer == place and own is not None:
+            if last.writer == place and own is not None and not access.memory.is_indexed:
                 return own  # measured as it is: memory that the instruction itself has written
-            return self._through_memory(access.memory, destination, writer, one)
+            return self._through_memory(access.memory, last, one)
         if one.one_register and scheme in self._model.free and access.location.startswith(_REGISTERS):
             return None  # flags are waited for all the same
         in_address = access.operand.endswith(("address", "base", "index"))
@@ -182,25 +191,8 @@ class _Graph:
         """From an address to the result, where that was not measured."""
         return self._model.memory.load + (0.0 if scheme.startswith(_MOVES) else UNKNOWN_LATENCY)
 
-    def _through_memory(
-        self, read: MemoryPlace, destination: str, writer: int, one: InstructionAccesses
-    ) -> float:
-        stored = next(access.memory for access in self._block[writer].writes if access.memory is not None)
-        vector = one.vector or self._block[writer].vector
-        cycles = self._model.memory.cycles(stored.bits, read.bits, read.offset - stored.offset, vector=vector)
-        scheme = one.scheme or ""
-        if destination.endswith("data") or not scheme.startswith(_MOVES):
-            known = self._model.latencies.get(scheme, {})
-            own = known.get((destination, destination), UNKNOWN_LATENCY)
-            cycles += own if own is not None else 0.0
-        return cycles
-
-
-def _is_same(written: OperandAccess, read: OperandAccess, *, within: bool) -> bool:
-    """Whether a write is of what is read; `within` the same iteration."""
-    if read.memory is None or written.memory is None:
-        return bool(read.location) and written.location == read.location
-    one, other = written.memory, read.memory
-    if one.address != other.address or not (within or (one.steady and other.steady)):
-        return False
-    return one.offset < other.offset + other.bits // 8 and other.offset < one.offset + one.bits // 8
+    def _through_memory(self, read: MemoryPlace, last: _LastWrite, one: InstructionAccesses) -> float:
+        assert last.memory is not None, "asked of what was stored"
+        vector = one.vector or self._block[last.writer].vector
+        cycles = self._model.memory.between(last.memory, read, vector=vector)
+        return cycles if (one.scheme or "").startswith(_MOVES) else cycles + UNKNOWN_LATENCY

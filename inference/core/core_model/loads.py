@@ -7,7 +7,7 @@ lines: a bank has it, whatever the line.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from inference.core.core_model.model import MemoryTimes
@@ -38,10 +38,10 @@ def load_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Load
     """
     if not times.of_one_word:
         return None
-    busy: Counter[tuple[str, int]] = Counter()
+    busy: Counter[tuple[Hashable, int]] = Counter()
     for one in block:
         for place in (access.memory for access in one.reads if access.memory is not None):
-            busy.update((place.pointer, word) for word in _words(place))
+            busy.update((place.registers, word) for word in _words(place))
     if not busy:
         return None
     loads = max(busy.values())
@@ -49,5 +49,5 @@ def load_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Load
 
 
 def _words(place: MemoryPlace) -> set[int]:
-    first, last = place.offset // _WORD, (place.offset + place.bits // 8 - 1) // _WORD
+    first, last = place.displacement // _WORD, (place.displacement + place.bits // 8 - 1) // _WORD
     return {word % _WORDS for word in range(first, last + 1)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from inference.core.mapping import PortMapping
+from inference.isa.dependences import CODE, MemoryPlace
 
 OperandLatencies = Mapping[tuple[str, str], float | None]
 """{(source, destination): cycles} of a scheme, None where the destination does not wait for the source."""
@@ -32,15 +33,18 @@ class FrontEndLimits:
 class MemoryTimes:
     """{(bits stored, bits loaded, bytes apart, vector): cycles} from a stored value to the loaded one.
 
-    `usual`: where a case was not measured. `load`: cycles from an address to what is loaded. `blocked`:
-    cycles per iteration where a load wants more than a store before it wrote. `of_one_word`: cycles per load
-    where all read one word of the first-level cache, or the same word of several lines. `to_one_line`,
-    `to_another_line`: cycles per store where each goes to the cache line of the one before, and where none
-    does.
+    `usual`: where a case was not measured. `indexed` and `relative`: the least where one of the addresses has
+    an index, or is relative to the instruction pointer; some cores recognise others before they are known.
+    `load`: cycles from an address to what is loaded. `blocked`: cycles per iteration where a load wants more
+    than a store before it wrote. `of_one_word`: cycles per load where all read one word of the first-level
+    cache, or the same word of several lines. `to_one_line`, `to_another_line`: cycles per store where each
+    goes to the cache line of the one before, and where none does.
     """
 
     forwarded: Mapping[tuple[int, int, int, bool], float] = field(default_factory=dict)
     usual: float = 5.0
+    indexed: float = 0.0
+    relative: float = 0.0
     load: float = 5.0
     blocked: float | None = None
     of_one_word: float | None = None
@@ -54,6 +58,23 @@ class MemoryTimes:
             return exact
         if is_contained(stored, loaded, offset):
             return self.forwarded.get((stored, loaded, 0, vector), self.usual)
+        return self.failed
+
+    def between(self, stored: MemoryPlace, loaded: MemoryPlace, *, vector: bool) -> float:
+        """From a store to a load of the same place."""
+        if stored.page != loaded.page:
+            return self.failed
+        cycles = self.cycles(stored.bits, loaded.bits, loaded.offset - stored.offset, vector=vector)
+        return max(cycles, self._least(stored), self._least(loaded))
+
+    def _least(self, place: MemoryPlace) -> float:
+        if any(location == CODE for location, _ in place.registers):
+            return self.relative
+        return self.indexed if place.is_indexed else 0.0
+
+    @property
+    def failed(self) -> float:
+        """From a store to a load that the store buffer cannot serve."""
         failed = [cycles for case, cycles in self.forwarded.items() if not is_contained(*case[:3])]
         return median(failed) if failed else self.usual
 

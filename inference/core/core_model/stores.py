@@ -8,7 +8,7 @@ own. In a block, those that share a cycle with the store before need that port n
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -81,5 +81,5 @@ def _places(one: InstructionAccesses) -> list[MemoryPlace]:
     return [access.memory for access in one.writes if access.memory is not None]
 
 
-def _line(place: MemoryPlace) -> tuple[str, int]:
-    return place.pointer, place.offset // _LINE
+def _line(place: MemoryPlace) -> Hashable:
+    return place.registers, place.displacement // _LINE

@@ -1,21 +1,21 @@
 """Which locations the instructions of an x86-64 block read and write, operand by operand of their schemes.
 
-The stack pointer as `push` and `pop` move it is no location: cores follow it ahead of everything else. What
-an address is made of is known as far as the block leaves its registers alone; a register that the block
-writes gets another version with each write, and accesses with different versions are taken to be apart.
+The stack pointer as `push` and `pop` move it is no location: cores follow it ahead of everything else, but
+wait for whatever else writes it. Accesses whose addresses are not known to be the same are taken to be apart.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from iced_x86 import Decoder, Instruction, InstructionInfoFactory, OpAccess, Register, RegisterExt
 
-from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
+from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace, OperandAccess
 from inference.isa.scheme import Scheme
+from inference.isa.x86.addresses import Address, InstructionAddresses, addresses_of
 from inference.isa.x86.blocks import Block
 from inference.isa.x86.chains.operands import (
     ADDRESS,
@@ -28,14 +28,14 @@ from inference.isa.x86.chains.operands import (
     places,
 )
 from inference.isa.x86.choosing import RSP, Fixed, family_of
+from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import register_names
 from inference.isa.x86.scheme_set import described
 
 _WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
-_START = "start"
-"""What registers start with where they are alike."""
+_ONLY_WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.NO_MEM_ACCESS)
 _STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
 _STACK_POINTER = f"general {RSP}"
 
@@ -47,49 +47,53 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
     which the block does not write lead to the same places.
     """
     decoded = list(Decoder(64, block.body))
+    addresses = _addresses(decoded, alike=alike, code_bytes=0 if block.kind == LOOP else len(block.code))
     writes = [_written_registers(one) for one in decoded]
-    written = Counter(name for names in writes for name in names)
-    versions: Counter[str] = Counter()
-    stack = _Stack(0, steady=not sum(one.stack_pointer_increment for one in decoded))
-    found = []
-    for one, instruction, names in zip(block.instructions, decoded, writes, strict=True):
+    moved = any(
+        _STACK_POINTER in names and not one.stack_pointer_increment
+        for one, names in zip(decoded, writes, strict=True)
+    )
+    found, depth = [], 0
+    for one, instruction, at in zip(block.instructions, decoded, addresses, strict=True):
         known = None if one.scheme is None else described(one.scheme)
         if known is None:
             found.append(InstructionAccesses(None, (), ()))
         else:
-            found.append(_Reader(known[0], instruction, versions, written, stack, alike=alike).accesses())
-        versions.update(names)
-        stack = replace(stack, depth=stack.depth + instruction.stack_pointer_increment)
+            found.append(_Reader(known[0], instruction, at, depth, stack_moved=moved).accesses())
+        depth += instruction.stack_pointer_increment
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class _Stack:
-    """By how many bytes `push` and `pop` have moved the stack pointer; `steady`: by none in a whole block."""
-
-    depth: int
-    steady: bool
+def _addresses(
+    decoded: Sequence[Instruction], *, alike: bool, code_bytes: int
+) -> Sequence[InstructionAddresses]:
+    """Where each instruction accesses memory; nowhere in particular where nothing loads or stores."""
+    accesses = [used.access for one in decoded for used in _information().info(one).used_memory()]
+    if any(access in _WRITES for access in accesses) and any(
+        access not in _ONLY_WRITES for access in accesses
+    ):
+        return addresses_of(decoded, alike=alike, code_bytes=code_bytes)
+    return [InstructionAddresses() for _ in decoded]
 
 
 class _Reader:
-    """Reads one instruction. `versions`: writes of each register so far; `written`: in the whole block."""
+    """Reads one instruction. `depth`: by how many bytes `push` and `pop` have moved the stack pointer before;
+    `stack_moved`: the block moves it in other ways, too."""
 
     def __init__(
         self,
         scheme: Scheme,
         instruction: Instruction,
-        versions: Counter[str],
-        written: Counter[str],
-        stack: _Stack,
+        addresses: InstructionAddresses,
+        depth: int,
         *,
-        alike: bool,
+        stack_moved: bool,
     ) -> None:
         self._scheme = scheme
         self._instruction = instruction
-        self._versions = versions
-        self._written = written
-        self._stack = stack
-        self._alike = alike
+        self._addresses = addresses
+        self._depth = depth
+        self._stack_moved = stack_moved
         self._on_stack = MNEMONICS[instruction.mnemonic] in _STACK
 
     def accesses(self) -> InstructionAccesses:
@@ -114,6 +118,8 @@ class _Reader:
                 continue
             reads += touched if "R" in operand.access else []
             writes += touched if "W" in operand.access else []
+        if self._on_stack and self._stack_moved:
+            reads.append(OperandAccess(f"stack {ADDRESS}", _STACK_POINTER))
         explicit = list(self._explicit_registers())
         one_register = len(explicit) > 1 and len(set(explicit)) == 1
         vector = any(name.startswith("vector") for name in explicit)
@@ -152,30 +158,29 @@ class _Reader:
                 yield _location(register)
 
     def _pushed(self, bits: int) -> MemoryPlace:
-        offset = self._stack.depth + min(self._instruction.stack_pointer_increment, 0)
-        return MemoryPlace("stack", offset, bits, self._stack.steady, "stack")
+        depth = self._depth + min(self._instruction.stack_pointer_increment, 0)
+        return _place(self._addresses.stack, bits, {"stack": 1}, depth)
 
     def _memory(self, bits: int) -> MemoryPlace:
         one = self._instruction
-        if RegisterExt.is_ip(one.memory_base):
-            return MemoryPlace("rip", one.memory_displacement, bits, steady=True, pointer="rip")
-        parts: Counter[str] = Counter()
-        pointer: Counter[str] = Counter()
-        steady = True
+        displacement = one.memory_displacement
+        displacement -= 1 << 64 if displacement >= 1 << 63 else 0
+        registers: Counter[str] = Counter()
         for register, scale in ((one.memory_base, 1), (one.memory_index, one.memory_index_scale)):
             if _is_tracked(register):
-                name = _location(register)
-                steady = steady and not self._written[name]
-                known = self._alike and not self._written[name]
-                parts[_START if known else f"{name}@{self._versions[name]}"] += scale
-                pointer[_START if known else name] += scale
-        displacement = one.memory_displacement
-        offset = displacement - (1 << 64) if displacement >= 1 << 63 else displacement
-        return MemoryPlace(_sum(parts), offset, bits, steady, _sum(pointer))
+                registers[_location(register)] += scale
+            elif RegisterExt.is_ip(register):
+                registers[CODE] += 1
+        return _place(self._addresses.memory, bits, registers, displacement)
 
 
-def _sum(parts: Counter[str]) -> str:
-    return " + ".join(f"{scale}·{name}" for name, scale in sorted(parts.items()))
+def _place(
+    address: Address | None, bits: int, registers: Mapping[str, int], displacement: int
+) -> MemoryPlace:
+    made = tuple(sorted(registers.items()))
+    if address is None:
+        return MemoryPlace(None, 0, bits, None, 0, made, displacement)
+    return MemoryPlace(address.parts, address.offset, bits, address.step, address.page, made, displacement)
 
 
 def _written_registers(instruction: Instruction) -> set[str]:

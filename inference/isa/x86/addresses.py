@@ -1,0 +1,327 @@
+"""Which addresses the instructions of a block use: its first iterations, carried out on numbers and unknowns.
+
+A value is a sum of unknown parts and a constant, so that `[rax+8]` and `[rbx]` are the same place after
+`lea rbx, [rax+8]`. Where registers and memory start with one number, as machines that measure blocks have it,
+nearly all values are numbers, and all pages are one (`inference.agent.paging`): accesses meet that are far
+apart in their code. What an instruction computes of the same values is the same unknown again, so an address
+can be steady without being known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from iced_x86 import Instruction
+
+from inference.isa.dependences import PAGE_BYTES
+from inference.isa.x86.steps import InMemory, Operand, RegisterPart, Step, step_of
+
+Parts = tuple[tuple[int, int], ...]
+"""Unknown numbers, each by its number, with their factors."""
+
+START = 0x62345600
+"""What registers, and all words of memory, start with where they are alike: BHive's choice moved to where no
+process has its own memory."""
+
+_ITERATIONS = 4
+"""Carried out: by then, values have gone round."""
+_WORD = 8
+_RSP = 4
+_ALL = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where `parts` are equal, surely `offset` bytes from the same place.
+
+    `step`: by how many bytes it moves from iteration to iteration, None where nobody knows. `page`: see
+    `inference.isa.dependences.MemoryPlace`.
+    """
+
+    parts: Parts
+    offset: int
+    step: int | None
+    page: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionAddresses:
+    """Of the operand in memory, and of what `push` and `pop` access; None without."""
+
+    memory: Address | None = None
+    stack: Address | None = None
+
+
+def addresses_of(
+    instructions: Sequence[Instruction], *, alike: bool, code_bytes: int = 0
+) -> list[InstructionAddresses]:
+    """Of each instruction. `alike`: registers and memory start with `START`. `code_bytes`: by how many the
+    code of an iteration is behind that of the one before, none in a loop."""
+    steps = [step_of(number, one) for number, one in enumerate(instructions)]
+    run = _Run(alike=alike, code_bytes=code_bytes)
+    before: list[_Accessed] = []
+    found: list[_Accessed] = []
+    for _ in range(_ITERATIONS):
+        before, found = found, run.iteration(steps)
+    return [
+        InstructionAddresses(*(_moving(*two, alike=alike) for two in zip(earlier, later, strict=True)))
+        for earlier, later in zip(before, found, strict=True)
+    ]
+
+
+def _moving(earlier: Value | None, later: Value | None, *, alike: bool) -> Address | None:
+    if earlier is None or later is None:
+        return None
+    step = _signed(later.constant - earlier.constant) if earlier.parts == later.parts else None
+    if alike and not later.parts:
+        return Address((), later.constant % PAGE_BYTES, step, later.constant // PAGE_BYTES)
+    return Address(later.parts, _signed(later.constant), step)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number of 64 bits: a constant, and unknown parts."""
+
+    constant: int
+    parts: Parts = ()
+
+    def plus(self, other: Value, factor: int = 1) -> Value:
+        """With a multiple of another."""
+        constant = (self.constant + factor * other.constant) & _ALL
+        if not other.parts:
+            return Value(constant, self.parts)
+        factors = dict(self.parts)
+        for name, times in other.parts:
+            factors[name] = (factors.get(name, 0) + factor * times) & _ALL
+        return Value(constant, tuple(sorted((name, times) for name, times in factors.items() if times)))
+
+
+_ZERO = Value(0)
+_Accessed = tuple[Value | None, Value | None]
+"""The address of an instruction's operand in memory, and of its access to the stack."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    address: Value
+    bits: int
+    value: Value
+
+
+class _Run:
+    """Registers and memory while a block is carried out."""
+
+    def __init__(self, *, alike: bool, code_bytes: int) -> None:
+        self._alike = alike
+        self._code_bytes = code_bytes
+        self._numbers: dict[Hashable, int] = {}
+        start = Value(START)
+        self._registers = {n: start if alike else self._unknown("register", n) for n in range(16)}
+        self._flags = self._unknown("flags")
+        self._stored: list[_Stored] = []
+        self._turn = 0
+
+    def iteration(self, steps: Sequence[Step]) -> list[_Accessed]:
+        """The addresses that each instruction of a block uses when it is carried out once more."""
+        self._turn += 1
+        return [self._carry_out(step) for step in steps]
+
+    def _carry_out(self, step: Step) -> _Accessed:
+        """The addresses that an instruction uses; what it writes is written."""
+        memory = None if step.memory is None else self._address(step.memory)
+        stack = None
+        if step.pushed:
+            rsp = self._registers[_RSP]
+            stack = rsp.plus(Value(min(step.pushed, 0) & _ALL))
+            self._registers[_RSP] = rsp.plus(Value(step.pushed & _ALL))
+        loaded = (
+            self._loaded(memory, step.memory.bits) if memory and step.memory and step.reads_memory else None
+        )
+        if step.mnemonic == "push" and stack is not None:
+            self._store(stack, 8 * -step.pushed, self._source(step, 0, loaded))
+        elif step.mnemonic == "pop" and stack is not None:
+            self._write(step, memory, self._loaded(stack, 8 * step.pushed))
+        else:
+            self._compute(step, memory, loaded)
+        return memory, stack
+
+    def _compute(self, step: Step, memory: Value | None, loaded: Value | None) -> None:
+        """Write the result of an instruction: exactly where it is known how, else an unknown one."""
+        inputs = [self._registers[part.family] for part in step.reads]
+        inputs += [] if loaded is None else [loaded]
+        inputs += [self._flags] if step.reads_flags else []
+        inputs += [Value(self._turn)] if step.reads_others else []
+        key = (step.number, *inputs)
+        result = self._exactly(step, memory, loaded)
+        if result is not None:
+            self._write(step, memory, result)
+        elif step.mnemonic not in _WITHOUT_RESULT:
+            for part in step.writes:
+                self._registers[part.family] = self._unknown(key, part.family)
+            if memory is not None and step.memory is not None and step.writes_memory:
+                self._store(memory, step.memory.bits, self._unknown(key, "memory"))
+        if step.writes_flags:
+            self._flags = self._unknown("flags", key)
+
+    def _exactly(self, step: Step, memory: Value | None, loaded: Value | None) -> Value | None:
+        """What an instruction writes into its first operand; None where that is not known."""
+        if step.mnemonic == "lea":
+            return memory
+        if (compute := _EXACT.get(step.mnemonic)) is None:
+            return None
+        sources = [self._source(step, place, loaded) for place in range(len(step.operands))]
+        if step.mnemonic in ("movsx", "movsxd"):
+            sources[1] = _extended(step.operands[1], sources[1])
+        return compute(step.bits, sources)
+
+    def _unknown(self, *what: Hashable) -> Value:
+        """The same number for the same thing."""
+        return Value(0, ((self._numbers.setdefault(what, len(self._numbers)), 1),))
+
+    def _address(self, place: InMemory) -> Value:
+        if place.in_code:
+            return self._unknown("code").plus(Value(place.displacement + self._turn * self._code_bytes))
+        value = Value(place.displacement)
+        for part, scale in ((place.base, 1), (place.index, place.scale)):
+            if part is not None:
+                value = value.plus(self._registers[part.family], scale)
+        return value if place.is_known else self._unknown("vector of addresses", value)
+
+    def _source(self, step: Step, place: int, loaded: Value | None) -> Value:
+        """What an operand holds, of fewer than 64 bits extended by zeros."""
+        operand = step.operands[place]
+        if isinstance(operand, int):
+            return Value(operand & _ALL)
+        if isinstance(operand, RegisterPart):
+            return self._part(self._registers[operand.family], operand)
+        return loaded if loaded is not None else self._unknown(step.number, "operand", place)
+
+    def _part(self, value: Value, part: RegisterPart) -> Value:
+        if part.bits == 64:
+            return value
+        if value.parts:
+            return self._unknown("part", part.bits, part.high, value)
+        return Value(value.constant >> (8 * part.high) & (1 << part.bits) - 1)
+
+    def _write(self, step: Step, memory: Value | None, result: Value) -> None:
+        """Into the first operand, which a part of a register is merged with."""
+        target = step.operands[0]
+        if isinstance(target, InMemory):
+            if memory is not None:
+                self._store(memory, target.bits, result)
+        elif isinstance(target, RegisterPart):
+            old = self._registers[target.family]
+            if target.bits < 64 and (result.parts or (target.bits < 32 and old.parts)):
+                result = self._unknown("merged", target.bits, target.high, old, result)
+            elif target.bits < 64:
+                result = Value(result.constant & (1 << target.bits) - 1)
+                if target.bits < 32:
+                    mask = (1 << target.bits) - 1 << 8 * target.high
+                    result = Value(old.constant & ~mask & _ALL | result.constant << 8 * target.high)
+            self._registers[target.family] = result
+
+    def _store(self, address: Value, bits: int, value: Value) -> None:
+        self._stored = [one for one in self._stored if (one.address, one.bits) != (address, bits)]
+        self._stored.append(_Stored(address, bits, value))
+
+    def _loaded(self, address: Value, bits: int) -> Value:
+        """What was stored there last; else what memory started with."""
+        for one in reversed(self._stored):
+            if one.address.parts != address.parts:
+                continue
+            ahead = _signed(address.constant - one.address.constant)
+            if self._alike and not address.parts:
+                ahead = (ahead + PAGE_BYTES // 2) % PAGE_BYTES - PAGE_BYTES // 2
+            if ahead == 0 and bits == one.bits:
+                return one.value
+            if -bits < 8 * ahead < one.bits:
+                return self._unknown("part of memory", ahead, bits, one)
+        if self._alike and not address.parts:
+            word = START.to_bytes(_WORD, "little") * 2
+            first = address.constant % _WORD
+            return Value(int.from_bytes(word[first : first + min(bits // 8, _WORD)], "little"))
+        return self._unknown("memory", address, bits)
+
+
+def _extended(source: Operand, value: Value) -> Value:
+    """By its sign, as far as that is known."""
+    if value.parts or not isinstance(source, RegisterPart | InMemory):
+        return value
+    return Value(_signed(value.constant, source.bits) & _ALL)
+
+
+def _signed(number: int, bits: int = 64) -> int:
+    number &= (1 << bits) - 1
+    return number - (1 << bits) if number >> (bits - 1) else number
+
+
+# What instructions compute that addresses are made of: f(bits, operands), None where it is not known.
+
+_Computed = Callable[[int, Sequence[Value]], Value | None]
+
+
+def _sum(factor: int) -> _Computed:
+    return lambda bits, of: _exact(bits, of[0].plus(of[1], factor))
+
+
+def _exact(bits: int, value: Value) -> Value | None:
+    """Carries are lost where less than all bits of a number are known."""
+    return value if bits == 64 or not value.parts else None
+
+
+def _bitwise(compute: Callable[[int, int], int]) -> _Computed:
+    def computed(bits: int, of: Sequence[Value]) -> Value | None:
+        if of[0] == of[1]:
+            return _ZERO if compute(1, 1) == 0 else of[0]
+        return None if of[0].parts or of[1].parts else Value(compute(of[0].constant, of[1].constant) & _ALL)
+
+    return computed
+
+
+def _shifted(compute: Callable[[int, int, int], int]) -> _Computed:
+    def computed(bits: int, of: Sequence[Value]) -> Value | None:
+        if of[0].parts or of[1].parts:
+            return None
+        return Value(compute(of[0].constant, of[1].constant & (63 if bits == 64 else 31), bits) & _ALL)
+
+    return computed
+
+
+def _shifted_left(bits: int, of: Sequence[Value]) -> Value | None:
+    if of[1].parts:
+        return None
+    return _exact(bits, _ZERO.plus(of[0], 1 << (of[1].constant & (63 if bits == 64 else 31))))
+
+
+def _product(bits: int, of: Sequence[Value]) -> Value | None:
+    if len(of) < 2:
+        return None
+    first, second = of[-2:]
+    if first.parts and second.parts:
+        return None
+    return _exact(
+        bits, _ZERO.plus(first, second.constant) if not second.parts else _ZERO.plus(second, first.constant)
+    )
+
+
+_EXACT: Mapping[str, _Computed] = {
+    "mov": lambda _bits, of: of[1],
+    "movzx": lambda _bits, of: of[1],
+    "movsx": lambda _bits, of: of[1],
+    "movsxd": lambda _bits, of: of[1],
+    "inc": lambda bits, of: _exact(bits, of[0].plus(Value(1))),
+    "dec": lambda bits, of: _exact(bits, of[0].plus(Value(1), -1)),
+    "neg": lambda bits, of: _exact(bits, _ZERO.plus(of[0], -1)),
+    "not": lambda bits, of: _exact(bits, Value(_ALL).plus(of[0], -1)),
+    "add": _sum(1),
+    "sub": _sum(-1),
+    "and": _bitwise(lambda a, b: a & b),
+    "or": _bitwise(lambda a, b: a | b),
+    "xor": _bitwise(lambda a, b: a ^ b),
+    "shl": _shifted_left,
+    "shr": _shifted(lambda a, count, bits: a >> count),
+    "sar": _shifted(lambda a, count, bits: _signed(a, bits) >> count),
+    "imul": _product,
+}
+_WITHOUT_RESULT = ("cmp", "test", "nop", "push", "pop")

@@ -1,0 +1,128 @@
+"""What carrying out an instruction needs to know of it, read from its code once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from iced_x86 import (
+    Instruction,
+    InstructionInfoFactory,
+    MemorySizeExt,
+    OpAccess,
+    OpKind,
+    Register,
+    RegisterExt,
+)
+
+from inference.isa.x86.choosing import family_of
+from inference.isa.x86.forms import MNEMONICS
+from inference.isa.x86.iced_types import RegisterValue
+
+_WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
+_READS = (OpAccess.READ, OpAccess.COND_READ, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
+_HIGH = (Register.AH, Register.BH, Register.CH, Register.DH)
+_FACTORY = InstructionInfoFactory()
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterPart:
+    """A general-purpose register, or its lower `bits`, or of 8 bits the `high` ones behind them."""
+
+    family: int
+    bits: int
+    high: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """base + scale · index + displacement; `in_code`: relative to the instruction pointer.
+
+    Not `is_known`: a vector of addresses, and the like.
+    """
+
+    base: RegisterPart | None
+    index: RegisterPart | None
+    scale: int
+    displacement: int
+    bits: int
+    in_code: bool
+    is_known: bool
+
+
+Operand = RegisterPart | InMemory | int | None
+"""A number is an immediate; None is anything else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An instruction (its place in the block), the general-purpose registers that it reads and writes, and
+    whether others are read. `pushed`: by how many bytes it moves the stack pointer as `push` and `pop` do."""
+
+    number: int
+    mnemonic: str
+    operands: tuple[Operand, ...]
+    memory: InMemory | None
+    reads: tuple[RegisterPart, ...]
+    writes: tuple[RegisterPart, ...]
+    reads_others: bool
+    reads_memory: bool
+    writes_memory: bool
+    reads_flags: bool
+    writes_flags: bool
+    pushed: int
+
+    @property
+    def bits(self) -> int:
+        """Of its first operand."""
+        first = self.operands[0] if self.operands else None
+        return first.bits if isinstance(first, RegisterPart | InMemory) else 64
+
+
+def step_of(number: int, one: Instruction) -> Step:
+    """Read an instruction; `number`: its place in the block."""
+    info = _FACTORY.info(one)
+    registers = [(used.register, used.access) for used in info.used_registers()]
+    accesses = [used.access for used in info.used_memory()]
+    operands = tuple(_operand(one, place) for place in range(one.op_count))
+    read = [register for register, access in registers if access in _READS]
+    return Step(
+        number,
+        MNEMONICS[one.mnemonic],
+        operands,
+        next((operand for operand in operands if isinstance(operand, InMemory)), None),
+        tuple(part for register in read if (part := _part(register)) is not None),
+        tuple(part for register, access in registers if access in _WRITES and (part := _part(register))),
+        any(_part(register) is None for register in read),
+        any(access in _READS for access in accesses),
+        any(access in _WRITES for access in accesses),
+        bool(one.rflags_read),
+        bool(one.rflags_modified),
+        one.stack_pointer_increment,
+    )
+
+
+def _part(register: RegisterValue) -> RegisterPart | None:
+    if not RegisterExt.is_gpr(register):
+        return None
+    return RegisterPart(family_of(register)[1], 8 * RegisterExt.size(register), register in _HIGH)
+
+
+def _operand(one: Instruction, place: int) -> Operand:
+    kind = one.op_kind(place)
+    if kind == OpKind.REGISTER:
+        return _part(one.op_register(place))
+    if kind == OpKind.MEMORY:
+        in_code = RegisterExt.is_ip(one.memory_base)
+        registers = [one.memory_index, *([] if in_code else [one.memory_base])]
+        return InMemory(
+            None if in_code else _part(one.memory_base),
+            _part(one.memory_index),
+            one.memory_index_scale,
+            one.memory_displacement,
+            8 * MemorySizeExt.size(one.memory_size),
+            in_code,
+            all(not register or _part(register) is not None for register in registers),
+        )
+    if OpKind.IMMEDIATE8 <= kind <= OpKind.IMMEDIATE32TO64:
+        return one.immediate(place)
+    return None

@@ -1,0 +1,151 @@
+"""Addresses of a block's accesses: what its registers hold is what a processor computes."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from iced_x86 import Decoder
+
+from inference.agent.code_pages import GuardedPages
+from inference.isa.dependences import PAGE_BYTES
+from inference.isa.x86.addresses import START, Address, InstructionAddresses, addresses_of
+from inference.isa.x86.blocks import Block, read_blocks
+from inference.isa.x86.dependences import accesses_of
+
+_FREE = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
+_WIDE = st.sampled_from(_FREE)
+_NARROW = st.sampled_from(("eax", "ecx", "r8d", "r9d", "ax", "dx", "r8w", "al", "cl", "ah", "dh", "r9b"))
+_NUMBER = st.integers(-128, 127)
+_ITERATIONS = 4
+
+
+def block(code: str) -> Block:
+    (found,) = read_blocks(code, 1)
+    return found
+
+
+def addresses(code: str, *, alike: bool = True) -> list[InstructionAddresses]:
+    return addresses_of(list(Decoder(64, block(code).body)), alike=alike)
+
+
+def memory(code: str, *, alike: bool = True) -> list[Address]:
+    """Of the accesses to memory."""
+    lines = zip(block(code).instructions, addresses(code, alike=alike), strict=True)
+    return [at.memory for one, at in lines if at.memory is not None and not one.text.startswith("lea")]
+
+
+def _line(name: str, *operands: object) -> str:
+    return f"{name} {', '.join(map(str, operands))}"
+
+
+def _instruction() -> st.SearchStrategy[str]:
+    two = st.sampled_from(("add", "sub", "and", "or", "xor", "mov", "imul"))
+    with_number = st.sampled_from(("add", "sub", "and", "or", "mov"))
+    shift, one = st.sampled_from(("shl", "shr", "sar")), st.sampled_from(("inc", "dec", "neg", "not"))
+    address = st.builds("[{}+{}*{}{:+}]".format, _WIDE, st.sampled_from((1, 2, 4, 8)), _WIDE, _NUMBER)
+    extended = ("movsxd rdx, ecx", "movzx esi, cl", "movsx rdi, ax", "movzx ecx, ah")
+    other = ("popcnt rsi, rdi", "cmp rax, rcx", "sbb rdx, rdx", "xchg rax, r8", "bswap r10")
+    return st.one_of(
+        st.builds(_line, two, _WIDE, _WIDE),
+        st.builds(_line, with_number, _WIDE | _NARROW, _NUMBER),
+        st.builds(_line, shift, _WIDE, st.integers(0, 63)),
+        st.builds(_line, shift, st.just("r9d"), st.integers(0, 31)),
+        st.builds(_line, one, _WIDE | _NARROW),
+        st.builds(_line, st.just("lea"), _WIDE, address),
+        st.sampled_from(extended + other),
+    )
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="carries x86-64 out on the processor")
+@given(st.lists(_instruction(), min_size=1, max_size=12))
+def test_what_is_known_of_registers_is_what_the_processor_computes(lines: list[str]) -> None:
+    body = block("\n".join(lines)).code
+    looks = "\n".join(f"mov rbx, qword ptr [{name}]" for name in _FREE)
+    told = memory("\n".join([*lines, looks]))
+    computed = _carried_out(body)
+    for name, address in zip(_FREE, told[-len(_FREE) :], strict=True):
+        if not address.parts:
+            assert address.page * PAGE_BYTES + address.offset == computed[name], name
+
+
+def _carried_out(body: bytes) -> dict[str, int]:
+    """The registers after so many iterations that all began with `START`."""
+    setting = "\n".join(f"mov {name}, {START}" for name in _FREE)
+    keeping = "\n".join(f"mov qword ptr [rbx+{8 * place}], {name}" for place, name in enumerate(_FREE))
+    before, after = block("push rbx\n" + setting).code, block(keeping + "\npop rbx").code
+    found = (ctypes.c_uint64 * len(_FREE))()
+    pages = GuardedPages(4096, executable=True)
+    put = bytes.fromhex("48bb") + ctypes.addressof(found).to_bytes(8, "little")  # mov rbx, where to keep them
+    pages.write_code(0, before + put + body * _ITERATIONS + after + b"\xc3")(0, 0)
+    return dict(zip(_FREE, found, strict=True))
+
+
+def test_addresses_are_sums_of_what_registers_began_with() -> None:
+    one, other = memory(
+        "lea rbx, [rax+8]\nmov rcx, qword ptr [rax+16]\nmov rdx, qword ptr [rbx+8]", alike=False
+    )
+    assert (one.parts, one.offset, one.step) == (other.parts, other.offset, other.step)
+    assert one.step == 0
+    apart, moving = memory("mov rcx, qword ptr [rax]\nmov rdx, qword ptr [rsi]\nadd rsi, 24", alike=False)
+    assert apart.parts != moving.parts
+    assert (apart.step, moving.step) == (0, 24)
+
+
+def test_where_all_begins_alike_pages_are_one() -> None:
+    one, far = memory("mov rcx, qword ptr [rax+8]\nmov rdx, qword ptr [rbx+rsi*4+8]")
+    assert one.offset == (START + 8) % PAGE_BYTES
+    assert far.offset == (START * 5 + 8) % PAGE_BYTES
+    assert one.page != far.page
+
+
+@pytest.mark.parametrize(
+    ("code", "offset"),
+    [
+        ("mov rdx, qword ptr [rsi+8]\nmov rax, qword ptr [rdx]", 0),  # memory holds what registers do
+        ("mov rdx, qword ptr [rsi+4]\nmov rax, qword ptr [rdx]", START << 32),
+        ("mov edx, dword ptr [rsi+8]\nmov rax, qword ptr [rdx]", 0),
+        ("mov qword ptr [rdi+16], 0x20000\nmov rdx, qword ptr [rsi+16]\nmov rax, qword ptr [rdx]", 0x20000),
+        ("push rsi\npop rdx\nmov rax, qword ptr [rdx]", 0),
+        ("xor edx, edx\nmov rax, qword ptr [rsi+rdx]", 0),
+    ],
+)  # fmt: skip
+def test_what_is_loaded_is_known(code: str, offset: int) -> None:
+    *_, last = memory(code)
+    if offset < PAGE_BYTES:
+        assert (last.parts, last.offset) == ((), (START + offset) % PAGE_BYTES)
+    else:
+        assert (last.parts, last.page * PAGE_BYTES + last.offset) == ((), offset)
+    assert last.step == 0
+
+
+def test_the_same_computation_gives_the_same_unknown_and_another_one_does_not() -> None:
+    code = "imul rax, rbx\nmov rcx, qword ptr [rax]\nmov rdx, qword ptr [rax+8]"
+    one, other = memory(code, alike=False)
+    assert (one.parts, other.offset - one.offset) == (other.parts, 8)
+    assert one.step is None  # rax is another one in each iteration
+    (steady,) = memory("mov rax, rsi\nimul rax, rbx\nmov rcx, qword ptr [rax]", alike=False)
+    assert steady.step == 0
+    (from_vector,) = memory("vmovq rax, xmm0\nmov rcx, qword ptr [rax]", alike=False)
+    assert from_vector.step is None
+
+
+def test_the_stack_is_memory_like_any_other() -> None:
+    found = addresses("push rax\nmov rcx, qword ptr [rsp]\npop rdx", alike=False)
+    pushed, loaded, popped = found[0].stack, found[1].memory, found[2].stack
+    assert pushed == loaded == popped
+    (push,) = addresses("push rax", alike=False)
+    assert push.stack is not None
+    assert push.stack.step == -8
+
+
+def test_code_is_behind_itself_by_its_length_in_each_copy() -> None:
+    found = accesses_of(block("mov rax, qword ptr [rip+0x100]\nmov qword ptr [rip+0x100], rax"))
+    loaded, stored = found[0].reads[-1].memory, found[1].writes[0].memory
+    assert loaded is not None
+    assert stored is not None
+    assert loaded.step == stored.step == 14
+    assert stored.offset - loaded.offset == 7

@@ -19,7 +19,7 @@ from inference.isa.scheme import Scheme
 from inference.isa.timed_code import CodeReading, TimedCode
 from inference.isa.x86.addresses import START
 from inference.isa.x86.availability import missing_feature
-from inference.isa.x86.blocks import GENERAL, Block
+from inference.isa.x86.blocks import GENERAL, Block, BlockInstruction
 from inference.isa.x86.exclusion import GROUPS, TOP_OF_STACK
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.surroundings import needs
@@ -35,6 +35,11 @@ LONGEST = 24 * 1024
 """Bytes of all copies of a block, as the agent takes them."""
 
 _INSTRUCTIONS = {UNROLLED: 200, LOOP: 100}
+_STORES = 512
+"""Of blocks that store often, so many at least in the longer code, and half in the shorter: by then a store
+buffer is full (Golden Cove: 112 entries), which first takes stores sooner than the cache does."""
+_SELDOM = 6
+"""Instructions per store from which something else takes longer."""
 _VECTORS = ("XMM", "YMM", "ZMM", "xmm", "ymm")
 
 
@@ -44,16 +49,16 @@ class BlockOptions:
 
     `mode`: "unrolled", copies without a loop after registers and memory began anew, by the difference of two
     lengths; or "loop", copies in a loop that goes on from where it was. `copies`: of the block in the longer
-    code, 0 for as many as make about 200 instructions (100 in a loop). `registers` and `memory`: 64-bit
-    values that general-purpose registers and every eight bytes of memory start with. `pages`: of memory that
-    it may touch.
+    code, 0 for as many as make about 200 instructions (100 in a loop) and, unrolled, 512 stores. `registers`
+    and `memory`: 64-bit values that general-purpose registers and every eight bytes of memory start with.
+    `pages`: of memory that it may touch, one for each copy at least.
     """
 
     mode: str = UNROLLED
     copies: int = 0
     registers: int = START
     memory: int = START
-    pages: int = 256
+    pages: int = 600
 
     def as_json(self) -> Json:
         """A plain object of the fields."""
@@ -117,7 +122,8 @@ def prepared(
         pages=options.pages,
         unrolled=unrolled,
     )
-    copies = options.copies or _usual_copies(instructions, len(once.code), options.mode)
+    stores = sum(map(_stores, block.instructions)) if unrolled else 0
+    copies = options.copies or _usual_copies(instructions, len(once.code), options.mode, stores)
     return frame, _item(frame, block.hex, once.code, instructions, copies, block.terms)
 
 
@@ -160,9 +166,18 @@ def _item(
     )
 
 
-def _usual_copies(instructions: int, length: int, mode: str) -> int:
+def _usual_copies(instructions: int, length: int, mode: str, stores: int = 0) -> int:
     wanted = -(-_INSTRUCTIONS[mode] // instructions)
+    if stores * _SELDOM >= instructions:
+        wanted = max(wanted, -(-_STORES // stores))
     return max(2, min(wanted + wanted % 2, LONGEST // length))
+
+
+def _stores(one: BlockInstruction) -> int:
+    """How often an instruction stores."""
+    scheme = _scheme(one.scheme)
+    operands = () if scheme is None else scheme.operands
+    return sum(operand.kind == "memory" and "W" in operand.access for operand in operands)
 
 
 def _wants_avx(block: Block, flags: Collection[str] | None) -> bool:

@@ -12,7 +12,7 @@ from iced_x86 import Decoder
 
 from inference.agent.code_pages import GuardedPages
 from inference.isa.dependences import PAGE_BYTES
-from inference.isa.x86.addresses import START, Address, InstructionAddresses, addresses_of
+from inference.isa.x86.addresses import START, BlockAddress, InstructionAddresses, addresses_of
 from inference.isa.x86.blocks import Block, read_blocks
 from inference.isa.x86.dependences import accesses_of
 
@@ -32,7 +32,7 @@ def addresses(code: str, *, alike: bool = True) -> list[InstructionAddresses]:
     return addresses_of(list(Decoder(64, block(code).body)), alike=alike)
 
 
-def memory(code: str, *, alike: bool = True) -> list[Address]:
+def memory(code: str, *, alike: bool = True) -> list[BlockAddress]:
     """Of the accesses to memory."""
     lines = zip(block(code).instructions, addresses(code, alike=alike), strict=True)
     return [at.memory for one, at in lines if at.memory is not None and not one.text.startswith("lea")]

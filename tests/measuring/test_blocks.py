@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from inference.agent.protocol import Batch, Result, Settings
+from inference.isa.x86.addresses import START
 from inference.isa.x86.blocks import GENERAL, block_of_hex, block_of_text
-from inference.measuring.blocks import LOOP, START, BlockMeasurer, BlockOptions, obstacle, prepared
+from inference.measuring.blocks import LOOP, BlockMeasurer, BlockOptions, obstacle, prepared
 from tests.measuring.boards import MemoryBoard
 
 FLAGS = frozenset({"avx", "avx2", "sse", "sse2"})

@@ -18,8 +18,9 @@ from anica_app.models import Predictor
 from anica_app.predictors import machine
 from inference.core.protocols import Json
 from inference.features.blocks.job import MOST_BLOCKS
+from inference.isa.x86.addresses import START
 from inference.isa.x86.blocks import Block, BlockError, BlocksOfText, body_of, read
-from inference.measuring.blocks import LOOP, MOST_COPIES, MOST_PAGES, START, UNROLLED, BlockOptions
+from inference.measuring.blocks import LOOP, MOST_COPIES, MOST_PAGES, UNROLLED, BlockOptions
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 

@@ -32,7 +32,7 @@ _ALL = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class BlockAddress:
     """Where `parts` are equal, surely `offset` bytes from the same place.
 
     `step`: by how many bytes it moves from iteration to iteration, None where nobody knows. `page`: see
@@ -49,8 +49,8 @@ class Address:
 class InstructionAddresses:
     """Of the operand in memory, and of what `push` and `pop` access; None without."""
 
-    memory: Address | None = None
-    stack: Address | None = None
+    memory: BlockAddress | None = None
+    stack: BlockAddress | None = None
 
 
 def addresses_of(
@@ -70,13 +70,13 @@ def addresses_of(
     ]
 
 
-def _moving(earlier: Value | None, later: Value | None, *, alike: bool) -> Address | None:
+def _moving(earlier: Value | None, later: Value | None, *, alike: bool) -> BlockAddress | None:
     if earlier is None or later is None:
         return None
     step = _signed(later.constant - earlier.constant) if earlier.parts == later.parts else None
     if alike and not later.parts:
-        return Address((), later.constant % PAGE_BYTES, step, later.constant // PAGE_BYTES)
-    return Address(later.parts, _signed(later.constant), step)
+        return BlockAddress((), later.constant % PAGE_BYTES, step, later.constant // PAGE_BYTES)
+    return BlockAddress(later.parts, _signed(later.constant), step)
 
 
 @dataclass(frozen=True, slots=True)

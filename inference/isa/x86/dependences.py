@@ -15,7 +15,7 @@ from iced_x86 import Decoder, Instruction, InstructionInfoFactory, OpAccess, Reg
 
 from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace, OperandAccess
 from inference.isa.scheme import Scheme
-from inference.isa.x86.addresses import Address, InstructionAddresses, addresses_of
+from inference.isa.x86.addresses import BlockAddress, InstructionAddresses, addresses_of
 from inference.isa.x86.blocks import Block
 from inference.isa.x86.chains.operands import (
     ADDRESS,
@@ -175,7 +175,7 @@ class _Reader:
 
 
 def _place(
-    address: Address | None, bits: int, registers: Mapping[str, int], displacement: int
+    address: BlockAddress | None, bits: int, registers: Mapping[str, int], displacement: int
 ) -> MemoryPlace:
     made = tuple(sorted(registers.items()))
     if address is None:

@@ -29,6 +29,16 @@ class MemoryPlace:
     displacement: int = 0
 
     @property
+    def spot(self) -> tuple[Hashable, int]:
+        """Something that is equal for accesses that are near each other, and how many bytes behind it.
+
+        Of those that move, it is the registers: most pointers move by less than a cache line.
+        """
+        if self.address is not None and self.step == 0:
+            return self.address, self.offset
+        return self.registers, self.displacement
+
+    @property
     def is_indexed(self) -> bool:
         """Whether the address has an index."""
         return len(self.registers) > 1 or any(scale > 1 for _, scale in self.registers)

@@ -34,14 +34,14 @@ class LoadBound:
 def load_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> LoadBound | None:
     """What the loads of the busiest word take; None without any, or where that is not known.
 
-    Different pointers count as leading to different words; each counts as aligned.
+    Unless they are known, different addresses count as leading to different words, and as aligned.
     """
     if not times.of_one_word:
         return None
     busy: Counter[tuple[Hashable, int]] = Counter()
     for one in block:
         for place in (access.memory for access in one.reads if access.memory is not None):
-            busy.update((place.registers, word) for word in _words(place))
+            busy.update((place.spot[0], word) for word in _words(place))
     if not busy:
         return None
     loads = max(busy.values())
@@ -49,5 +49,6 @@ def load_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Load
 
 
 def _words(place: MemoryPlace) -> set[int]:
-    first, last = place.displacement // _WORD, (place.displacement + place.bits // 8 - 1) // _WORD
+    _, offset = place.spot
+    first, last = offset // _WORD, (offset + place.bits // 8 - 1) // _WORD
     return {word % _WORDS for word in range(first, last + 1)}

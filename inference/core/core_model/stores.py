@@ -82,4 +82,5 @@ def _places(one: InstructionAccesses) -> list[MemoryPlace]:
 
 
 def _line(place: MemoryPlace) -> Hashable:
-    return place.registers, place.displacement // _LINE
+    where, offset = place.spot
+    return where, offset // _LINE

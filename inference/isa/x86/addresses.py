@@ -25,7 +25,7 @@ START = 0x62345600
 process has its own memory."""
 
 _ITERATIONS = 4
-"""Carried out: by then, values have gone round."""
+"""Carried out at most: by then, values have gone round."""
 _WORD = 8
 _RSP = 4
 _ALL = (1 << 64) - 1
@@ -64,6 +64,8 @@ def addresses_of(
     found: list[_Accessed] = []
     for _ in range(_ITERATIONS):
         before, found = found, run.iteration(steps)
+        if before == found:  # nothing moves any more
+            break
     return [
         InstructionAddresses(*(_moving(*two, alike=alike) for two in zip(earlier, later, strict=True)))
         for earlier, later in zip(before, found, strict=True)

@@ -35,7 +35,7 @@ from inference.isa.x86.instances import register_names
 from inference.isa.x86.scheme_set import described
 
 _WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
-_ONLY_WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.NO_MEM_ACCESS)
+_BOTH = (OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
 _STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
 _STACK_POINTER = f"general {RSP}"
 
@@ -67,10 +67,10 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
 def _addresses(
     decoded: Sequence[Instruction], *, alike: bool, code_bytes: int
 ) -> Sequence[InstructionAddresses]:
-    """Where each instruction accesses memory; nowhere in particular where nothing loads or stores."""
+    """Where each instruction accesses memory; nowhere in particular where there is but one access."""
     accesses = [used.access for one in decoded for used in _information().info(one).used_memory()]
-    if any(access in _WRITES for access in accesses) and any(
-        access not in _ONLY_WRITES for access in accesses
+    if sum(access != OpAccess.NO_MEM_ACCESS for access in accesses) > 1 or any(
+        map(_BOTH.__contains__, accesses)
     ):
         return addresses_of(decoded, alike=alike, code_bytes=code_bytes)
     return [InstructionAddresses() for _ in decoded]

@@ -227,6 +227,43 @@ def test_loads_of_one_word_wait_for_each_other(offsets: tuple[int, ...], cycles:
     assert {one.kind: one.cycles for one in found.bounds}[BoundKind.MEMORY] == cycles
 
 
+@pytest.mark.parametrize(
+    ("code", "cycles"),
+    [
+        ("mov rdx, qword ptr [rsi+8]\nmov rax, qword ptr [rdi+8]", 1.0),  # one word, by two registers
+        ("mov rdx, qword ptr [rsi+8]\nmov rax, qword ptr [rdx+72]", 1.0),  # rdx is what registers start with
+        ("mov rdx, qword ptr [rsi+8]\nmov rax, qword ptr [rdi+16]", 0.5),
+        ("mov qword ptr [rsi], rax\nmov qword ptr [rdi+8], rax", 1.0),  # one line
+        ("mov qword ptr [rsi], rax\nmov qword ptr [rdi+64], rax", 2.0),
+        ("lea rcx, [rsi+1]\nmov qword ptr [rsi], rax\nmov rdx, qword ptr [rcx-1]", 4.0),  # forwarded
+        ("mov qword ptr [rsi], rax\nmov rdx, qword ptr [rsi+rdi-0x62345600]", 12.0),  # with an index
+        ("mov qword ptr [rsi], rax\nmov rdx, qword ptr [rsi+8*rdi]", 15.0),  # by another page
+        ("mov rax, qword ptr [rsi]\nmov qword ptr [rsi+8], rax\nadd rsi, 8", 4.0),  # of the iteration before
+        ("mov rax, qword ptr [rsi]\nmov qword ptr [rsi+16], rax\nadd rsi, 8", 0.5),  # of the one before that
+    ],
+)
+def test_where_all_starts_alike_accesses_meet_by_what_their_addresses_are(code: str, cycles: float) -> None:
+    one = block(code + "\nmov rax, rdx" if "rax\nmov rdx" in code else code)
+    times = MemoryTimes(
+        {(64, 64, 0, False): 4.0},
+        indexed=12.0,
+        blocked=15.0,
+        of_one_word=0.5,
+        to_one_line=0.5,
+        to_another_line=1.0,
+    )
+    core = replace(CORE, memory=times)
+    bounds = predict_core(accesses_of(one, alike=True), CodeShape(len(one.code), loop=False), core).bounds
+    wanted = {each.kind: each.cycles for each in bounds}
+    assert wanted[BoundKind.MEMORY] == pytest.approx(cycles)
+
+
+def test_pops_wait_for_what_else_moves_the_stack_pointer() -> None:
+    code = "lea rsp, [rbp-8]\npop rbx\npop rbp"
+    assert chained(code) == pytest.approx(6)  # rbp → lea → rsp → pop
+    assert chained("pop rbx\npop rbp") == 0
+
+
 def test_stores_that_a_model_calls_eliminated_moves_break_nothing() -> None:
     """Such models can be imported."""
     core = replace(CORE, moves=frozenset({STORE}), memory=MemoryTimes(to_one_line=0.5, to_another_line=1.0))

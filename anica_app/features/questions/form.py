@@ -136,7 +136,7 @@ class BlockForm(ChoosingForm):
         min_value=0,
         max_value=MOST_COPIES,
         initial=0,
-        help_text="0: as many as make about 200 instructions and 512 stores; in a loop 100 instructions.",
+        help_text="0: as many as make about 800 instructions and 512 stores; in a loop 100 instructions.",
     )
     registers = AddressField(
         label="Registers start with",

@@ -299,6 +299,8 @@ class ChainMaker:
         if not reads or is_in_address(place):
             return []
         if place.bank == FLAGS:
+            if "W" not in place.operand.access and not self._is_address and not self._values:
+                return []  # nothing in the chain writes them
             return [assembled(Code.TEST_RM32_R32, (GPR32, UNWRITTEN), (GPR32, UNWRITTEN))]
         return self._written_anew(place, families) if "W" in place.operand.access else []
 

@@ -1,16 +1,18 @@
 // The matrix of conflicts: drawn by Plotly; a cell that is clicked or reached with the arrow keys shows its experiments.
 
 import { isDark } from "./colours.js";
-import { cellOf, cellText, nextCell } from "./conflict-cells.js";
+import { cellOf, cellText, classTicks, nextCell, numberedNames } from "./conflict-cells.js";
 import { Plot } from "./plots.js";
 import { fetchPage, replaceRegion } from "./regions.js";
 
 const DARK = [[0, "#232b35"], [0.5, "#3e8fb0"], [1, "#fde725"]];
 const NAMED = 48; // rows whose names have room beside the matrix
+const NUMBERED = 40; // numbers of classes that have room
 
 class ConflictMap {
-  constructor(element, { figure, ids }) {
+  constructor(element, { figure, ids, sizes }) {
     this.ids = ids;
+    this.sizes = sizes;
     this.trace = figure.data[0];
     this.area = element.querySelector(".plot-area");
     this.status = element.querySelector("[data-marked]");
@@ -76,16 +78,18 @@ class ConflictMap {
     const width = this.area.clientWidth;
     const narrow = width < 560;
     const bar = narrow
-      ? { orientation: "h", thickness: 10, x: 0.5, y: -0.06, yanchor: "top" }
+      ? { orientation: "h", thickness: 10, x: 0.5, y: -0.06, yanchor: "top", len: 0.8, title: { text: "added", side: "top" } }
       : { thickness: 12, outlinewidth: 0 };
     const data = figure.data.map((trace) => ({
       ...trace, ...(isDark() ? { colorscale: DARK } : {}), colorbar: { ...trace.colorbar, outlinewidth: 0, ...bar },
     }));
     const named = this.ids.length <= NAMED && !narrow;
-    const places = this.trace.x.map((_, place) => place);
-    const ticks = named
-      ? { tickmode: "array", tickvals: places, ticktext: this.trace.x.map((label) => label.split(" ")[0]), tickangle: 0, tickfont: { size: 10 } }
-      : { showticklabels: false };
+    const numbered = classTicks(this.sizes, this.ids.length / (narrow ? NUMBERED / 2 : NUMBERED));
+    const names = this.trace.x.map((label) => label.split(" ")[0]);
+    const [places, texts] = named
+      ? [names.map((_, place) => place), numberedNames(names, this.sizes)]
+      : [numbered.map(({ place }) => place), numbered.map(({ number }) => number)];
+    const ticks = { tickmode: "array", tickvals: places, ticktext: texts, tickangle: 0, tickfont: { size: 10 } };
     const layout = { ...figure.layout, margin: { l: 12, r: 8, t: 8, b: 12 }, height: Math.min(narrow ? width + 60 : width - 60, 820) };
     layout.xaxis = { ...layout.xaxis, ...ticks, ...(named ? { tickangle: -90 } : {}) };
     layout.yaxis = { ...layout.yaxis, ...ticks };

@@ -48,7 +48,8 @@ def test_the_page_draws_the_matrix_and_names_the_classes(visitor: Client, pairs:
     assert trace["z"][at[ADD]][at[IMUL]] == trace["z"][at[IMUL]][at[ADD]] == 0
     assert sum(cell is None for line in trace["z"] for cell in line) == 5
     classes = visitor.get(reverse("set-conflicts", args=[pairs.pk]), {"by": "classes"})
-    assert len(classes.context["figure"]["ids"]) == 2
+    assert (len(classes.context["figure"]["ids"]), classes.context["figure"]["sizes"]) == (2, [1, 1])
+    assert page.context["figure"]["sizes"] == [len(each.schemes) for each in page.context["classes"]]
     assert reverse("set-conflicts", args=[pairs.pk]) in visitor.get(reverse("set", args=[pairs.pk])).text
 
 

@@ -9,6 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
+from inference.core.arrays import Floats
+from inference.core.protocols import Json
 from inference.features.conflicts.query import (
     ConflictPair,
     SetConflicts,
@@ -68,7 +70,6 @@ class ConflictClass:
 def _shown(request: HttpRequest, found: SetConflicts, by: ConflictsBy) -> dict[str, Any]:
     members, shares = found.rows(by)
     rows = [ConflictClass(tuple((found.ids[scheme], scheme) for scheme in each)) for each in members]
-    labels = [row.label for row in rows]
     classes = [
         ConflictClass(tuple((found.ids[scheme], scheme) for scheme in each)) for each in found.matrix.classes
     ]
@@ -77,11 +78,16 @@ def _shown(request: HttpRequest, found: SetConflicts, by: ConflictsBy) -> dict[s
         "pairs": len(found.conflicts.pairs),
         "rows": rows,
         "classes": classes,
-        "figure": {"figure": conflict_figure(labels, shares), "ids": [row.schemes[0][0] for row in rows]}
-        if rows
-        else None,
+        "figure": _figure(rows, classes, shares) if rows else None,
         **_chosen(request, found, rows),
     }
+
+
+def _figure(rows: list[ConflictClass], classes: list[ConflictClass], shares: Floats) -> Json:
+    """`sizes`: rows of each class, one after the other."""
+    sizes = [1] * len(rows) if len(rows) == len(classes) else [len(each.schemes) for each in classes]
+    figure = conflict_figure([row.label for row in rows], shares)
+    return {"figure": figure, "ids": [row.schemes[0][0] for row in rows], "sizes": sizes}
 
 
 def _chosen(request: HttpRequest, found: SetConflicts, rows: list[ConflictClass]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import { fetchPage, replaceRegion } from "./regions.js";
 
 const DARK = [[0, "#232b35"], [0.5, "#3e8fb0"], [1, "#fde725"]];
 const NAMED = 48; // rows whose names have room beside the matrix
-const NUMBERED = 40; // numbers of classes that have room
+const NUMBERED = 40; // numbers of classes that have room one below the other; half as many side by side
 
 class ConflictMap {
   constructor(element, { figure, ids, sizes }) {
@@ -84,15 +84,18 @@ class ConflictMap {
       ...trace, ...(isDark() ? { colorscale: DARK } : {}), colorbar: { ...trace.colorbar, outlinewidth: 0, ...bar },
     }));
     const named = this.ids.length <= NAMED && !narrow;
-    const numbered = classTicks(this.sizes, this.ids.length / (narrow ? NUMBERED / 2 : NUMBERED));
+    const room = narrow ? NUMBERED / 2 : NUMBERED;
     const names = this.trace.x.map((label) => label.split(" ")[0]);
-    const [places, texts] = named
-      ? [names.map((_, place) => place), numberedNames(names, this.sizes)]
-      : [numbered.map(({ place }) => place), numbered.map(({ number }) => number)];
-    const ticks = { tickmode: "array", tickvals: places, ticktext: texts, tickangle: 0, tickfont: { size: 10 } };
+    const ticks = (most) => {
+      const numbered = classTicks(this.sizes, this.ids.length / most);
+      const [places, texts] = named
+        ? [names.map((_, place) => place), numberedNames(names, this.sizes)]
+        : [numbered.map(({ place }) => place), numbered.map(({ number }) => number)];
+      return { tickmode: "array", tickvals: places, ticktext: texts, tickangle: 0, tickfont: { size: 10 } };
+    };
     const layout = { ...figure.layout, margin: { l: 12, r: 8, t: 8, b: 12 }, height: Math.min(narrow ? width + 60 : width - 60, 820) };
-    layout.xaxis = { ...layout.xaxis, ...ticks, ...(named ? { tickangle: -90 } : {}) };
-    layout.yaxis = { ...layout.yaxis, ...ticks };
+    layout.xaxis = { ...layout.xaxis, ...ticks(room / 2), ...(named ? { tickangle: -90 } : {}) };
+    layout.yaxis = { ...layout.yaxis, ...ticks(room) };
     layout.shapes = [
       ...(this.chosen ? this.outline(this.chosen, "solid") : []),
       ...(this.marked ? this.outline(this.marked, "dot") : []),

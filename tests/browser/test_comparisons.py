@@ -20,6 +20,7 @@ def compared(browser: Browser, address: str, session: Any, example: None) -> str
     page = context.new_page()
     page.goto("/sets/")
     page.locator("tbody a").first.click()
+    page.get_by_role("button", name="More").click()
     page.get_by_role("link", name="Compare predictors").click()
     boxes = page.locator("[data-field=mappings] input")
     expect(boxes.first).to_be_checked()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from inference.figures.plotly_json import LIGHT, Json, figure_json
 
-Points = Sequence[tuple[int, float]]
+Points = Sequence[tuple[float, float]]
 
 
 def rate_figure(rates: Mapping[str, Points]) -> Json:
@@ -30,7 +30,7 @@ def length_figure_of_front_end(loops: Points, straight: Points) -> Json:
         for tint, (name, points) in enumerate({"in a loop": loops, "straight code": straight}.items())
     ]
     layout = {
-        "xaxis": {"title": {"text": "bytes of each NOP"}, "dtick": 1},
+        "xaxis": {"title": {"text": "bytes of a NOP, on average"}, "dtick": 1},
         "yaxis": {"title": {"text": "instructions per cycle"}, "rangemode": "tozero"},
         **_LEGEND,
     }

@@ -111,11 +111,15 @@ class FrontEndTold(_Part):
     loop_capacity: _Rate | None = None
     taken: _Rate | None = None
     fused: list[_Text] | None = None
+    by_length: list[tuple[_Rate, _Rate]] = []
 
     def limits(self) -> FrontEndLimits:
         """The value."""
         fused = None if self.fused is None else frozenset(self.fused)
-        return FrontEndLimits(**self.model_dump(exclude={"fused"}), fused=fused)
+        by_length = tuple(sorted(self.by_length))
+        return FrontEndLimits(
+            **self.model_dump(exclude={"fused", "by_length"}), fused=fused, by_length=by_length
+        )
 
 
 class CoreModelDocument(BaseModel):
@@ -251,7 +255,8 @@ def core_model_json(
 
 def _front_end(limits: FrontEndLimits) -> Json:
     told = dict(vars(limits))
-    return {**told, "fused": None if limits.fused is None else sorted(limits.fused)}
+    fused = None if limits.fused is None else sorted(limits.fused)
+    return {**told, "fused": fused, "by_length": [list(point) for point in limits.by_length]}
 
 
 def core_model_text(document: Json) -> str:

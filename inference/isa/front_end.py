@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from inference.isa.timed_code import TimedCode
 
+MIXED = 8
+"""NOPs in a code of mixed lengths."""
+
 
 class Aspect(StrEnum):
     """What of the front end a code shows, and what `FrontEndCode.value` is then."""
@@ -17,6 +20,8 @@ class Aspect(StrEnum):
     """NOPs in a loop, by the bytes of one."""
     STRAIGHT_LENGTH = "length in straight code"
     """NOPs in code without a loop, by the bytes of one."""
+    STRAIGHT_MIX = "mixed lengths in straight code"
+    """NOPs of two lengths in code without a loop, by the bytes of `MIXED` of them."""
     STRAIGHT = "straight code"
     """What needs no port, in code without a loop, by the bytes of an instruction."""
     TAKEN = "taken branch"

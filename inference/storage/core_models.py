@@ -197,4 +197,5 @@ def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
         loop_capacity=None if capacity.at_least else capacity.value,
         taken=found.number("taken").value,
         fused=frozenset(pair.name for pair in found.fusion if pair.is_fused) if found.fusion else None,
+        by_length=found.straight_lengths,
     )

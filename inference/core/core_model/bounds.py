@@ -216,6 +216,9 @@ def _front_end(instructions: int, shape: CodeShape, model: CoreModel) -> CoreBou
             (slots, limits.slots, f"{slots} slots"),
             (1, limits.taken, "one taken branch"),
         ]
+    elif (cycles := limits.decoding(instructions, shape.size)) is not None:
+        why = f"{instructions} instructions of {shape.size / instructions:.1f} bytes to decode"
+        return CoreBound(BoundKind.FRONT_END, cycles, why)
     else:
         reasons = [
             (instructions, limits.straight_instructions, f"{instructions} instructions to decode"),

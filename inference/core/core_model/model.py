@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
+from numpy import interp
+
 from inference.core.mapping import PortMapping
 from inference.isa.dependences import CODE, MemoryPlace
 
@@ -18,7 +20,8 @@ LatencyBases = Mapping[tuple[str, str], str]
 @dataclass(frozen=True)
 class FrontEndLimits:
     """What comes in per cycle. `loop_capacity`: instructions in the longest loop that is handed over at
-    `slots` per cycle; `taken`: branches. `fused`: pairs of an instruction and a conditional jump that are one
+    `slots` per cycle; `taken`: branches. `by_length`: (bytes of an average instruction, instructions per
+    cycle) of straight code, by length. `fused`: pairs of an instruction and a conditional jump that are one
     (`cmp reg, imm + je`), None where that was not measured."""
 
     slots: float | None = None
@@ -27,6 +30,15 @@ class FrontEndLimits:
     loop_capacity: float | None = None
     taken: float | None = None
     fused: frozenset[str] | None = None
+    by_length: tuple[tuple[float, float], ...] = ()
+
+    def decoding(self, instructions: int, size: int) -> float | None:
+        """Cycles of straight code of so many bytes, by what was measured of such instructions; else None."""
+        if not self.by_length or not instructions:
+            return None
+        lengths, rates = zip(*self.by_length, strict=True)
+        each = interp(size / instructions, lengths, [1 / rate for rate in rates])
+        return instructions * float(each)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from inference.isa.front_end import Aspect, FrontEndCode
+from inference.isa.front_end import MIXED, Aspect, FrontEndCode
 
 Reading = tuple[FrontEndCode, float]
 """A code, and the cycles that a copy of it took."""
@@ -49,14 +49,14 @@ class FrontEnd:
     """`numbers` in the order in which people ask for them; the rest are the series that pictures show.
 
     `rates`: (instructions in a loop, instructions per cycle) by what fills it. `loop_lengths`,
-    `straight_lengths`: (bytes of an instruction, instructions per cycle). `offsets`: (bytes behind the
-    beginning of a cache line, cycles per iteration).
+    `straight_lengths`: (bytes of an instruction, on average, instructions per cycle). `offsets`: (bytes
+    behind the beginning of a cache line, cycles per iteration).
     """
 
     numbers: tuple[FrontEndNumber, ...]
     rates: Mapping[str, tuple[tuple[int, float], ...]]
     loop_lengths: tuple[tuple[int, float], ...]
-    straight_lengths: tuple[tuple[int, float], ...]
+    straight_lengths: tuple[tuple[float, float], ...]
     offsets: tuple[tuple[int, float], ...]
     fusion: tuple[FusionPair, ...]
 
@@ -96,7 +96,7 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
         tuple(numbers),
         _rates(of[Aspect.SIZE]),
         _per_cycle(of[Aspect.LOOP_LENGTH]),
-        _per_cycle(of[Aspect.STRAIGHT_LENGTH]),
+        _straight(of[Aspect.STRAIGHT_LENGTH], of[Aspect.STRAIGHT_MIX]),
         tuple(sorted((code.value, cycles) for code, cycles in of[Aspect.OFFSET])),
         fusion,
     )
@@ -226,3 +226,8 @@ def _rates(sizes: Sequence[Reading]) -> dict[str, tuple[tuple[int, float], ...]]
 
 def _per_cycle(lengths: Sequence[Reading]) -> tuple[tuple[int, float], ...]:
     return tuple(sorted((code.value, 1 / cycles) for code, cycles in lengths))
+
+
+def _straight(lengths: Sequence[Reading], mixes: Sequence[Reading]) -> tuple[tuple[float, float], ...]:
+    found = [(float(length), rate) for length, rate in _per_cycle(lengths)]
+    return tuple(sorted([*found, *((code.value / MIXED, MIXED / cycles) for code, cycles in mixes)]))

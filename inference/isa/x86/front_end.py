@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from inference.isa.front_end import Aspect, FrontEndCode
+from inference.isa.front_end import MIXED, Aspect, FrontEndCode
 from inference.isa.timed_code import TimedCode
 
 START = 0x62345600
@@ -60,6 +60,7 @@ def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
     return (
         *_sizes(),
         *_lengths(),
+        *_mixes(),
         *_branches(),
         *(_offsets() if offsets else ()),
         *_encodings(),
@@ -97,6 +98,18 @@ def _lengths() -> Iterator[FrontEndCode]:
 
 
 _STRAIGHT_NOPS = 1600
+_MIXED_BYTES = (18, 20, 22, 26, 28, 30, 31, 34, 36, 44)
+"""Of eight NOPs. Golden Cove decodes 16 bytes per cycle where 32 bytes have more than eight instructions,
+else 32: code of 3.75 bytes per instruction is slower than any of NOPs of one length up to seven."""
+
+
+def _mixes() -> Iterator[FrontEndCode]:
+    """The longer NOPs lie evenly among the shorter ones."""
+    for size in _MIXED_BYTES:
+        lengths = [(k + 1) * size // MIXED - k * size // MIXED for k in range(MIXED)]
+        code = bytes.fromhex("".join(_NOPS[length - 1] for length in lengths))
+        timed = TimedCode(code, MIXED, copies=_STRAIGHT_NOPS // MIXED)
+        yield FrontEndCode(Aspect.STRAIGHT_MIX, "", size, timed)
 
 
 def _branches() -> Iterator[FrontEndCode]:

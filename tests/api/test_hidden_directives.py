@@ -29,7 +29,7 @@ def test_a_search_takes_directives_for_words(program: Program, mapping: PortMapp
     from urllib.parse import quote
 
     with watching(tmp_path) as watch:
-        for spelling in SPELLINGS:  # the page's test has them alone as well, and looks where the API does
+        for spelling in SPELLINGS:  # the page's test has them alone, and looks where the API does
             text = written(f"addq %rax, %rbx\n{spelling}", watch.file)
             status, said = program("GET", f"/search?q={quote(text)}")
             assert status == 200, (spelling, said)

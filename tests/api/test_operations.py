@@ -133,6 +133,8 @@ def test_nobody_gets_in_without_a_token(client: Client, world: dict[str, int]) -
 
 
 def test_a_token_does_what_its_scope_says_and_no_more(administrator: User, world: dict[str, int]) -> None:
+    """Asked for rows that are not there, so that what is allowed is done by other tests alone."""
+    nowhere = dict.fromkeys(world, 999999)
     ranks = {scope.value: rank for rank, scope in enumerate((Scope.READ, Scope.OPERATE, Scope.ADMINISTER))}
     for scope in (Scope.READ, Scope.OPERATE):
         program = program_of(administrator, scope)
@@ -140,10 +142,8 @@ def test_a_token_does_what_its_scope_says_and_no_more(administrator: User, world
             needed = operation[SCOPE]
             if BY_SESSION in operation:
                 continue  # no scope is enough: see below
-            if method == "DELETE" and ranks[needed] <= ranks[scope.value]:
-                continue  # what is deleted could not be asked for again
-            path_there = filled(path, world) + query(name, world)
-            status = program.raw(method, path_there, _body(name, world)).status_code
+            path_there = filled(path, nowhere) + query(name, nowhere)
+            status = program.raw(method, path_there, _body(name, nowhere)).status_code
             assert (status == 403) == (ranks[needed] > ranks[scope.value]), (name, scope, status)
 
 

@@ -1,7 +1,8 @@
 """Chromium against the real launcher: one site per test process, each test with a browser session of its own.
 
 Every page is watched: an error in the console, a violation of the Content-Security-Policy or an exception in
-a script fails its test. The last picture of every page is kept in `test-artefacts/`.
+a script fails its test. The last picture of every page is kept in `test-artefacts/`; in continuous
+integration, of tests that fail.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from tests.launched import LaunchedSite
 
 CHROMIUM = next(filter(None, map(shutil.which, CHROMIUMS)), None)
 ARTEFACTS = settings.BASE_DIR / "test-artefacts"
+DRAWS = not os.environ.get("CI")
+"""Whether pictures are kept of what is well: in continuous integration nobody looks at them."""
 PATIENCE_MILLISECONDS = 90_000
 RUN_MILLISECONDS = 300_000  # for a run from start to end, whatever else this computer does
 
@@ -111,6 +114,7 @@ def tolerated() -> list[str]:
 def page(page: Page, tolerated: list[str], request: pytest.FixtureRequest) -> Iterator[Page]:
     """A watched page."""
     complaints: list[str] = []
+    failed = request.session.testsfailed
 
     def hear(message: ConsoleMessage) -> None:
         if message.type == "error":
@@ -124,11 +128,20 @@ def page(page: Page, tolerated: list[str], request: pytest.FixtureRequest) -> It
     )
     page.set_default_timeout(PATIENCE_MILLISECONDS)
     yield page
-    ARTEFACTS.mkdir(exist_ok=True)
-    page.screenshot(path=ARTEFACTS / f"{re.sub(r'[^A-Za-z0-9]+', '-', request.node.name).strip('-')}.png")
     known = [*tolerated, "ERR_NETWORK_CHANGED"]  # other tests add and remove network interfaces
     unexpected = [text for text in complaints if not any(re.search(each, text) for each in known)]
+    if DRAWS or unexpected or request.session.testsfailed > failed:
+        ARTEFACTS.mkdir(exist_ok=True)
+        name = re.sub(r"[^A-Za-z0-9]+", "-", request.node.name).strip("-")
+        page.screenshot(path=ARTEFACTS / f"{name}.png")
     assert not unexpected, unexpected
+
+
+def keep_picture(page: Page, name: str, *, full_page: bool = True) -> None:
+    """Keep a picture for whoever wants to see what a test saw."""
+    if DRAWS:
+        ARTEFACTS.mkdir(exist_ok=True)
+        page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=full_page)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import problem
 from tests.browser.axe import TOLERATED, violations
-from tests.browser.conftest import ARTEFACTS, import_file, upload
+from tests.browser.conftest import import_file, keep_picture, upload
 from tests.browser.visiting import overflow
 
 ROWS = problem.as_csv().decode().splitlines()
@@ -40,7 +40,7 @@ def looked_at(page: Page, name: str) -> None:
         page.set_viewport_size({"width": width, "height": 900})
         assert violations(page) == [], (name, scheme)
         assert overflow(page) <= 0, (name, width)
-        page.screenshot(path=ARTEFACTS / f"sets-{name}-{scheme}-{width}.png")
+        keep_picture(page, f"sets-{name}-{scheme}-{width}", full_page=False)
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 1280, "height": 900})
 

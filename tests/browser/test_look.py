@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import TOLERATED, violations
-from tests.browser.conftest import ARTEFACTS
+from tests.browser.conftest import keep_picture
 from tests.browser.visiting import overflow, visit
 
 SCREEN = {"width": 1280, "height": 900}
@@ -77,8 +77,7 @@ def found_paths(page: Page) -> list[str]:
 
 def picture(page: Page, kind: str, path: str) -> None:
     name = re.sub(r"[^a-z0-9]+", "-", path).strip("-") or "start"
-    ARTEFACTS.mkdir(exist_ok=True)
-    page.screenshot(path=ARTEFACTS / f"{kind}-{name}.png", full_page=True)
+    keep_picture(page, f"{kind}-{name}")
 
 
 @pytest.mark.usefixtures("example", "measurements")

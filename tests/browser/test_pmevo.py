@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
-from tests.browser.conftest import ARTEFACTS, RUN_MILLISECONDS, import_file
+from tests.browser.conftest import RUN_MILLISECONDS, import_file, keep_picture
 from tests.browser.visiting import cancel_run, overflow
 
 TRUTH = PortMapping(
@@ -98,7 +98,7 @@ def test_the_pictures_move_while_it_evolves_and_tables_come_by_themselves(page: 
     slider.focus()
     page.keyboard.press("Home")
     expect(page.locator("[data-frames] output")).to_have_text("generation 0")
-    page.screenshot(path=ARTEFACTS / "pmevo-live.png", full_page=True)
+    keep_picture(page, "pmevo-live")
     cancel_run(page)
     expect(page.locator("#run-state[data-state=cancelled]")).to_be_visible()
 
@@ -114,12 +114,12 @@ def test_a_finished_run_has_its_card_its_front_and_its_tables(page: Page, run_pa
     page.locator("#run-classes [name=q]").fill("sub")
     expect(page.locator("#classes tbody tr")).to_have_count(1)
     expect(page.locator("#classes tbody tr")).to_contain_text("add")
-    page.screenshot(path=ARTEFACTS / "pmevo-done.png", full_page=True)
+    keep_picture(page, "pmevo-done")
     page.emulate_media(color_scheme="dark")
-    page.screenshot(path=ARTEFACTS / "pmevo-done-dark.png", full_page=True)
+    keep_picture(page, "pmevo-done-dark")
     page.set_viewport_size(PHONE)
     assert overflow(page) <= 0
-    page.screenshot(path=ARTEFACTS / "pmevo-done-phone.png", full_page=True)
+    keep_picture(page, "pmevo-done-phone")
 
 
 def test_a_point_is_reached_by_the_keyboard_and_picked(page: Page, run_path: str):

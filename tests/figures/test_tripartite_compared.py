@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inference.core.identity import compare
@@ -35,6 +35,7 @@ def test_differences_come_first_then_what_only_one_describes():
     assert old["usage"] == "here 1×[1], there not described"
 
 
+@settings(max_examples=40, deadline=None)
 @given(mappings(st.sampled_from((3, 6))), mappings(st.sampled_from((3, 6))))
 def test_both_mappings_can_be_read_off_the_graph(a: PortMapping, b: PortMapping):
     comparison = compare(a, b)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import cycle
 
 from django.test import Client
 from django.urls import reverse
@@ -18,35 +19,31 @@ __all__ = ["isa", "mapping", "tool", "visitor"]
 
 
 def test_the_page_of_basic_blocks_refuses_directives(visitor: Client, mapping: PortMapping, tmp_path):
+    """By a link and by each button in turn: all read by what `tests.isa` gives every spelling."""
     address = reverse("blocks")
     with watching(tmp_path) as watch:
-        for spelling in SPELLINGS:
+        for spelling, press in zip(SPELLINGS, cycle((None, "decode", "ask", "measure")), strict=False):
             code = written(spelling, watch.file)
-            shown = [visitor.get(address, {"code": code})]
-            for press in ("decode", "ask", "measure"):
-                fields = {**FIELDS, "code": code, "press": press, "predictors": [MAPPED]}
-                shown.append(visitor.post(address, fields))
-            for page in shown:
-                assert page.status_code == 400, spelling
-                assert "Nothing was decoded" in page.text, spelling
-                watch.expect_silence(page.text)
+            fields = {**FIELDS, "code": code, "press": press, "predictors": [MAPPED]}
+            page = visitor.post(address, fields) if press else visitor.get(address, {"code": code})
+            assert page.status_code == 400, (press, spelling)
+            assert "Nothing was decoded" in page.text, (press, spelling)
+            watch.expect_silence(page.text)
     assert not Run.objects.exists()
 
 
 def test_a_file_with_a_column_of_assembly_is_refused(visitor: Client, mapping: PortMapping, tmp_path):
     with watching(tmp_path) as watch:
-        for spelling in SPELLINGS:
-            cell = written(spelling, watch.file).replace('"', '""')
-            content = io.BytesIO(f'bb,a tool\n4801d8,1\n"{cell}",1.5\n'.encode())
-            content.name = "blocks.csv"
-            Upload.objects.all().delete()
-            told = visitor.post(reverse("upload"), {"files": [content]})
-            assert told.status_code < 500, spelling
-            upload = Upload.objects.first()
-            assert upload is not None, spelling
-            read_uploads()
-            page = visitor.get(reverse("anica-import", args=[upload.pk]))
-            assert page.status_code == 200, spelling
-            assert page.context["seen"]["problem_count"] >= 1, spelling
-            watch.expect_silence(page.text.replace(upload.file_name, ""))
+        cells = [written(spelling, watch.file).replace('"', '""') for spelling in SPELLINGS]
+        rows = "".join(f'"{cell}",1.5\n' for cell in cells)
+        content = io.BytesIO(f"bb,a tool\n4801d8,1\n{rows}".encode())
+        content.name = "blocks.csv"
+        told = visitor.post(reverse("upload"), {"files": [content]})
+        assert told.status_code < 500
+        upload = Upload.objects.get()
+        read_uploads()
+        page = visitor.get(reverse("anica-import", args=[upload.pk]))
+        assert page.status_code == 200
+        assert page.context["seen"]["problem_count"] == len(SPELLINGS)
+        watch.expect_silence(page.text.replace(upload.file_name, ""))
     assert not BasicBlockSet.objects.exists()

@@ -56,7 +56,7 @@ def blocks(draw: st.DrawFn) -> list[InstructionAccesses]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(models(), blocks(), st.booleans())
 def test_a_simulated_core_is_never_quicker_than_a_bound(
     model: CoreModel, block: list[InstructionAccesses], greedy: bool
@@ -68,7 +68,7 @@ def test_a_simulated_core_is_never_quicker_than_a_bound(
         assert taken >= bound.cycles * (ITERATIONS - 1) - longest * len(block) - CLOSE, bound
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(models(), blocks())
 def test_the_prediction_is_the_largest_bound_and_leaving_bounds_out_never_adds(
     model: CoreModel, block: list[InstructionAccesses]

@@ -135,6 +135,7 @@ class CoreModelDocument(BaseModel):
     mapping: PortsTold | None = None
     latencies: dict[_Text, list[LatencyTold]] = {}
     idioms: IdiomsTold = IdiomsTold()
+    alone: dict[_Text, Amount] = {}
     memory: MemoryTold = MemoryTold()
     front_end: FrontEndTold | None = None
     port_names: PortNamesTold = {}
@@ -158,6 +159,7 @@ class CoreModelDocument(BaseModel):
             free=frozenset(self.idioms.free),
             portless=frozenset(self.idioms.portless),
             moves=frozenset(self.idioms.moves),
+            alone=self.alone,
             memory=MemoryTimes(forwarded, **self.memory.model_dump(exclude={"forwarded"})),
             front_end=None if self.front_end is None else self.front_end.limits(),
             sources=self.sources,
@@ -234,6 +236,7 @@ def core_model_json(
             "portless": sorted(model.portless),
             "moves": sorted(model.moves),
         },
+        "alone": dict(sorted(model.alone.items())),
         "memory": {
             "usual": model.memory.usual,
             "indexed": model.memory.indexed,

@@ -95,6 +95,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         free=_of(kinds, _WAITS_FOR_NOTHING),
         portless=_of(kinds, _PORTLESS),
         moves=frozenset(kinds[IdiomKind.ELIMINATED]),
+        alone={} if row.mapping is None else _alone(row.mapping, texts),
         memory=memory,
         front_end=front_end,
         sources=sources,
@@ -114,6 +115,16 @@ def _mapping(row: PortMappingRow, texts: Collection[str] | None) -> PortMapping:
         portless = portless.filter(scheme__in=ids.values())
     sums = dict.fromkeys(portless.values_list("scheme__text", flat=True), ())
     return with_sums(mapping, {**sums, **MOVES_OF_STACK_INSTRUCTIONS})
+
+
+def _alone(row: PortMappingRow, texts: Collection[str] | None) -> dict[str, float]:
+    """{scheme: cycles of one instance} of those that were measured, but whose ports were not found."""
+    found = row.characterisations.filter(cycles__isnull=False).exclude(reason="")
+    found = found.exclude(_needs_no_port(row))
+    if texts is not None:
+        found = found.filter(scheme__text__in=texts)
+    listed = found.values_list("scheme__text", "cycles")
+    return {text: cycles for text, cycles in listed if cycles is not None}
 
 
 def _needs_no_port(row: PortMappingRow) -> Q:

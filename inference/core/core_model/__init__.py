@@ -33,7 +33,7 @@ from inference.core.core_model.model import (
     MemoryTimes,
     OperandLatencies,
 )
-from inference.core.core_model.nearest import NearestSchemes
+from inference.core.core_model.nearest import NearestSchemes, nearest_scheme
 from inference.core.core_model.overview import CoreOverview, KindOnPort, PortOfCore, UnitKind, core_overview
 
 __all__ = [
@@ -60,5 +60,6 @@ __all__ = [
     "core_overview",
     "critical_cycle",
     "known_latencies",
+    "nearest_scheme",
     "predict_core",
 ]

@@ -126,9 +126,10 @@ def predict_core(
         lacking.append("no port mapping")
     else:
         usage, moves = model.mapping.usage, model.moves  # what is eliminated has no µops to be described
-        unknown = sorted(
-            {_named(one) for one in block if one.scheme not in usage and one.scheme not in moves}
-        )
+        without_ports = {_named(one) for one in block if one.scheme not in usage and one.scheme not in moves}
+        unknown = sorted(without_ports - model.alone.keys())
+        if by_time := sorted(without_ports & model.alone.keys()):
+            lacking.append(f"no ports of {'; '.join(by_time)}: what it takes alone counts")
         bounds += _of_mapping(block, shape, model, model.mapping, stores)
     if not model.latencies:
         lacking.append("no latencies: each takes a cycle")
@@ -161,14 +162,27 @@ def _of_mapping(
     stores: StoreBound | None,
 ) -> list[CoreBound]:
     described = [one for one in block if one.scheme in mapping.usage]
-    eliminated = [one for one in block if one.scheme in model.moves and one.scheme not in mapping.usage]
+    others = [one for one in block if one.scheme not in mapping.usage]
+    alone = Counter(
+        one.scheme for one in others if one.scheme in model.alone and one.scheme not in model.moves
+    )
     working = Counter(one.scheme for one in described if not _is_portless(one, model))
     bounds = []
     work: Mapping[int, float] = work_of(mapping, Experiment.of(_named_only(working))) if working else {}
     if stores is not None:
         work = without_shared_stores(work, block, mapping, stores)
-    bounds.append(CoreBound(BoundKind.PORTS, _busiest(work), "the busiest ports"))
-    everything = [*described, *eliminated]
+    ports = CoreBound(BoundKind.PORTS, _busiest(work), "the busiest ports")
+    by_time = [
+        CoreBound(
+            BoundKind.PORTS, count * model.alone[scheme], f"{scheme} takes {model.alone[scheme]:.2f} alone"
+        )
+        for scheme, count in _named_only(alone).items()
+    ]
+    bounds.append(max([ports, *by_time], key=lambda bound: bound.cycles))
+    everything = [
+        *described,
+        *(one for one in others if one.scheme in model.moves or one.scheme in model.alone),
+    ]
     jumps = _jumps(shape, model)
     if mapping.issue_width is not None:
         slots = sum(mapping.slots_of(one.scheme or "") for one in everything) + jumps

@@ -100,8 +100,8 @@ def is_contained(stored: int, loaded: int, offset: int) -> bool:
 class CoreModel:
     """`mapping`: ports and slots. `latencies`: by scheme; `bases`: what those of them rest on that were not
     measured by themselves. `free`: schemes that wait for nothing with one register; `portless`: those of
-    them, and moves, that need no port. `moves`: schemes whose latency is none. `sources`: {part: what it was
-    taken from, in words}.
+    them, and moves, that need no port. `moves`: schemes whose latency is none. `alone`: cycles of one
+    instance of schemes whose ports could not be found. `sources`: {part: what it was taken from, in words}.
     """
 
     mapping: PortMapping | None = None
@@ -110,6 +110,7 @@ class CoreModel:
     free: frozenset[str] = frozenset()
     portless: frozenset[str] = frozenset()
     moves: frozenset[str] = frozenset()
+    alone: Mapping[str, float] = field(default_factory=dict)
     memory: MemoryTimes = field(default_factory=MemoryTimes)
     front_end: FrontEndLimits | None = None
     sources: Mapping[str, str] = field(default_factory=dict)

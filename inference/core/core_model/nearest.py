@@ -95,9 +95,18 @@ class NearestSchemes:
                 known = self._describe(text)
                 if known is not None:
                     self._by_root.setdefault(_root(known), []).append(known)
-        matches = (_match(scheme, known) for known in self._by_root.get(_root(scheme), ()))
-        there = [one for one in matches if one is not None]
-        return min(there, key=lambda one: (one.rank, one.apart, one.scheme.text), default=None)
+        return _best(scheme, self._by_root.get(_root(scheme), ()))
+
+
+def nearest_scheme(scheme: Scheme, known: Iterable[Scheme]) -> Scheme | None:
+    """The one of these that a scheme may be taken for, None where it is none."""
+    match = _best(scheme, (one for one in known if _root(one) == _root(scheme)))
+    return None if match is None else match.scheme
+
+
+def _best(scheme: Scheme, known: Iterable[Scheme]) -> _Match | None:
+    there = [match for one in known if (match := _match(scheme, one)) is not None]
+    return min(there, key=lambda one: (one.rank, one.apart, one.scheme.text), default=None)
 
 
 def _root(scheme: Scheme) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
-from inference.models import Machine, Run, StoredCoreModel
+from inference.core.core_model import nearest_scheme
+from inference.isa.x86.scheme_set import described
+from inference.models import InstructionScheme, Machine, Run, StoredCoreModel
 from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
 from inference.storage.names import by_name
@@ -78,6 +81,18 @@ class Command(RunCommand):
             raise CommandError(f"--blocks: {error}") from error
         if not isinstance(chosen["schemes"], list):
             raise CommandError("--blocks adds to a selection of schemes: not to probes or all")
-        able = machine.isa.schemes.filter(Q(exclusion="") | CHAINABLE, text__in=texts)
-        more = able.values_list("pk", flat=True)
-        return {**chosen, "schemes": sorted({*chosen["schemes"], *more})}
+        able = machine.isa.schemes.filter(Q(exclusion="") | CHAINABLE)
+        more = able.filter(text__in=texts).values_list("pk", flat=True)
+        others = machine.isa.schemes.filter(text__in=texts).exclude(pk__in=more)
+        instead = _measured_instead(others.values_list("text", flat=True), able)
+        return {**chosen, "schemes": sorted({*chosen["schemes"], *more, *instead})}
+
+
+def _measured_instead(texts: Iterable[str], able: QuerySet[InstructionScheme]) -> list[int]:
+    """What schemes that cannot be measured may be taken for: `vmovdqu` for `movdqu`."""
+    missing = [found[0] for text in texts if (found := described(text)) is not None]
+    names = {name for one in missing for name in (one.mnemonic, f"v{one.mnemonic}")}
+    rows = dict(able.filter(mnemonic__in=names).values_list("text", "pk"))
+    known = [found[0] for text in rows if (found := described(text)) is not None]
+    taken = (nearest_scheme(one, known) for one in missing)
+    return [rows[one.text] for one in taken if one is not None]

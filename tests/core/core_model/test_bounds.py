@@ -258,6 +258,39 @@ def test_where_all_starts_alike_accesses_meet_by_what_their_addresses_are(code: 
     assert wanted[BoundKind.MEMORY] == pytest.approx(cycles)
 
 
+def test_what_has_no_ports_counts_by_its_time_alone() -> None:
+    scan = "bsf GPR[64]:RW, GPR[64]:R"
+    core = replace(CORE, alone={scan: 0.75})
+    one = block("bsf rax, rbx\nbsf rcx, rbx\nadd rdx, rbx")
+    found = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), core)
+    by_kind = {each.kind: each for each in found.bounds}
+    assert found.unknown == ()
+    assert by_kind[BoundKind.PORTS].cycles == 1.5
+    assert scan in by_kind[BoundKind.PORTS].why
+    assert by_kind[BoundKind.SLOTS].cycles == 0.75  # all three
+    assert any(scan in words for words in found.lacking)
+
+
+@pytest.mark.parametrize(
+    ("code", "cycles"),
+    # Golden Cove decodes 32 bytes with up to eight instructions per cycle, else 16.
+    [
+        ("add rax, rbx\n" * 2, 2 / 5.33),
+        ("add eax, ebx\nadd r8, 0x12345678", 2 / 5.0),
+        ("add eax, ebx", 1 / 6.0),
+    ],
+)
+def test_straight_code_is_decoded_as_fast_as_instructions_of_that_length(code: str, cycles: float) -> None:
+    limits = FrontEndLimits(
+        straight_instructions=6.0, by_length=((2.0, 6.0), (3.0, 5.33), (3.5, 4.5), (4.5, 5.0))
+    )
+    one = block(code)
+    bounds = predict_core(
+        accesses_of(one), CodeShape(len(one.code), loop=False), replace(CORE, front_end=limits)
+    ).bounds
+    assert {each.kind: each.cycles for each in bounds}[BoundKind.FRONT_END] == pytest.approx(cycles)
+
+
 def test_pops_wait_for_what_else_moves_the_stack_pointer() -> None:
     code = "lea rsp, [rbp-8]\npop rbx\npop rbp"
     assert chained(code) == pytest.approx(6)  # rbp → lea → rsp → pop

@@ -111,12 +111,12 @@ class FrontEndTold(_Part):
     loop_capacity: _Rate | None = None
     taken: _Rate | None = None
     fused: list[_Text] | None = None
-    by_length: list[tuple[_Rate, _Rate]] = []
+    by_length: list[Annotated[list[_Rate], Field(min_length=2, max_length=2)]] = []
 
     def limits(self) -> FrontEndLimits:
         """The value."""
         fused = None if self.fused is None else frozenset(self.fused)
-        by_length = tuple(sorted(self.by_length))
+        by_length = tuple(sorted((length, rate) for length, rate in self.by_length))
         return FrontEndLimits(
             **self.model_dump(exclude={"fused", "by_length"}), fused=fused, by_length=by_length
         )

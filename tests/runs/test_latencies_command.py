@@ -20,11 +20,15 @@ from tests.simulated import simulated_machine
 SCHEMES = ("add GPR[64]:RW, GPR[64]:R", "vaddpd XMM:W, XMM:R, XMM:R")
 
 
-def test_the_last_line_is_the_json_that_scripts_rely_on(site):
+@pytest.mark.parametrize("kind", [Machine.Kind.SIMULATED, Machine.Kind.AGENT])
+def test_the_last_line_is_the_json_that_scripts_rely_on(site, kind):
+    """Be the processor simulated by this site or by an agent."""
     schemes = (*SCHEMES, "div GPR[64]:R")  # of the default set of latencies alone
     found = [described(text) for text in schemes]
     isa = store_isa("x86-64", [one[0] for one in found if one is not None], "a test")
-    simulated_machine(isa, Mapping(("0",), dict.fromkeys(schemes, ((1, 1),))))
+    machine = simulated_machine(isa, Mapping(("0",), dict.fromkeys(schemes, ((1, 1),))))
+    machine.kind, machine.facts = kind, {**machine.facts, "simulated": True}
+    machine.save()
     out = io.StringIO()
     options = ("--machine", "sim", "--schemes", "default", "--name", "mine", "--json")
     call_command("latencies", *options, stdout=out, stderr=io.StringIO())

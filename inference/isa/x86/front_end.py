@@ -168,6 +168,7 @@ _CONDITIONS = {"o": 0x70, "b": 0x72, "e": 0x74, "be": 0x76, "s": 0x78, "p": 0x7A
 """The second half of the opcode's pairs, their opposites, is decided by the same flags."""
 _BETWEEN = bytes.fromhex("4589c8")  # mov r8d, r9d
 _FUSION_NOPS = 12
+"""Of four bytes: where instructions lie closer than µop caches have room for, something else is the limit."""
 _LARGE = 1 << 62
 
 _COMPARED: Mapping[str, tuple[str, int, int, str]] = {
@@ -202,7 +203,7 @@ def _fusions() -> Iterator[FrontEndCode]:
             first, branch = bytes.fromhex(compare), bytes([opcode, 0])
             for together, code in ((1, first + branch + _BETWEEN), (0, first + _BETWEEN + branch)):
                 timed = TimedCode(
-                    code + _SHORT_NOP * _FUSION_NOPS,
+                    code + _NOP * _FUSION_NOPS,
                     3 + _FUSION_NOPS,
                     loop=True,
                     registers=(("rax", rax), ("rbx", rbx)),

@@ -1,7 +1,8 @@
 """A core model as a predictor of blocks: the largest of its bounds.
 
 Its assumptions are explicit: all memory is in the first cache, accesses whose addresses are not surely the
-same are apart, branches are predicted, and a straight block is code that runs once, as the harness has it.
+same are apart, branches are predicted, and a straight block is code that runs once, as the harness has it,
+or in `mode=loop` copies in a loop.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import setting
 from inference.isa.x86.blocks import Block, BlockError, block_of_bytes
+from inference.measuring.blocks import LOOP, MODES, UNROLLED
 
 KIND = "core-model"
 _KINDS = tuple(kind.value for kind in BoundKind)
@@ -40,6 +42,12 @@ class CoreModelSettings:
         "instructions that the mapping does not describe: no answer, or that of the nearest scheme",
         None,
     )
+    mode: str = choice(
+        UNROLLED,
+        MODES,
+        "how blocks without a jump follow each other: as straight code, or as copies in a loop",
+        None,
+    )
     without: str = setting("", f"bounds to leave out, separated by +: {', '.join(_KINDS)}", None)
 
     def __post_init__(self) -> None:
@@ -52,7 +60,10 @@ class CoreModelSettings:
     def assumed(self) -> Assumptions:
         """The same as the core model's own value."""
         return Assumptions(
-            tuple(map(BoundKind, self.left_out)), self.registers == "alike", self.unknown == "nearest"
+            tuple(map(BoundKind, self.left_out)),
+            self.registers == "alike",
+            self.unknown == "nearest",
+            self.mode == LOOP,
         )
 
     @property
@@ -78,10 +89,11 @@ class ModelledBlocks:
 
     @property
     def name(self) -> str:
-        """E.g. `core model lab · nearest schemes · without ports`."""
+        """E.g. `core model lab · loop · nearest schemes · without ports`."""
         left_out = self._settings.left_out
+        mode = " · loop" if self._settings.assumed.in_loop else ""
         nearest = " · nearest schemes" if self._settings.assumed.nearest else ""
-        return f"core model {self._title}{nearest}" + (
+        return f"core model {self._title}{mode}{nearest}" + (
             f" · without {', '.join(left_out)}" if left_out else ""
         )
 
@@ -91,6 +103,8 @@ class ModelledBlocks:
         settings: Json = {"registers": self._settings.registers, "without": list(self._settings.left_out)}
         if self._settings.assumed.nearest:
             settings["unknown"] = self._settings.unknown
+        if self._settings.assumed.in_loop:
+            settings["mode"] = self._settings.mode
         return {"kind": KIND, "content": self._content, **settings}
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:

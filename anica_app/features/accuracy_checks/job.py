@@ -108,7 +108,7 @@ def _predicted(
         rows = [there[pk] for pk in config.predictors if pk in there]
         unasked: dict[str, str] = {}
     else:
-        rows, unasked = usual_predictors(machine)
+        rows, unasked = usual_predictors(machine, config.mode)
     found: dict[int, PredictorColumn] = {}
     for column in ask(rows, codes, task=task):
         if column.error:

@@ -14,17 +14,21 @@ from anica_app.predictors.kinds import FoundKind, PredictorKind
 from inference.core.protocols import Json
 from inference.features.core_model.query import usable_core_models
 from inference.isa.x86.blocks import BlockError, block_of_bytes
+from inference.measuring.blocks import LOOP
 from inference.models import Machine
 
 MOST_CORE_MODELS, MOST_MAPPINGS = 2, 4
 """Of the machine, the newest; mappings of each kind."""
 
 
-def usual_predictors(machine: Machine) -> tuple[list[Predictor], dict[str, str]]:
-    """The machine's core models and mappings, and all tools for its processor; {what is left out: why}."""
+def usual_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], dict[str, str]]:
+    """The machine's core models and mappings, and all tools for its processor; {what is left out: why}.
+
+    `mode`: how blocks are measured.
+    """
     rows: dict[int, Predictor] = {}
     left_out: dict[str, str] = {}
-    for name, wanted in _wanted(machine):
+    for name, wanted in _wanted(machine, mode):
         row, reason = _first_usable(wanted)
         if row is None:
             left_out[name] = reason
@@ -64,12 +68,13 @@ def _largest(model: core_model.ModelledBlocks, code: bytes) -> str:
     return str(found.bounds[0].kind) if found.bounds and not found.unknown else ""
 
 
-def _wanted(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]]:
+def _wanted(machine: Machine, mode: str) -> Iterator[tuple[str, list[tuple[str, Json]]]]:
     """(what it is called, [(kind, options), …] of which the first is taken that can be used)."""
     for name in (
         usable_core_models().filter(machine=machine).values_list("name", flat=True)[:MOST_CORE_MODELS]
     ):
-        yield f"core model {name}", [(core_model.KIND, {"model": name})]
+        looped = {"mode": mode} if mode == LOOP else {}
+        yield f"core model {name}", [(core_model.KIND, {"model": name, **looped})]
     for made in (machine.mappings, machine.resource_mappings):
         for name in made.order_by("-pk").values_list("name", flat=True)[:MOST_MAPPINGS]:
             yield f"mapping {name}", [(mapping.KIND, {"mapping": name})]

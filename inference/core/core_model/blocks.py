@@ -28,16 +28,16 @@ class CoreModelBlocks:
     def predict(self, block: Block) -> CorePrediction:
         """All bounds of a block, with what the model lacks."""
         accesses = accesses_of(block, alike=self._assumed.alike)
-        shape, without = shape_of(block), self._assumed.without
+        shape, without = shape_of(block, in_loop=self._assumed.in_loop), self._assumed.without
         if self._assumed.nearest:
             return self._nearest.predict(accesses, shape, without)
         return predict_core(accesses, shape, self.model, without)
 
 
-def shape_of(block: Block) -> CodeShape:
-    """Its size, and of a loop what may become one instruction."""
+def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
+    """Its size, and of a loop what may become one instruction. `in_loop`: straight code is copied into one."""
     loop = block.kind == LOOP
-    return CodeShape(len(block.code), loop, pairs_of(block) if loop else ())
+    return CodeShape(len(block.code), loop, pairs_of(block) if loop else (), copied=in_loop and not loop)
 
 
 def _scheme(text: str) -> Scheme | None:

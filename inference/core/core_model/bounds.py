@@ -91,16 +91,18 @@ class CorePrediction:
 @dataclass(frozen=True)
 class Assumptions:
     """Bounds that are left out, and whether registers start `alike`: different ones lead to one place then,
-    as where machines measure blocks. `nearest`: what is not described is taken from the nearest scheme."""
+    as where machines measure blocks. `nearest`: what is not described is taken from the nearest scheme.
+    `in_loop`: code without a jump is copies in a loop."""
 
     without: Collection[BoundKind] = ()
     alike: bool = True
     nearest: bool = False
+    in_loop: bool = False
 
 
 @dataclass(frozen=True)
 class CodeShape:
-    """A block's machine code: its `size` in bytes, and whether it is a loop.
+    """A block's machine code: its `size` in bytes, and whether it is a loop, or `copied` into one.
 
     `pairs`: names of instructions and conditional jumps right behind them, which a core may make one of, as
     `FrontEndLimits.fused` has them; that of a loop's own jump is the last, "" where it stands alone.
@@ -109,6 +111,7 @@ class CodeShape:
     size: int
     loop: bool
     pairs: tuple[str, ...] = ()
+    copied: bool = False
 
 
 def predict_core(
@@ -230,6 +233,8 @@ def _front_end(instructions: int, shape: CodeShape, model: CoreModel) -> CoreBou
             (slots, limits.slots, f"{slots} slots"),
             (1, limits.taken, "one taken branch"),
         ]
+    elif shape.copied:
+        reasons = [(instructions, limits.slots, f"{instructions} slots")]
     elif (cycles := limits.decoding(instructions, shape.size)) is not None:
         why = f"{instructions} instructions of {shape.size / instructions:.1f} bytes to decode"
         return CoreBound(BoundKind.FRONT_END, cycles, why)

@@ -17,6 +17,7 @@ from anica_app.features.accuracy_checks.traits import traits_of
 from anica_app.features.block_sets.accuracy import accuracy_of
 from anica_app.features.predictors.query import chosen
 from anica_app.models import BasicBlockSet, Predictor
+from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import Machine, PortMapping, Run, StoredCoreModel
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
@@ -79,7 +80,7 @@ def test_without_a_choice_all_that_suit_the_machine_are_asked(
     monkeypatch.setenv("PATH", str(tmp_path))
     configured = Predictor.objects.create(name="mine", kind="command", key="m" * 64, origin="configured")
     imported = Predictor.objects.create(name="foreign", kind="imported", key="f" * 64, origin="imported")
-    rows, _ = usual_predictors(machine)
+    rows, _ = usual_predictors(machine, UNROLLED)
     assert "mapping inferred" in [row.name for row in rows]
     assert configured in rows
     assert imported not in rows
@@ -94,7 +95,8 @@ def test_blocks_are_told_apart_by_the_largest_bound_of_the_core_model(
     assert largest_bounds(machine, [], codes) == [""] * 3
     made = {"isa": machine.isa, "machine": machine, "mapping": wrong_mapping}
     StoredCoreModel.objects.create(name="lab", **made)
-    assert "core model lab" in [row.name for row in usual_predictors(machine)[0]]
+    assert "core model lab" in [row.name for row in usual_predictors(machine, UNROLLED)[0]]
+    assert "core model lab · loop" in [row.name for row in usual_predictors(machine, LOOP)[0]]
     told = largest_bounds(machine, [], codes)
     assert (told[1], told[2]) == ("ports", "")
     without = chosen("core-model:model=lab,without=ports")

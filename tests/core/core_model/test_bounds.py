@@ -291,6 +291,23 @@ def test_straight_code_is_decoded_as_fast_as_instructions_of_that_length(code: s
     assert {each.kind: each.cycles for each in bounds}[BoundKind.FRONT_END] == pytest.approx(cycles)
 
 
+def test_copies_in_a_loop_are_limited_by_its_slots() -> None:
+    one = block("add eax, ebx\nadd ecx, edx")
+    limits = FrontEndLimits(slots=4.0, straight_instructions=1.0, loop_capacity=100)
+    core = replace(CORE, front_end=limits)
+    cycles = {
+        copied: next(
+            each.cycles
+            for each in predict_core(
+                accesses_of(one), CodeShape(len(one.code), loop=False, copied=copied), core
+            ).bounds
+            if each.kind is BoundKind.FRONT_END
+        )
+        for copied in (False, True)
+    }
+    assert cycles == {False: 2.0, True: 0.5}
+
+
 def test_pops_wait_for_what_else_moves_the_stack_pointer() -> None:
     code = "lea rsp, [rbp-8]\npop rbx\npop rbp"
     assert chained(code) == pytest.approx(6)  # rbp → lea → rsp → pop

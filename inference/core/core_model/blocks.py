@@ -35,7 +35,7 @@ class CoreModelBlocks:
 
 
 def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
-    """Its size, and of a loop what may become one instruction. `in_loop`: straight code is copied into one."""
+    """Its size, and of a loop what may become one instruction. `in_loop`: straight code is put into one."""
     loop = block.kind == LOOP
     return CodeShape(len(block.code), loop, pairs_of(block) if loop else (), copied=in_loop and not loop)
 

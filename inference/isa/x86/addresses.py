@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from iced_x86 import Instruction
 
 from inference.isa.dependences import PAGE_BYTES
+from inference.isa.x86.choosing import RSP
 from inference.isa.x86.steps import InMemory, Operand, RegisterPart, Step, step_of
 
 Parts = tuple[tuple[int, int], ...]
@@ -27,7 +28,6 @@ process has its own memory."""
 _ITERATIONS = 4
 """Carried out at most: by then, values have gone round."""
 _WORD = 8
-_RSP = 4
 _ALL = (1 << 64) - 1
 
 
@@ -134,9 +134,9 @@ class _Run:
         memory = None if step.memory is None else self._address(step.memory)
         stack = None
         if step.pushed:
-            rsp = self._registers[_RSP]
+            rsp = self._registers[RSP]
             stack = rsp.plus(Value(min(step.pushed, 0) & _ALL))
-            self._registers[_RSP] = rsp.plus(Value(step.pushed & _ALL))
+            self._registers[RSP] = rsp.plus(Value(step.pushed & _ALL))
         loaded = (
             self._loaded(memory, step.memory.bits) if memory and step.memory and step.reads_memory else None
         )

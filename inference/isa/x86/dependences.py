@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from iced_x86 import Decoder, Instruction, InstructionInfoFactory, OpAccess, Register, RegisterExt
+from iced_x86 import Decoder, Instruction, OpAccess, Register, RegisterExt
 
 from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace, OperandAccess
 from inference.isa.scheme import Scheme
@@ -33,8 +33,8 @@ from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import register_names
 from inference.isa.x86.scheme_set import described
+from inference.isa.x86.steps import WRITES, information
 
-_WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
 _BOTH = (OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
 _STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
 _STACK_POINTER = f"general {RSP}"
@@ -48,11 +48,7 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
     """
     decoded = list(Decoder(64, block.body))
     addresses = _addresses(decoded, alike=alike, code_bytes=0 if block.kind == LOOP else len(block.code))
-    writes = [_written_registers(one) for one in decoded]
-    moved = any(
-        _STACK_POINTER in names and not one.stack_pointer_increment
-        for one, names in zip(decoded, writes, strict=True)
-    )
+    moved = any(map(_moves_stack_pointer, decoded))
     found, depth = [], 0
     for one, instruction, at in zip(block.instructions, decoded, addresses, strict=True):
         known = None if one.scheme is None else described(one.scheme)
@@ -68,7 +64,7 @@ def _addresses(
     decoded: Sequence[Instruction], *, alike: bool, code_bytes: int
 ) -> Sequence[InstructionAddresses]:
     """Where each instruction accesses memory; nowhere in particular where there is but one access."""
-    accesses = [used.access for one in decoded for used in _information().info(one).used_memory()]
+    accesses = [used.access for one in decoded for used in information(one).used_memory()]
     if sum(access != OpAccess.NO_MEM_ACCESS for access in accesses) > 1 or any(
         map(_BOTH.__contains__, accesses)
     ):
@@ -183,13 +179,12 @@ def _place(
     return MemoryPlace(address.parts, address.offset, bits, address.step, address.page, made, displacement)
 
 
-def _written_registers(instruction: Instruction) -> set[str]:
-    """Locations of all registers that an instruction writes, be it sometimes."""
-    names = set()
-    for used in _information().info(instruction).used_registers():
-        if used.access in _WRITES and _is_tracked(used.register):
-            names.add(_location(used.register))
-    return names
+def _moves_stack_pointer(one: Instruction) -> bool:
+    """Whether it writes the stack pointer otherwise than `push` and `pop` do."""
+    return not one.stack_pointer_increment and any(
+        RegisterExt.full_register(used.register) == Register.RSP and used.access in WRITES
+        for used in information(one).used_registers()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +240,6 @@ def _location(register: RegisterValue) -> str:
 @cache
 def _is_tracked(register: RegisterValue) -> bool:
     return RegisterExt.is_gpr(register) or RegisterExt.is_vector_register(register)
-
-
-@cache
-def _information() -> InstructionInfoFactory:
-    return InstructionInfoFactory()
 
 
 def name_of_location(location: str) -> str:

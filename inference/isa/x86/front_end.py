@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from inference.isa.front_end import MIXED, Aspect, FrontEndCode
 from inference.isa.timed_code import TimedCode
-
-START = 0x62345600
-"""What registers and memory start with (`measuring.blocks`)."""
+from inference.isa.x86.addresses import START
 
 _NOPS = (
     *("90", "6690", "0f1f00", "0f1f4000", "0f1f440000", "660f1f440000", "0f1f8000000000"),

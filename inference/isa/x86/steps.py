@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from iced_x86 import (
     Instruction,
+    InstructionInfo,
     InstructionInfoFactory,
     MemorySizeExt,
     OpAccess,
@@ -18,10 +19,15 @@ from inference.isa.x86.choosing import family_of
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
 
-_WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
-_READS = (OpAccess.READ, OpAccess.COND_READ, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
+WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
+READS = (OpAccess.READ, OpAccess.COND_READ, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
 _HIGH = (Register.AH, Register.BH, Register.CH, Register.DH)
 _FACTORY = InstructionInfoFactory()
+
+
+def information(one: Instruction) -> InstructionInfo:
+    """The registers and the memory that an instruction uses; good until the next one is asked about."""
+    return _FACTORY.info(one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +86,21 @@ class Step:
 
 def step_of(number: int, one: Instruction) -> Step:
     """Read an instruction; `number`: its place in the block."""
-    info = _FACTORY.info(one)
+    info = information(one)
     registers = [(used.register, used.access) for used in info.used_registers()]
     accesses = [used.access for used in info.used_memory()]
     operands = tuple(_operand(one, place) for place in range(one.op_count))
-    read = [register for register, access in registers if access in _READS]
+    read = [register for register, access in registers if access in READS]
     return Step(
         number,
         MNEMONICS[one.mnemonic],
         operands,
         next((operand for operand in operands if isinstance(operand, InMemory)), None),
         tuple(part for register in read if (part := _part(register)) is not None),
-        tuple(part for register, access in registers if access in _WRITES and (part := _part(register))),
+        tuple(part for register, access in registers if access in WRITES and (part := _part(register))),
         any(_part(register) is None for register in read),
-        any(access in _READS for access in accesses),
-        any(access in _WRITES for access in accesses),
+        any(access in READS for access in accesses),
+        any(access in WRITES for access in accesses),
         bool(one.rflags_read),
         bool(one.rflags_modified),
         one.stack_pointer_increment,

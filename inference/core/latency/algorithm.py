@@ -1,7 +1,8 @@
 """Infers latencies: connectors first, then every pair of operands by chains that these close.
 
-All chains are measured in one go, the connectors' at the beginning; then once or twice more those that no
-other chain of their pair confirms. What follows is arithmetic.
+The chains of all pairs are measured in one go, the connectors' at the beginning; then once or twice more
+those that no other chain of their pair confirms. Of idioms only what can rule them out comes at once. What
+follows is arithmetic.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ class LatencyProblem:
 
     def chains(self) -> list[DependencyChain]:
         """All chains, each code once."""
-        pairs = (*self.connectors, *self.pairs, *(asked.pair for asked in self.idioms))
-        wanted = [chain for pair in pairs for chain in pair.chains]
-        wanted += [asked.apart for asked in self.idioms]
+        return _each_once([*self.first_chains(), *(c for asked in self.idioms for c in asked.pair.chains)])
+
+    def first_chains(self) -> list[DependencyChain]:
+        """Those that are measured whatever the others say, each code once."""
+        wanted = [chain for pair in (*self.connectors, *self.pairs) for chain in pair.chains]
+        wanted += [chain for asked in self.idioms for chain in (asked.pair.chains[0], asked.apart)]
         wanted += [] if self.additions is None else [self.additions]
         wanted += [asked.chain for asked in self.memory]
-        unique: dict[tuple[bytes, bool], DependencyChain] = {}
-        for chain in wanted:
-            unique.setdefault(_code(chain), chain)
-        return list(unique.values())
+        return _each_once(wanted)
 
 
 @dataclass(frozen=True)
@@ -84,13 +85,12 @@ def infer_latencies(
     measurer: ChainMeasurer,
     heard: Callable[[ChainReading, int, int], None] = lambda reading, done, total: None,
 ) -> LatencyResult:
-    """Measure all chains, each code once, or `LOOKS` times until it is confirmed, and read the latencies off.
+    """Measure chains, each code once, or `LOOKS` times until it is confirmed, and read the latencies off.
 
     `heard` is called with every reading, how many there are, and how many there will be as far as is known.
     """
-    unique = problem.chains()
     readings = _Readings()
-    wanted, done = unique, 0
+    wanted, done = problem.first_chains(), 0
     for look in range(LOOKS):
         total = done + len(wanted)
         for reading in measurer.measure(wanted, look):
@@ -108,21 +108,43 @@ def infer_latencies(
         known,
         tuple(_idioms(problem, pairs, readings, known)),
         read_memory(problem.memory, memory, known),
-        tuple(readings.of(unique)),
+        tuple(readings.of(problem.chains())),
     )
 
 
 def _wanted_again(
     problem: LatencyProblem, readings: _Readings, known: Mapping[ChainLink, float]
 ) -> list[DependencyChain]:
-    """The chains that neither another one of their pair confirms nor a second reading, each code once."""
+    """The chains that neither another one of their pair confirms nor a second reading, and those of possible
+    idioms; each code once."""
+    possible = _possible_idioms(problem, readings, known)
     found = [
         one.chain
-        for pair in (*problem.connectors, *problem.pairs, *(asked.pair for asked in problem.idioms))
+        for pair in (*problem.connectors, *problem.pairs, *possible)
         for one in unconfirmed(pair, readings.of(pair.chains), known)
     ]
-    unique = {_code(chain): chain for chain in found}
-    return [chain for code, chain in unique.items() if not readings.is_sure(code)]
+    found += [chain for pair in possible for chain in pair.chains if not readings.of([chain])]
+    return [chain for chain in _each_once(found) if not readings.is_sure(_code(chain))]
+
+
+def _possible_idioms(
+    problem: LatencyProblem, readings: _Readings, known: Mapping[ChainLink, float]
+) -> list[PairChains]:
+    """Choices of operands that what was measured so far does not rule out."""
+    if problem.additions is None:
+        return []
+    reader = _idiom_reader(problem, problem.additions, readings, known)
+    usual = {asked.usual for asked in problem.idioms}
+    by_link = {
+        pair.link: read_pair(pair, readings.of(pair.chains), known)
+        for pair in problem.pairs
+        if pair.link in usual
+    }
+    return [
+        asked.pair
+        for asked in problem.idioms
+        if reader.is_open(asked, None if asked.usual is None else by_link.get(asked.usual))
+    ]
 
 
 class _Readings:
@@ -157,6 +179,14 @@ def _code(chain: DependencyChain) -> tuple[bytes, bool]:
     return chain.code, chain.loop
 
 
+def _each_once(chains: Iterable[DependencyChain]) -> list[DependencyChain]:
+    """Of those with the same code the first."""
+    unique: dict[tuple[bytes, bool], DependencyChain] = {}
+    for chain in chains:
+        unique.setdefault(_code(chain), chain)
+    return list(unique.values())
+
+
 def _known(connectors: Iterable[PairChains], readings: _Readings) -> dict[ChainLink, float]:
     """Latencies of the connectors; each is closed with those before it, or with itself."""
     known: dict[ChainLink, float] = {}
@@ -176,9 +206,7 @@ def _idioms(
     """What choices of operands make of schemes."""
     if problem.additions is None:
         return
-    chains = [chain for asked in problem.idioms for chain in (*asked.pair.chains, asked.apart)]
-    found = {one.chain: one for one in readings.of([*chains, problem.additions])}
-    reader = IdiomReader(found, known, problem.additions)
+    reader = _idiom_reader(problem, problem.additions, readings, known)
     by_link = {pair.link: pair for pair in pairs}
     into: dict[tuple[str, str], list[PairLatency]] = defaultdict(list)
     for pair in pairs:
@@ -191,3 +219,14 @@ def _idioms(
         if asked.usual is None:
             moves = (reader.of_move(pair, asked.apart) for pair in into[link.scheme, link.destination])
             yield from (moved for moved in moves if moved is not None)
+
+
+def _idiom_reader(
+    problem: LatencyProblem,
+    additions: DependencyChain,
+    readings: _Readings,
+    known: Mapping[ChainLink, float],
+) -> IdiomReader:
+    chains = [chain for asked in problem.idioms for chain in (*asked.pair.chains, asked.apart)]
+    found = {one.chain: one for one in readings.of([*chains, additions])}
+    return IdiomReader(found, known, additions)

@@ -81,6 +81,21 @@ class IdiomReader:
         self._known = known
         self._additions = self._each(additions)
 
+    def is_open(self, asked: IdiomChains, usual: PairLatency | None) -> bool:
+        """Whether an idiom is possible by the chain without connectors, so that the others have to decide.
+
+        It is not where that chain waits, though its throughput would let it be quicker.
+        """
+        direct, each = self._readings.get(asked.pair.chains[0]), self._each(asked.apart)
+        if direct is None or direct.cycles is None or each is None:
+            return True
+        if asked.usual is None:
+            return direct.cycles >= each + _longer_than(each)
+        if usual is None or usual.least is None:
+            return False
+        quicker = usual.least - _QUICKER / 2  # a reading may be off
+        return direct.cycles < quicker or each > quicker
+
     def of_choice(self, asked: IdiomChains, usual: PairLatency | None) -> Idiom | None:
         """What a choice of operands shows; `usual`: the latency between different registers."""
         found = self._settled(asked.pair.chains)
@@ -99,8 +114,7 @@ class IdiomReader:
         direct = next((one for one in found if one.chain == asked.pair.chains[0]), None)
         if apart is None or each is None or direct is None or direct.cycles is None:
             return None
-        longer = max(_LONGER, _LONGER_SHARE * each)
-        if latency.best is None or latency.throughput_limited or direct.cycles < each + longer:
+        if latency.best is None or latency.throughput_limited or direct.cycles < each + _longer_than(each):
             return None
         kind = IdiomKind.PARTIAL_REGISTER if asked.partial else IdiomKind.FALSE_DEPENDENCY
         link = asked.pair.link
@@ -161,6 +175,11 @@ class IdiomReader:
         if cycles is None or self._additions is None or cycles >= _NO_PORT * self._additions:
             return None
         return False
+
+
+def _longer_than(each: float) -> float:
+    """Cycles that an instruction takes more than its throughput's where it waits for anything."""
+    return max(_LONGER, _LONGER_SHARE * each)
 
 
 def _alike(measured: ChainReading, readings: Sequence[ChainReading]) -> ChainReading:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 PAGE_BYTES = 4096
 CODE = "code"
 """The location that the instruction pointer is."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPlace:
+class MemoryPlace(NamedTuple):
     """An access to memory: where `address` is equal, it is surely `offset` bytes from the same place; None is
     equal to nothing.
 
@@ -56,11 +55,14 @@ class MemoryPlace:
         page, offset = self.page, self.offset - self.step
         if page:
             page, offset = divmod(page * PAGE_BYTES + offset, PAGE_BYTES)
-        return replace(self, page=page, offset=offset)
+        return self._replace(page=page, offset=offset)
+
+    def behind(self, more: int) -> MemoryPlace:
+        """With a larger displacement."""
+        return self._replace(displacement=self.displacement + more)
 
 
-@dataclass(frozen=True, slots=True)
-class OperandAccess:
+class OperandAccess(NamedTuple):
     """A read or a write of one location through an operand, named as latencies name it.
 
     `location`: of a register or a flag; `memory` instead, of an access to memory.
@@ -71,8 +73,7 @@ class OperandAccess:
     memory: MemoryPlace | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InstructionAccesses:
+class InstructionAccesses(NamedTuple):
     """One instruction: `scheme` is None where it has none. `one_register`: all operands that can be the same
     register are. `vector`: what it loads or stores is in a vector register."""
 
@@ -81,3 +82,8 @@ class InstructionAccesses:
     writes: tuple[OperandAccess, ...]
     one_register: bool = False
     vector: bool = False
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it accesses memory."""
+        return any(access.memory is not None for access in (*self.reads, *self.writes))

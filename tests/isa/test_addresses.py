@@ -8,7 +8,6 @@ import platform
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iced_x86 import Decoder
 
 from inference.agent.code_pages import GuardedPages
 from inference.isa.dependences import PAGE_BYTES
@@ -29,7 +28,7 @@ def block(code: str) -> Block:
 
 
 def addresses(code: str, *, alike: bool = True) -> list[InstructionAddresses]:
-    return addresses_of(list(Decoder(64, block(code).body)), alike=alike)
+    return addresses_of([one.code for one in block(code).instructions], alike=alike)
 
 
 def memory(code: str, *, alike: bool = True) -> list[BlockAddress]:

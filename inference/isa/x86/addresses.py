@@ -10,9 +10,8 @@ can be steady without being known.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-
-from iced_x86 import Instruction
+from itertools import accumulate, count
+from typing import NamedTuple
 
 from inference.isa.dependences import PAGE_BYTES
 from inference.isa.x86.choosing import RSP
@@ -31,8 +30,7 @@ _WORD = 8
 _ALL = (1 << 64) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class BlockAddress:
+class BlockAddress(NamedTuple):
     """Where `parts` are equal, surely `offset` bytes from the same place.
 
     `step`: by how many bytes it moves from iteration to iteration, None where nobody knows. `page`: see
@@ -45,25 +43,26 @@ class BlockAddress:
     page: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class InstructionAddresses:
+class InstructionAddresses(NamedTuple):
     """Of the operand in memory, and of what `push` and `pop` access; None without."""
 
     memory: BlockAddress | None = None
     stack: BlockAddress | None = None
 
 
-def addresses_of(
-    instructions: Sequence[Instruction], *, alike: bool, code_bytes: int = 0
-) -> list[InstructionAddresses]:
-    """Of each instruction. `alike`: registers and memory start with `START`. `code_bytes`: by how many the
-    code of an iteration is behind that of the one before, none in a loop."""
-    steps = [step_of(number, one) for number, one in enumerate(instructions)]
+def addresses_of(codes: Sequence[bytes], *, alike: bool, code_bytes: int = 0) -> list[InstructionAddresses]:
+    """Of each instruction, given by its code.
+
+    `alike`: registers and memory start with `START`. `code_bytes`: by how many the code of an iteration is
+    behind that of the one before, none in a loop.
+    """
+    steps = list(map(step_of, codes))
+    begins = list(accumulate(map(len, codes[:-1]), initial=0))
     run = _Run(alike=alike, code_bytes=code_bytes)
     before: list[_Accessed] = []
     found: list[_Accessed] = []
     for _ in range(_ITERATIONS):
-        before, found = found, run.iteration(steps)
+        before, found = found, run.iteration(steps, begins)
         if before == found:  # nothing moves any more
             break
     return [
@@ -81,9 +80,8 @@ def _moving(earlier: Value | None, later: Value | None, *, alike: bool) -> Block
     return BlockAddress(later.parts, _signed(later.constant), step)
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A number of 64 bits: a constant, and unknown parts."""
+class Value(NamedTuple):
+    """A number of 64 bits: a constant, and unknown parts. A tuple, since most work is to compare such."""
 
     constant: int
     parts: Parts = ()
@@ -104,8 +102,7 @@ _Accessed = tuple[Value | None, Value | None]
 """The address of an instruction's operand in memory, and of its access to the stack."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
+class _Stored(NamedTuple):
     address: Value
     bits: int
     value: Value
@@ -124,14 +121,15 @@ class _Run:
         self._stored: list[_Stored] = []
         self._turn = 0
 
-    def iteration(self, steps: Sequence[Step]) -> list[_Accessed]:
-        """The addresses that each instruction of a block uses when it is carried out once more."""
+    def iteration(self, steps: Sequence[Step], begins: Sequence[int]) -> list[_Accessed]:
+        """The addresses that each instruction of a block uses when it is carried out once more; `begins`: how
+        far its code is behind the first byte."""
         self._turn += 1
-        return [self._carry_out(step) for step in steps]
+        return [self._carry_out(*one) for one in zip(count(), steps, begins, strict=False)]
 
-    def _carry_out(self, step: Step) -> _Accessed:
+    def _carry_out(self, number: int, step: Step, begin: int) -> _Accessed:
         """The addresses that an instruction uses; what it writes is written."""
-        memory = None if step.memory is None else self._address(step.memory)
+        memory = None if step.memory is None else self._address(step.memory, begin)
         stack = None
         if step.pushed:
             rsp = self._registers[RSP]
@@ -141,21 +139,21 @@ class _Run:
             self._loaded(memory, step.memory.bits) if memory and step.memory and step.reads_memory else None
         )
         if step.mnemonic == "push" and stack is not None:
-            self._store(stack, 8 * -step.pushed, self._source(step, 0, loaded))
+            self._store(stack, 8 * -step.pushed, self._source(number, step, 0, loaded))
         elif step.mnemonic == "pop" and stack is not None:
             self._write(step, memory, self._loaded(stack, 8 * step.pushed))
         else:
-            self._compute(step, memory, loaded)
+            self._compute(number, step, memory, loaded)
         return memory, stack
 
-    def _compute(self, step: Step, memory: Value | None, loaded: Value | None) -> None:
+    def _compute(self, number: int, step: Step, memory: Value | None, loaded: Value | None) -> None:
         """Write the result of an instruction: exactly where it is known how, else an unknown one."""
         inputs = [self._registers[part.family] for part in step.reads]
         inputs += [] if loaded is None else [loaded]
         inputs += [self._flags] if step.reads_flags else []
         inputs += [Value(self._turn)] if step.reads_others else []
-        key = (step.number, *inputs)
-        result = self._exactly(step, memory, loaded)
+        key = (number, *inputs)
+        result = self._exactly(number, step, memory, loaded)
         if result is not None:
             self._write(step, memory, result)
         elif step.mnemonic not in _WITHOUT_RESULT:
@@ -166,13 +164,13 @@ class _Run:
         if step.writes_flags:
             self._flags = self._unknown("flags", key)
 
-    def _exactly(self, step: Step, memory: Value | None, loaded: Value | None) -> Value | None:
+    def _exactly(self, number: int, step: Step, memory: Value | None, loaded: Value | None) -> Value | None:
         """What an instruction writes into its first operand; None where that is not known."""
         if step.mnemonic == "lea":
             return memory
         if (compute := _EXACT.get(step.mnemonic)) is None:
             return None
-        sources = [self._source(step, place, loaded) for place in range(len(step.operands))]
+        sources = [self._source(number, step, place, loaded) for place in range(len(step.operands))]
         if step.mnemonic in ("movsx", "movsxd"):
             sources[1] = _extended(step.operands[1], sources[1])
         return compute(step.bits, sources)
@@ -181,23 +179,24 @@ class _Run:
         """The same number for the same thing."""
         return Value(0, ((self._numbers.setdefault(what, len(self._numbers)), 1),))
 
-    def _address(self, place: InMemory) -> Value:
+    def _address(self, place: InMemory, begin: int) -> Value:
         if place.in_code:
-            return self._unknown("code").plus(Value(place.displacement + self._turn * self._code_bytes))
+            behind = begin + place.displacement + self._turn * self._code_bytes
+            return self._unknown("code").plus(Value(behind))
         value = Value(place.displacement)
         for part, scale in ((place.base, 1), (place.index, place.scale)):
             if part is not None:
                 value = value.plus(self._registers[part.family], scale)
         return value if place.is_known else self._unknown("vector of addresses", value)
 
-    def _source(self, step: Step, place: int, loaded: Value | None) -> Value:
+    def _source(self, number: int, step: Step, place: int, loaded: Value | None) -> Value:
         """What an operand holds, of fewer than 64 bits extended by zeros."""
         operand = step.operands[place]
         if isinstance(operand, int):
             return Value(operand & _ALL)
         if isinstance(operand, RegisterPart):
             return self._part(self._registers[operand.family], operand)
-        return loaded if loaded is not None else self._unknown(step.number, "operand", place)
+        return loaded if loaded is not None else self._unknown(number, "operand", place)
 
     def _part(self, value: Value, part: RegisterPart) -> Value:
         if part.bits == 64:

@@ -7,16 +7,17 @@ wait for whatever else writes it. Accesses whose addresses are not known to be t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
-from iced_x86 import Decoder, Instruction, OpAccess, Register, RegisterExt
+from iced_x86 import Decoder, Instruction, Register, RegisterExt
 
 from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace, OperandAccess
 from inference.isa.scheme import Scheme
-from inference.isa.x86.addresses import BlockAddress, InstructionAddresses, addresses_of
+from inference.isa.x86.addresses import InstructionAddresses, addresses_of
 from inference.isa.x86.blocks import Block
+from inference.isa.x86.blocks.recognising import scheme_of
 from inference.isa.x86.chains.operands import (
     ADDRESS,
     DATA,
@@ -33,11 +34,14 @@ from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import register_names
 from inference.isa.x86.scheme_set import described
-from inference.isa.x86.steps import WRITES, information
+from inference.isa.x86.steps import step_of
 
-_BOTH = (OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
 _STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
 _STACK_POINTER = f"general {RSP}"
+_ON_STACK = f"stack {DATA}"
+_IN_CODE = ((CODE, 1),)
+_READ_BEFORE = 1 << 14
+"""Instructions, about a kilobyte each; blocks of a program have the same ones over and over."""
 
 
 def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccesses, ...]:
@@ -46,50 +50,65 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
     `alike`: registers start with the same number, as machines that measure blocks have it, so that those
     which the block does not write lead to the same places.
     """
-    decoded = list(Decoder(64, block.body))
-    addresses = _addresses(decoded, alike=alike, code_bytes=0 if block.kind == LOOP else len(block.code))
-    moved = any(map(_moves_stack_pointer, decoded))
-    found, depth = [], 0
-    for one, instruction, at in zip(block.instructions, decoded, addresses, strict=True):
-        known = None if one.scheme is None else described(one.scheme)
-        if known is None:
-            found.append(InstructionAccesses(None, (), ()))
-        else:
-            found.append(_Reader(known[0], instruction, at, depth, stack_moved=moved).accesses())
-        depth += instruction.stack_pointer_increment
+    codes = [one.code for one in block.instructions]
+    steps = [step_of(code) for code in codes]
+    if sum(step.accesses for step in steps) > 1:
+        code_bytes = 0 if block.kind == LOOP else len(block.code)
+        addresses = addresses_of(codes, alike=alike, code_bytes=code_bytes)
+    else:  # nothing that it could meet
+        addresses = [InstructionAddresses()] * len(codes)
+    stack_moved = any(step.moves_stack_pointer for step in steps)
+    found, begin, depth = [], 0, 0
+    for code, step, at in zip(codes, steps, addresses, strict=True):
+        one = _accesses_anywhere(code)
+        if one.in_memory:
+            one = _placed(one, at, begin, depth)
+            if stack_moved and step.mnemonic in _STACK:
+                one = one._replace(reads=(*one.reads, OperandAccess(f"stack {ADDRESS}", _STACK_POINTER)))
+        found.append(one)
+        begin += len(code)
+        depth += step.pushed
     return tuple(found)
 
 
-def _addresses(
-    decoded: Sequence[Instruction], *, alike: bool, code_bytes: int
-) -> Sequence[InstructionAddresses]:
-    """Where each instruction accesses memory; nowhere in particular where there is but one access."""
-    accesses = [used.access for one in decoded for used in information(one).used_memory()]
-    if sum(access != OpAccess.NO_MEM_ACCESS for access in accesses) > 1 or any(
-        map(_BOTH.__contains__, accesses)
-    ):
-        return addresses_of(decoded, alike=alike, code_bytes=code_bytes)
-    return [InstructionAddresses() for _ in decoded]
+def _placed(
+    one: InstructionAccesses, at: InstructionAddresses, begin: int, depth: int
+) -> InstructionAccesses:
+    """With the addresses that it has in its block, behind so many bytes of code and as many on the stack."""
+
+    def placed(access: OperandAccess) -> OperandAccess:
+        known = access.memory
+        if known is None:
+            return access
+        on_stack = access.operand == _ON_STACK
+        before = depth if on_stack else begin if known.registers == _IN_CODE else 0
+        address = at.stack if on_stack else at.memory
+        if address is None:
+            return access if not before else access._replace(memory=known.behind(before))
+        parts, offset, step, page = address
+        place = MemoryPlace(
+            parts, offset, known.bits, step, page, known.registers, known.displacement + before
+        )
+        return OperandAccess(access.operand, access.location, place)
+
+    return one._replace(reads=tuple(map(placed, one.reads)), writes=tuple(map(placed, one.writes)))
+
+
+@lru_cache(maxsize=_READ_BEFORE)
+def _accesses_anywhere(code: bytes) -> InstructionAccesses:
+    """What is the same wherever an instruction is in a block: all but the addresses of what it accesses."""
+    instruction = Decoder(64, code).decode()
+    scheme = scheme_of(instruction)
+    known = None if scheme is None else described(scheme)
+    return InstructionAccesses(None, (), ()) if known is None else _Reader(known[0], instruction).accesses()
 
 
 class _Reader:
-    """Reads one instruction. `depth`: by how many bytes `push` and `pop` have moved the stack pointer before;
-    `stack_moved`: the block moves it in other ways, too."""
+    """Reads one instruction."""
 
-    def __init__(
-        self,
-        scheme: Scheme,
-        instruction: Instruction,
-        addresses: InstructionAddresses,
-        depth: int,
-        *,
-        stack_moved: bool,
-    ) -> None:
+    def __init__(self, scheme: Scheme, instruction: Instruction) -> None:
         self._scheme = scheme
         self._instruction = instruction
-        self._addresses = addresses
-        self._depth = depth
-        self._stack_moved = stack_moved
         self._on_stack = MNEMONICS[instruction.mnemonic] in _STACK
 
     def accesses(self) -> InstructionAccesses:
@@ -109,13 +128,11 @@ class _Reader:
             if operand.kind == "flags":
                 touched = [OperandAccess(FLAGS, f"flag {name}") for name in operand.registers]
             elif operand.kind == "memory" and operand.implicit and self._on_stack:
-                touched = [OperandAccess(f"stack {DATA}", memory=self._pushed(operand.width))]
+                touched = [OperandAccess(_ON_STACK, memory=self._pushed(operand.width))]
             else:
                 continue
             reads += touched if "R" in operand.access else []
             writes += touched if "W" in operand.access else []
-        if self._on_stack and self._stack_moved:
-            reads.append(OperandAccess(f"stack {ADDRESS}", _STACK_POINTER))
         explicit = list(self._explicit_registers())
         one_register = len(explicit) > 1 and len(set(explicit)) == 1
         vector = any(name.startswith("vector") for name in explicit)
@@ -154,8 +171,8 @@ class _Reader:
                 yield _location(register)
 
     def _pushed(self, bits: int) -> MemoryPlace:
-        depth = self._depth + min(self._instruction.stack_pointer_increment, 0)
-        return _place(self._addresses.stack, bits, {"stack": 1}, depth)
+        behind = min(self._instruction.stack_pointer_increment, 0)
+        return MemoryPlace(None, 0, bits, None, 0, (("stack", 1),), behind)
 
     def _memory(self, bits: int) -> MemoryPlace:
         one = self._instruction
@@ -167,24 +184,7 @@ class _Reader:
                 registers[_location(register)] += scale
             elif RegisterExt.is_ip(register):
                 registers[CODE] += 1
-        return _place(self._addresses.memory, bits, registers, displacement)
-
-
-def _place(
-    address: BlockAddress | None, bits: int, registers: Mapping[str, int], displacement: int
-) -> MemoryPlace:
-    made = tuple(sorted(registers.items()))
-    if address is None:
-        return MemoryPlace(None, 0, bits, None, 0, made, displacement)
-    return MemoryPlace(address.parts, address.offset, bits, address.step, address.page, made, displacement)
-
-
-def _moves_stack_pointer(one: Instruction) -> bool:
-    """Whether it writes the stack pointer otherwise than `push` and `pop` do."""
-    return not one.stack_pointer_increment and any(
-        RegisterExt.full_register(used.register) == Register.RSP and used.access in WRITES
-        for used in information(one).used_registers()
-    )
+        return MemoryPlace(None, 0, bits, None, 0, tuple(sorted(registers.items())), displacement)
 
 
 @dataclass(frozen=True, slots=True)

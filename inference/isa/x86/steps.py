@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 from iced_x86 import (
+    Decoder,
     Instruction,
     InstructionInfo,
     InstructionInfoFactory,
@@ -15,7 +17,7 @@ from iced_x86 import (
     RegisterExt,
 )
 
-from inference.isa.x86.choosing import family_of
+from inference.isa.x86.choosing import RSP, family_of
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
 
@@ -23,6 +25,8 @@ WRITES = (OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.REA
 READS = (OpAccess.READ, OpAccess.COND_READ, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE)
 _HIGH = (Register.AH, Register.BH, Register.CH, Register.DH)
 _FACTORY = InstructionInfoFactory()
+_READ_BEFORE = 1 << 14
+"""Instructions, about a kilobyte each; blocks of a program have the same ones over and over."""
 
 
 def information(one: Instruction) -> InstructionInfo:
@@ -30,8 +34,7 @@ def information(one: Instruction) -> InstructionInfo:
     return _FACTORY.info(one)
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterPart:
+class RegisterPart(NamedTuple):
     """A general-purpose register, or its lower `bits`, or of 8 bits the `high` ones behind them."""
 
     family: int
@@ -39,8 +42,7 @@ class RegisterPart:
     high: bool
 
 
-@dataclass(frozen=True, slots=True)
-class InMemory:
+class InMemory(NamedTuple):
     """base + scale · index + displacement; `in_code`: relative to the instruction pointer.
 
     Not `is_known`: a vector of addresses, and the like.
@@ -59,18 +61,20 @@ Operand = RegisterPart | InMemory | int | None
 """A number is an immediate; None is anything else."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """An instruction (its place in the block), the general-purpose registers that it reads and writes, and
-    whether others are read. `pushed`: by how many bytes it moves the stack pointer as `push` and `pop` do."""
+class Step(NamedTuple):
+    """An instruction, the general-purpose registers that it reads and writes, and whether others are read.
 
-    number: int
+    `accesses`: to memory; one that reads and writes counts twice. `pushed`: by how many bytes it moves the
+    stack pointer as `push` and `pop` do.
+    """
+
     mnemonic: str
     operands: tuple[Operand, ...]
     memory: InMemory | None
     reads: tuple[RegisterPart, ...]
     writes: tuple[RegisterPart, ...]
     reads_others: bool
+    accesses: int
     reads_memory: bool
     writes_memory: bool
     reads_flags: bool
@@ -83,22 +87,29 @@ class Step:
         first = self.operands[0] if self.operands else None
         return first.bits if isinstance(first, RegisterPart | InMemory) else 64
 
+    @property
+    def moves_stack_pointer(self) -> bool:
+        """Whether it writes the stack pointer otherwise than `push` and `pop` do."""
+        return not self.pushed and any(part.family == RSP for part in self.writes)
 
-def step_of(number: int, one: Instruction) -> Step:
-    """Read an instruction; `number`: its place in the block."""
+
+@lru_cache(maxsize=_READ_BEFORE)
+def step_of(code: bytes) -> Step:
+    """Read an instruction. What it finds relative to itself is behind its first byte."""
+    one = Decoder(64, code).decode()
     info = information(one)
     registers = [(used.register, used.access) for used in info.used_registers()]
     accesses = [used.access for used in info.used_memory()]
     operands = tuple(_operand(one, place) for place in range(one.op_count))
     read = [register for register, access in registers if access in READS]
     return Step(
-        number,
         MNEMONICS[one.mnemonic],
         operands,
         next((operand for operand in operands if isinstance(operand, InMemory)), None),
         tuple(part for register in read if (part := _part(register)) is not None),
         tuple(part for register, access in registers if access in WRITES and (part := _part(register))),
         any(_part(register) is None for register in read),
+        sum((access in READS) + (access in WRITES) for access in accesses),
         any(access in READS for access in accesses),
         any(access in WRITES for access in accesses),
         bool(one.rflags_read),
@@ -107,6 +118,7 @@ def step_of(number: int, one: Instruction) -> Step:
     )
 
 
+@cache
 def _part(register: RegisterValue) -> RegisterPart | None:
     if not RegisterExt.is_gpr(register):
         return None

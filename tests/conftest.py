@@ -20,6 +20,7 @@ from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 
 from pmweb.garbage import look_seldom
+from tests.heap import keep_heap_low
 from tests.prepared import migrated_file
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from django.db.backends.base.base import BaseDatabaseWrapper
 
 look_seldom()
+keep_heap_low()
 
 # Far more runs at a time here than processors: those that gave way would never get one.
 os.environ.setdefault("PMWEB_RUN_NICENESS", "0")

@@ -1,4 +1,4 @@
-"""Chromium against the real launcher: one site per test process, each test with a browser session of its own.
+"""Chromium against the real launcher: one site and one browser, which forgets after each test what it kept.
 
 Every page is watched: an error in the console, a violation of the Content-Security-Policy or an exception in
 a script fails its test. The last picture of every page is kept in `test-artefacts/`; in continuous
@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from pmweb.installation import CHROMIUMS
 from tests.browser import problem
@@ -92,16 +92,27 @@ def session(browser: Browser, site: LaunchedSite) -> Any:
     return state
 
 
-@pytest.fixture
-def browser_context_args(browser_context_args: dict[str, Any], address: str, session: Any) -> dict[str, Any]:
+@pytest.fixture(scope="session")
+def profile(browser: Browser, address: str, session: Any) -> Iterator[BrowserContext]:
     """A logged-in browser on a usual screen, which need not draw what moves without end."""
-    return {
-        **browser_context_args,
-        "base_url": address,
-        "storage_state": session,
-        "viewport": {"width": 1280, "height": 900},
-        "reduced_motion": "reduce",
-    }
+    context = browser.new_context(
+        base_url=address,
+        storage_state=session,
+        viewport={"width": 1280, "height": 900},
+        reduced_motion="reduce",
+    )
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def context(profile: BrowserContext, session: Any) -> Iterator[BrowserContext]:
+    """The browser as it is after logging in, but for the scripts that it has already fetched and compiled."""
+    yield profile
+    for page in profile.pages:
+        page.close()
+    profile.clear_permissions()
+    profile.set_storage_state(session)
 
 
 @pytest.fixture

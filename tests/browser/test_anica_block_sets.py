@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.anica.exchange.published import write_directory
-from tests.browser.axe import TOLERATED, violations
+from tests.browser.axe import TOLERATED
 from tests.browser.conftest import RUN_MILLISECONDS
-from tests.browser.test_look import PHONE, SCREEN, picture
-from tests.browser.visiting import cancel_run, overflow
+from tests.browser.looks import assert_sound
+from tests.browser.visiting import cancel_run
 from tests.heads import behind_head
 from tests.launched import LaunchedSite
 
@@ -145,20 +145,11 @@ def test_predictors_are_asked_and_what_campaigns_leave_is_explained(page: Page, 
     expect(page.locator("tbody tr")).to_have_count(4)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_are_accessible_and_fit_a_phone(
-    page: Page, block_set: str, scheme: str, tolerated: list[str]
-):
+def test_the_pages_are_accessible_and_fit_a_phone(page: Page, block_set: str, tolerated: list[str]):
     tolerated.append(TOLERATED)
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     views = [
         f"{block_set}{query}" for query in ("", "?tab=columns", "?tab=accuracy", "?tab=coverage", "ask/")
     ]
     for path in ("/block-sets/", "/block-sets/upload/", *views):
         page.goto(path)
-        for kind, screen in (("screen", SCREEN), ("phone", PHONE)):
-            page.set_viewport_size(screen)
-            picture(page, f"{kind}-{scheme}", path)
-            assert overflow(page) == 0, (path, kind)
-            if (scheme, kind) in (("light", "screen"), ("dark", "phone")):
-                assert violations(page) == [], (path, kind)
+        assert_sound(page, path)

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.axe import TOLERATED, violations
-from tests.browser.test_look import PHONE, SCREEN, picture
-from tests.browser.visiting import overflow
+from tests.browser.axe import TOLERATED
+from tests.browser.looks import assert_sound
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +62,11 @@ def test_units_filters_and_biases_are_addresses(page: Page, compared: str):
     expect(page.locator("#schemes tbody tr").first).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_pages_are_accessible_and_fit_a_phone(
-    page: Page, compared: str, scheme: str, tolerated: list[str]
-):
+def test_the_pages_are_accessible_and_fit_a_phone(page: Page, compared: str, tolerated: list[str]):
     tolerated.append(TOLERATED)
-    page.emulate_media(color_scheme=scheme)
     tabs = {"scores": compared, "map": f"{compared}?tab=map", "bias": f"{compared}?tab=schemes"}
     for name, path in tabs.items():
-        page.set_viewport_size(SCREEN)
         page.goto(path)
         if name != "bias":
             expect(page.locator(".main-svg").first).to_be_visible()
-        assert violations(page) == []
-        picture(page, scheme, f"comparison {name}")
-        page.set_viewport_size(PHONE)
-        assert overflow(page) <= 0
-        picture(page, f"{scheme}-phone", f"comparison {name}")
+        assert_sound(page, f"comparison {name}")

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import problem
-from tests.browser.axe import TOLERATED, violations
-from tests.browser.conftest import import_file, keep_picture, upload
-from tests.browser.visiting import overflow
+from tests.browser.axe import TOLERATED
+from tests.browser.conftest import import_file, upload
+from tests.browser.looks import assert_sound
 
 ROWS = problem.as_csv().decode().splitlines()
 
@@ -33,23 +33,11 @@ def changed(factor: float) -> bytes:
     return out.getvalue().encode()
 
 
-def looked_at(page: Page, name: str) -> None:
-    """The page in both schemes and widths: no violation, nothing wider than the screen."""
-    for scheme, width in (("light", 1280), ("dark", 390)):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # colours change at once
-        page.set_viewport_size({"width": width, "height": 900})
-        assert violations(page) == [], (name, scheme)
-        assert overflow(page) <= 0, (name, width)
-        keep_picture(page, f"sets-{name}-{scheme}-{width}", full_page=False)
-    page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 1280, "height": 900})
-
-
 def test_a_file_with_wrong_names_and_rows_is_put_right_and_imported(page: Page):
     broken = [ROWS[0], '"add GPR[64]:RW, GPR[64]:R",fast', *ROWS[1:], '"zadd GPR[64]:RW, GPR[64]:R",1.0']
     upload(page, **{"soon right.csv": "\n".join(broken).encode()})
     expect(page.get_by_role("alert")).to_contain_text("cannot be imported")
-    looked_at(page, "preview")
+    assert_sound(page, "preview")
     choice = page.locator("select[name=taken]").first
     choice.focus()
     page.keyboard.press("ArrowDown")  # the nearest scheme: the file is looked up again by itself
@@ -78,9 +66,9 @@ def test_two_sets_are_compared_by_keyboard_merged_and_exported(page: Page):
     page.keyboard.press("Enter")
     expect(page.locator("#bin")).to_contain_text("in this bin")
     expect(page.locator("[data-marked]")).to_contain_text("second")
-    looked_at(page, "compared")
+    assert_sound(page, "compared")
     page.get_by_role("link", name="Merge these two").click()
-    looked_at(page, "merge")
+    assert_sound(page, "merge")
     page.get_by_label("take the median of the sets").check()
     page.get_by_label("Name of the new set").fill("both days")
     page.get_by_role("button", name="Merge").click()
@@ -89,7 +77,7 @@ def test_two_sets_are_compared_by_keyboard_merged_and_exported(page: Page):
     page.goto("/sets/")
     page.get_by_role("link", name="both days").click()
     expect(page.locator("main")).to_contain_text("Merged from")
-    looked_at(page, "merged")
+    assert_sound(page, "merged")
     page.locator("summary", has_text="Export").click()
     with page.expect_download() as download:
         page.get_by_role("link", name=re.compile("^Experiments \\(CSV\\)")).click()

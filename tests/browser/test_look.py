@@ -9,11 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import TOLERATED, violations
-from tests.browser.conftest import keep_picture
+from tests.browser.looks import PHONE, SCREEN, picture
 from tests.browser.visiting import overflow, visit
 
-SCREEN = {"width": 1280, "height": 900}
-PHONE = {"width": 390, "height": 844}
 FIXED = (
     "/",
     "/infer/",
@@ -73,11 +71,6 @@ def found_paths(page: Page) -> list[str]:
     assert any(path.startswith("/experiments/") for path in paths)
     assert any(path.startswith("/mappings/") for path in paths)
     return paths
-
-
-def picture(page: Page, kind: str, path: str) -> None:
-    name = re.sub(r"[^a-z0-9]+", "-", path).strip("-") or "start"
-    keep_picture(page, f"{kind}-{name}")
 
 
 @pytest.mark.usefixtures("example", "measurements")

@@ -1,0 +1,33 @@
+"""How pages look: on a screen in light colours and on a phone in dark ones."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page
+
+from tests.browser.axe import violations
+from tests.browser.conftest import keep_picture
+from tests.browser.visiting import overflow
+
+SCREEN = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+def picture(page: Page, kind: str, path: str) -> None:
+    """Keep a picture of the page at this path."""
+    name = re.sub(r"[^a-z0-9]+", "-", path).strip("-") or "start"
+    keep_picture(page, f"{kind}-{name}")
+
+
+def assert_sound(page: Page, name: str) -> None:
+    """The open page is accessible and no wider than what shows it, for a screen and for a phone.
+
+    It is drawn anew rather than fetched anew. Axe restyles it: the test has to tolerate that (`TOLERATED`).
+    """
+    for kind, screen, scheme in (("phone", PHONE, "dark"), ("screen", SCREEN, "light")):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        page.set_viewport_size(screen)  # type: ignore[arg-type]
+        picture(page, f"{kind}-{scheme}", name)
+        assert overflow(page) <= 0, (name, kind)
+        assert violations(page) == [], (name, kind)

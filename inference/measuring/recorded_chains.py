@@ -17,7 +17,11 @@ class RecordedChains:
         self._recorded = recorded
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
-        """One after the other, the same each time; of what is missing, a note that says so."""
+        """One after the other, the same each time; of what is missing, a note that says so.
+
+        Earlier versions put no chain into a loop.
+        """
         del repeat
         for chain in chains:
-            yield ChainReading(chain, *self._recorded.get((chain.code, chain.loop), (None, 0.0, MISSING)))
+            found = self._recorded.get((chain.code, chain.loop)) or self._recorded.get((chain.code, False))
+            yield ChainReading(chain, *(found or (None, 0.0, MISSING)))

@@ -166,7 +166,7 @@ class ChainMaker:
             families = self._families(together=source.bank not in {FLAGS, MEMORY})
         except CannotChainError:
             return ()
-        return (DependencyChain(encoded(self._instance(families)), (self._link,)),)
+        return (self._chain(self._instance(families), (self._link,)),)
 
     def _in_turn(self) -> tuple[DependencyChain, ...]:
         """Two of the scheme, each with the other's destination for its source: no connector delays it."""
@@ -178,7 +178,7 @@ class ChainMaker:
             return ()
         back = replace(there, source=there.target, target=there.source)
         code = [*self._instance(there), *self._instance(back)]
-        return (DependencyChain(encoded(code), (self._link, self._link)),)
+        return (self._chain(code, (self._link, self._link)),)
 
     def _closed(self, way: Callable[[WaysBack], Way]) -> tuple[DependencyChain, ...]:
         families = self._families(together=False)
@@ -188,8 +188,19 @@ class ChainMaker:
         for back, links in way(ways):
             # The first copy needs the value as well, so what restores it stands before the instance.
             code = [*constants, *back, *instance] if families.value is not None else [*instance, *back]
-            made.append(DependencyChain(encoded(code), (self._link, *links)))
+            made.append(self._chain(code, (self._link, *links)))
         return tuple(made)
+
+    def _chain(self, code: Sequence[Instruction], links: tuple[ChainLink, ...]) -> DependencyChain:
+        """In a loop where that changes nothing: such chains settle sooner on a computer that is not quiet.
+
+        The loop's own end writes the flags. What counts with its values, the stack of x87, and pointers that
+        instructions move have to begin anew.
+        """
+        through_flags = any(FLAGS in (link.source, link.destination) for link in links)
+        moves = any(operand.kind == "memory" and operand.implicit for operand in self._scheme.operands)
+        begins_anew = through_flags or moves or bool(self._values) or self._scheme.category == "x87"
+        return DependencyChain(encoded(code), links, loop=not begins_anew)
 
     # Registers: those of the link, a base for memory, and all others apart from them.
 

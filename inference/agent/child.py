@@ -96,7 +96,7 @@ def _counters() -> tuple[ProcessorCounters, str]:
 def _time(connection: socket.socket, timer: Timer, item: BatchItem, quiet: float | None) -> None:
     _say(connection, {"start": item.id})
     try:
-        timing = timer.time(item, quiet)
+        timing = timer.time(item, None if item.latency_bound else quiet)
     except HarnessError as error:
         _say(connection, {"id": item.id, "error": str(error)})
     except AlteredError:

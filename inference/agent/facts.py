@@ -51,13 +51,14 @@ def facts(core: int | None) -> Json:
         "offsets": True,  # nor one from before loops that begin anywhere in a cache line
         "wide_blocks": True,  # nor one from before blocks had masks and vectors of 512 bits
         "x87_blocks": True,  # nor one from before blocks found registers of x87 and MMX filled
+        "latency_bound": True,  # nor one that times chains only while nobody else uses the core
         "unfit": unfit(platform.system(), platform.machine(), emulated),
         **description(core, core_types()),
     }
     if platform.machine() in aarch64.MACHINES:
         found |= {**arm.description(processor, emulated), "emulated": emulated}
         # Blocks and loops at offsets are of x86-64, and no flag tells of a hypervisor.
-        kinds = ("blocks", "offsets", "wide_blocks", "x87_blocks")
+        kinds = ("blocks", "offsets", "wide_blocks", "x87_blocks", "latency_bound")
         found |= {**dict.fromkeys(kinds, False), "virtual": None}
     return found
 

@@ -184,7 +184,7 @@ class BatchItem:
     `code` is a loop body of `copies` copies of the experiment, of which `half_copies` fill the first
     `half_bytes` bytes: they are measured as a shorter loop as well. `instructions` is the length of one
     copy. `terms` ((scheme, multiplicity) pairs) say what it is, for whoever posted it and for simulated
-    agents.
+    agents. `latency_bound`: it waits for itself most of the time, and hardly feels who else uses the core.
     """
 
     id: str
@@ -194,11 +194,16 @@ class BatchItem:
     half_copies: int
     instructions: int
     terms: tuple[tuple[str, int], ...] = ()
+    latency_bound: bool = False
 
     def as_json(self) -> Json:
-        """A JSON object of the fields, the code in base64."""
+        """A JSON object of the fields, the code in base64; `latency_bound` only where it is, which older
+        agents do not know."""
         code = base64.b64encode(self.code).decode()
-        return {**vars(self), "code": code, "terms": [list(term) for term in self.terms]}
+        content = {**vars(self), "code": code, "terms": [list(term) for term in self.terms]}
+        if not self.latency_bound:
+            del content["latency_bound"]
+        return content
 
     @classmethod
     def read(cls, given: object) -> BatchItem:

@@ -222,7 +222,7 @@ class BlockMeasurer:
     `flags` are the CPU's, None where everything may be tried. Contended results are posted again until the
     computer has been disturbed for `patience` seconds, unsettled ones after all others, twice; what came for
     an earlier attempt of the run is used. `wide`: as in `prepared`; `x87`: the agent fills
-    registers of x87 and MMX.
+    registers of x87 and MMX; `shares`: it times what waits for itself while others use the core.
     """
 
     def __init__(
@@ -235,6 +235,7 @@ class BlockMeasurer:
         *,
         wide: bool = True,
         x87: bool = True,
+        shares: bool = True,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -243,15 +244,22 @@ class BlockMeasurer:
         self._options = options
         self._wide = wide
         self._x87 = x87
+        self._shares = shares
         self.identity: Json = {**identity, "settings": settings.as_json(), "block": options.as_json()}
 
     def measure(
-        self, blocks: Sequence[Block], mode: str = "", repeat: int = 0
+        self,
+        blocks: Sequence[Block],
+        mode: str = "",
+        repeat: int = 0,
+        *,
+        latency_bound: Collection[int] = (),
     ) -> Iterator[tuple[int, Result]]:
         """(index, result in cycles per iteration) of every block, in the order in which they come.
 
         `mode`: another one than that of the options. `repeat`: of several measurements of the same blocks in
         one run, which one this is; each keeps its own results when the run is taken up again.
+        `latency_bound`: indices of those that wait for themselves most of the time.
         """
         options = replace(self._options, mode=mode) if mode else self._options
         able: dict[int, tuple[Frame, BatchItem]] = {}
@@ -260,7 +268,9 @@ class BlockMeasurer:
                 yield index, Result("", "failed", note=reason)
             else:
                 frame, item = prepared(block, options, self._flags, wide=self._wide)
-                able[index] = frame, replace(item, id=f"{item.id} {repeat}") if repeat else item
+                bound = self._shares and index in latency_bound
+                name = f"{item.id} {repeat}" if repeat else item.id
+                able[index] = frame, replace(item, id=name, latency_bound=bound)
         yield from self._each(able)
 
     def _too_old_for(self, block: Block) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Protocol
@@ -35,7 +35,12 @@ class MeasureBlocks(Protocol):
     """Measures blocks."""
 
     def __call__(
-        self, blocks: Sequence[Block], mode: str = "", repeat: int = 0
+        self,
+        blocks: Sequence[Block],
+        mode: str = "",
+        repeat: int = 0,
+        *,
+        latency_bound: Collection[int] = (),
     ) -> Iterator[tuple[int, Result]]:
         """(index, result) of every block; see `BlockMeasurer.measure`."""
         ...
@@ -137,9 +142,13 @@ def measuring_blocks(
         processor, known = simulated_machine(machine)
 
         def simulate(
-            blocks: Sequence[Block], mode: str = "", repeat: int = 0
+            blocks: Sequence[Block],
+            mode: str = "",
+            repeat: int = 0,
+            *,
+            latency_bound: Collection[int] = (),
         ) -> Iterator[tuple[int, Result]]:
-            del mode, repeat  # it has no loops, and remembers nothing
+            del mode, repeat, latency_bound  # it has no loops, remembers nothing, and has no neighbours
             for index, block in enumerate(blocks):
                 unknown = block.unknown or [text for text, _ in block.terms if text not in known]
                 if unknown:
@@ -174,7 +183,8 @@ def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[B
         flags = None if simulated else flags_of(facts)
         wide = simulated or bool(facts.get("wide_blocks"))
         x87 = simulated or bool(facts.get("x87_blocks"))
-        yield BlockMeasurer(board, identity, flags, Settings(), options, wide=wide, x87=x87)
+        shares = bool(facts.get("latency_bound"))
+        yield BlockMeasurer(board, identity, flags, Settings(), options, wide=wide, x87=x87, shares=shares)
 
 
 def _told(index: int, result: Result) -> Json:

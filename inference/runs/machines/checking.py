@@ -35,7 +35,10 @@ _KINDS: dict[type, tuple[str, ...]] = {
         *("core_type", "core_cpus", "isa", "emulated", "revision"),
     ),
     int: ("family", "model", "stepping", "cores", "core", "implementer", "part"),
-    bool: ("virtual", "turbo", "smt", "simulated", "blocks", "offsets", "wide_blocks", "x87_blocks"),
+    bool: (
+        *("virtual", "turbo", "smt", "simulated"),
+        *("blocks", "offsets", "wide_blocks", "x87_blocks", "latency_bound"),
+    ),
     dict: ("confinement", "other_cores"),
 }
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}

@@ -12,8 +12,8 @@ _NO_REPLACE = 0x100000  # MAP_FIXED_NOREPLACE
 def keep_heap_low() -> None:
     """Let the heap end below the addresses that blocks work on.
 
-    In a program at a fixed address, such as Debian's Python, the heap begins within the first gigabyte and grows
-    towards them. It cannot pass a page that is taken: memory is then taken elsewhere.
+    In a program at a fixed address, such as Debian's Python, the heap begins within the first gigabyte and
+    grows towards them. It cannot pass a page that is taken: memory is then taken elsewhere.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p

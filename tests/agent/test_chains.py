@@ -1,8 +1,9 @@
-"""Chains whose values matter run on a real processor: no division overflows, no gather goes astray."""
+"""Chains run on a real processor, in loops too: no division overflows, no address goes astray."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.scheme_set import described
-from inference.measuring.blocks import BlockOptions, prepared
+from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions, prepared
 from tests.agent.conftest import HASTY, needs_x86
 
 pytestmark = needs_x86
@@ -26,6 +27,10 @@ SCHEMES = (
     "vgatherdps YMM:RW, MEM[32,YMM]:R, YMM:RW",
     "vgatherdpd ZMM{k}:RW, MEM[64,YMM]:R",
     "kmovw GPR[32]:W, K:R",
+    "add MEM[64]:RW, GPR[64]:R",
+    "mov GPR[64]:W, MEM[64]:R",
+    "vmulps YMM:W, YMM:R, MEM[256]:R",
+    "push GPR[64]:R",
 )
 
 
@@ -37,11 +42,13 @@ async def test_chains_of_every_pair_and_class_of_values_run(harness: LocalHarnes
     if reason := missing_feature(known[0], flags):
         pytest.skip(reason)
     made = [(link, chain) for link in links_of(text) for chain in pair_chains(link).chains]
-    chains = {(link, chain.values): chain.code for link, chain in reversed(made)}  # the shortest of each
+    chains = {(link, chain.values): chain for link, chain in reversed(made)}  # the shortest of each
     assert chains
     together: dict[str, list[tuple[Frame, BatchItem]]] = defaultdict(list)
-    for code in set(chains.values()):
-        frame, item = prepared(block_of_bytes(code), BlockOptions(), flags)
+    for chain in set(chains.values()):
+        options = BlockOptions(mode=LOOP if chain.loop else UNROLLED)
+        frame, item = prepared(block_of_bytes(chain.code), options, flags)
+        item = replace(item, latency_bound=True)
         together[str(frame.as_json())].append((frame, item))
     for found in together.values():
         batch = Batch(found[0][0], HASTY, tuple(item for _, item in found))

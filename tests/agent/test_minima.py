@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from inference.agent import harness
-from inference.agent.harness import DisturbedError, Timer, _Minima
-from inference.agent.protocol import Settings
+from inference.agent import child, harness
+from inference.agent.harness import DisturbedError, Timer, Timing, _Minima
+from inference.agent.protocol import BatchItem, Settings
 
 CALL = 100  # nanoseconds that do not belong to the iterations
 
@@ -110,6 +112,23 @@ def test_a_sample_with_a_disturbed_sentinel_on_either_side_does_not_count():
     timer = Scripted(sentinels=(0.4, 0.25, 0.4, 0.25))  # off before the first, off after the first
     assert timer.cycles() == pytest.approx(75 / 50)
     assert timer.bodies == 5
+
+
+def test_what_waits_for_itself_is_timed_beside_others():
+    asked: list[float | None] = []
+
+    class Asked(Scripted):
+        def time(self, item: BatchItem, quiet: float | None = None) -> Timing:
+            asked.append(quiet)
+            return Timing(1.0, 1.0, 0.4)
+
+    ours, its = socket.socketpair()
+    item = BatchItem("a", b"\x90", 1, 1, 1, 1)
+    for bound in (False, True):
+        child._time(its, Asked(), replace(item, latency_bound=bound), 0.25)
+    assert asked == [0.25, None]
+    ours.close()
+    its.close()
 
 
 @pytest.mark.parametrize("pattern", [(0.4,), (0.25, 0.4)], ids=["always off", "off after each sample"])

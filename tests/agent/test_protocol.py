@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -120,6 +121,13 @@ def test_the_shorter_loop_must_lie_within_the_code():
     for code in ("%%%", "kJCQkA=Ω", "kJCQkA"):
         with pytest.raises(ProtocolError, match="code"):
             BatchItem.read({**good, "code": code})
+
+
+def test_agents_from_before_are_sent_what_they_know():
+    item = BatchItem("a", b"\x90" * 4, 4, 2, 2, 1)
+    assert "latency_bound" not in item.as_json()
+    bound = replace(item, latency_bound=True)
+    assert BatchItem.read(bound.as_json()) == bound
 
 
 def test_a_batch_has_a_limited_number_of_experiments():

@@ -123,6 +123,15 @@ def test_every_block_gets_its_result_and_the_same_block_is_posted_once():
     assert sum(len(batch.items) for batch in board.posted) == 2
 
 
+@pytest.mark.parametrize("shares", [True, False])
+def test_what_waits_for_itself_is_posted_as_such_to_agents_that_know_it(shares: bool):
+    board = MemoryBoard(Answering())
+    blocks = [block_of_hex("4801d8"), block_of_hex("90")]
+    list(measurer(board, shares=shares).measure(blocks, latency_bound={0}))
+    posted = {item.terms: item.latency_bound for batch in board.posted for item in batch.items}
+    assert posted == {blocks[0].terms: shares, blocks[1].terms: False}
+
+
 def test_what_came_for_an_earlier_attempt_is_not_measured_again():
     blocks = [block_of_hex("90"), block_of_hex("4801d8")]
     item = prepared(blocks[0], BlockOptions(), FLAGS)[1]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from iced_x86 import (
     Decoder,
@@ -34,7 +34,8 @@ def information(one: Instruction) -> InstructionInfo:
     return _FACTORY.info(one)
 
 
-class RegisterPart(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RegisterPart:
     """A general-purpose register, or its lower `bits`, or of 8 bits the `high` ones behind them."""
 
     family: int
@@ -42,7 +43,8 @@ class RegisterPart(NamedTuple):
     high: bool
 
 
-class InMemory(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class InMemory:
     """base + scale · index + displacement; `in_code`: relative to the instruction pointer.
 
     Not `is_known`: a vector of addresses, and the like.
@@ -61,7 +63,8 @@ Operand = RegisterPart | InMemory | int | None
 """A number is an immediate; None is anything else."""
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Step:
     """An instruction, the general-purpose registers that it reads and writes, and whether others are read.
 
     `accesses`: to memory; one that reads and writes counts twice. `pushed`: by how many bytes it moves the

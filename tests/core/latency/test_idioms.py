@@ -15,6 +15,7 @@ from inference.core.latency import (
     LatencyResult,
     infer_latencies,
 )
+from inference.core.latency.algorithm import _Readings
 from inference.isa.chains import OLD_VALUE, ONE_REGISTER, ChainLink
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import connectors, idioms_of, links_of, pair_chains, plain_additions
@@ -97,6 +98,33 @@ def test_a_zero_idiom_is_quicker_than_ports_allow() -> None:
     latency = core({(SUB, ONE_REGISTER): None})
     (idiom,) = infer_latencies(problem, WithoutPort(latency)).idioms
     assert (idiom.kind, idiom.needs_port) == (IdiomKind.ZEROING, False)
+
+
+def test_what_two_readings_rule_out_is_measured_no_further() -> None:
+    measured = {reading.chain.code for reading in inferred(core({(POPCNT, OLD_VALUE): 3.0})).readings}
+
+    def closed(text: str) -> set[bytes]:
+        (asked,) = [asked for asked in idioms_of(text) if asked.usual is None]
+        return {chain.code for chain in asked.pair.chains[1:]}
+
+    assert closed(POPCNT) <= measured
+    assert not closed(MOV) & measured
+
+
+def test_what_was_only_asked_about_is_not_measured() -> None:
+    chain = plain_additions()
+    readings = _Readings()
+    assert not readings.is_sure((chain.code, chain.loop))
+    assert readings.of([chain]) == []
+
+
+def test_chains_are_loops_where_the_end_of_a_loop_changes_nothing() -> None:
+    def loops(text: str) -> set[bool]:
+        return {chain.loop for link in links_of(text) for chain in pair_chains(link).chains}
+
+    assert loops("imul GPR[64]:RW, GPR[64]:R") == {True, False}  # registers, and flags
+    assert loops("vaddps XMM:W, XMM:R, XMM:R") == loops("mov GPR[64]:W, MEM[64]:R") == {True}
+    assert loops("div GPR[64]:R") == loops("setb GPR[8]:W") == {False}  # values, and flags
 
 
 def test_codes_keep_what_is_not_asked_apart() -> None:

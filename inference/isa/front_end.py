@@ -21,7 +21,7 @@ class Aspect(StrEnum):
     STRAIGHT_LENGTH = "length in straight code"
     """NOPs in code without a loop, by the bytes of one."""
     STRAIGHT_MIX = "mixed lengths in straight code"
-    """NOPs of two lengths in code without a loop, by the bytes of `MIXED` of them."""
+    """NOPs of several lengths in code without a loop, by the bytes of `MIXED` of them."""
     STRAIGHT = "straight code"
     """What needs no port, in code without a loop, by the bytes of an instruction."""
     TAKEN = "taken branch"

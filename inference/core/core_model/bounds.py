@@ -24,6 +24,9 @@ from inference.isa.dependences import InstructionAccesses
 _BLOCKED = "a load wants more than a store before it wrote"
 _PARTS = 1000
 """Of a µop, in which parts of one are counted."""
+_NEARLY = 0.94
+"""Share of the instructions per cycle that a core can execute, from which decoding does not hold it up: NOPs
+are timed a few per cent slower than they are."""
 
 
 class BoundKind(StrEnum):
@@ -236,6 +239,9 @@ def _front_end(instructions: int, shape: CodeShape, model: CoreModel) -> CoreBou
     elif shape.copied:
         reasons = [(instructions, limits.slots, f"{instructions} slots")]
     elif (cycles := limits.decoding(instructions, shape.size)) is not None:
+        width = None if model.mapping is None else model.mapping.r_max
+        if width and instructions > _NEARLY * width * cycles:  # as quick as the core is wide
+            cycles = instructions / float(width)
         why = f"{instructions} instructions of {shape.size / instructions:.1f} bytes to decode"
         return CoreBound(BoundKind.FRONT_END, cycles, why)
     else:

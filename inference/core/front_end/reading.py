@@ -229,5 +229,9 @@ def _per_cycle(lengths: Sequence[Reading]) -> tuple[tuple[int, float], ...]:
 
 
 def _straight(lengths: Sequence[Reading], mixes: Sequence[Reading]) -> tuple[tuple[float, float], ...]:
-    found = [(float(length), rate) for length, rate in _per_cycle(lengths)]
-    return tuple(sorted([*found, *((code.value / MIXED, MIXED / cycles) for code, cycles in mixes)]))
+    """By average length. Of mixes the quickest counts: others of that length can be as quick."""
+    rates = {float(length): rate for length, rate in _per_cycle(lengths)}
+    for code, cycles in mixes:
+        length = code.value / MIXED
+        rates[length] = max(rates.get(length, 0.0), MIXED / cycles)
+    return tuple(sorted(rates.items()))

@@ -102,12 +102,14 @@ else 32: code of 3.75 bytes per instruction is slower than any of NOPs of one le
 
 
 def _mixes() -> Iterator[FrontEndCode]:
-    """The longer NOPs lie evenly among the shorter ones."""
+    """The longer NOPs among the shorter ones in several ways: how instructions lie matters, too."""
     for size in _MIXED_BYTES:
-        lengths = [(k + 1) * size // MIXED - k * size // MIXED for k in range(MIXED)]
-        code = bytes.fromhex("".join(_NOPS[length - 1] for length in lengths))
-        timed = TimedCode(code, MIXED, copies=_STRAIGHT_NOPS // MIXED)
-        yield FrontEndCode(Aspect.STRAIGHT_MIX, "", size, timed)
+        even = [(k + 1) * size // MIXED - k * size // MIXED for k in range(MIXED)]
+        uneven = [length + (1 if k % 2 else -1) for k, length in enumerate(even)]
+        for name, lengths in (("", even), ("sorted", sorted(even)), ("uneven", uneven)):
+            code = bytes.fromhex("".join(_NOPS[length - 1] for length in lengths))
+            timed = TimedCode(code, MIXED, copies=_STRAIGHT_NOPS // MIXED)
+            yield FrontEndCode(Aspect.STRAIGHT_MIX, name, size, timed)
 
 
 def _branches() -> Iterator[FrontEndCode]:

@@ -291,6 +291,16 @@ def test_straight_code_is_decoded_as_fast_as_instructions_of_that_length(code: s
     assert {each.kind: each.cycles for each in bounds}[BoundKind.FRONT_END] == pytest.approx(cycles)
 
 
+@pytest.mark.parametrize(("rate", "cycles"), [(5.8, 2 / 6), (5.0, 2 / 5)])
+def test_decoding_that_nearly_keeps_up_does_not_hold_the_core_up(rate: float, cycles: float) -> None:
+    one = block("add eax, ebx\nadd ecx, edx")
+    core = replace(
+        CORE, mapping=PortMapping(("0",), {}, r_max=6), front_end=FrontEndLimits(by_length=((2.0, rate),))
+    )
+    bounds = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), core).bounds
+    assert {each.kind: each.cycles for each in bounds}[BoundKind.FRONT_END] == pytest.approx(cycles)
+
+
 def test_copies_in_a_loop_are_limited_by_its_slots() -> None:
     one = block("add eax, ebx\nadd ecx, edx")
     limits = FrontEndLimits(slots=4.0, straight_instructions=1.0, loop_capacity=100)

@@ -70,3 +70,11 @@ def test_pairs_are_the_same_instructions_in_two_orders() -> None:
     for asked in pairs:
         by_name.setdefault(asked.name, set()).add(bytes(sorted(asked.code.code)))
     assert all(len(codes) == 1 for codes in by_name.values())
+
+
+def test_the_quickest_of_several_mixes_of_a_length_counts() -> None:
+    mixes = [asked for asked in front_end_codes(offsets=False) if asked.aspect is Aspect.STRAIGHT_MIX]
+    slower = {asked.name: cycles for asked, cycles in zip(mixes[:3], (2.0, 1.6, 4.0), strict=True)}
+    assert len(slower) == 3
+    (straight,) = read_front_end(zip(mixes[:3], slower.values(), strict=True)).straight_lengths
+    assert straight == (mixes[0].value / 8, 8 / 1.6)

@@ -30,7 +30,8 @@ SCHEMES = (
     "add MEM[64]:RW, GPR[64]:R",
     "mov GPR[64]:W, MEM[64]:R",
     "vmulps YMM:W, YMM:R, MEM[256]:R",
-    "push GPR[64]:R",
+    "adc GPR[64]:RW, GPR[64]:R",
+    "cmovb GPR[64]:RW, GPR[64]:R",
 )
 
 

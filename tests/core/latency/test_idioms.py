@@ -122,9 +122,17 @@ def test_chains_are_loops_where_the_end_of_a_loop_changes_nothing() -> None:
     def loops(text: str) -> set[bool]:
         return {chain.loop for link in links_of(text) for chain in pair_chains(link).chains}
 
-    assert loops("imul GPR[64]:RW, GPR[64]:R") == {True, False}  # registers, and flags
+    assert loops("imul GPR[64]:RW, GPR[64]:R") == loops("setb GPR[8]:W") == {True}
     assert loops("vaddps XMM:W, XMM:R, XMM:R") == loops("mov GPR[64]:W, MEM[64]:R") == {True}
-    assert loops("div GPR[64]:R") == loops("setb GPR[8]:W") == {False}  # values, and flags
+    assert loops("adc GPR[64]:RW, GPR[64]:R") == {True, False}  # from flags to flags, nothing else has it
+    assert loops("div GPR[64]:R") == {False}  # the quotient is another value
+    (chain, *_) = [
+        chain
+        for link in links_of("cmovb GPR[64]:RW, GPR[64]:R")
+        for chain in pair_chains(link).chains
+        if link.source == "flags"
+    ]
+    assert block_of_bytes(chain.code).text.splitlines()[-1].startswith("cmovb")  # not the flags at the end
 
 
 def test_codes_keep_what_is_not_asked_apart() -> None:

@@ -100,7 +100,7 @@ class _IdiomMaker(ChainMaker):
 
     def asked(self, usual: ChainLink | None) -> IdiomChains:
         """All of it."""
-        direct = self._chain(self._instance(self._families(together=True)), (self._link,))
+        direct = self._chain(self._instance(self._families(together=True)), (self._link,), self._target)
         closed = self._closed(WaysBack.within_class)[: len(REPEATED)]
         pair = PairChains(self._link, (direct, *closed), isolated=True)
         return IdiomChains(pair, usual, self._apart(), is_partial(self._target))

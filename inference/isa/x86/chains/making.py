@@ -166,7 +166,7 @@ class ChainMaker:
             families = self._families(together=source.bank not in {FLAGS, MEMORY})
         except CannotChainError:
             return ()
-        return (self._chain(self._instance(families), (self._link,)),)
+        return (self._chain(self._instance(families), (self._link,), target),)
 
     def _in_turn(self) -> tuple[DependencyChain, ...]:
         """Two of the scheme, each with the other's destination for its source: no connector delays it."""
@@ -178,28 +178,32 @@ class ChainMaker:
             return ()
         back = replace(there, source=there.target, target=there.source)
         code = [*self._instance(there), *self._instance(back)]
-        return (self._chain(code, (self._link, self._link)),)
+        return (self._chain(code, (self._link, self._link), self._target),)
 
     def _closed(self, way: Callable[[WaysBack], Way]) -> tuple[DependencyChain, ...]:
         families = self._families(together=False)
         ways = WaysBack(self._source, self._target, families, self._legacy)
         instance, constants = self._instance(families), self._constants(families)
+        # The first copy needs a value as well, so what restores it stands before the instance; and the end
+        # of a loop writes the flags, so that a turn which begins with them ends with the instance.
+        instance_last = families.value is not None or self._source.bank == FLAGS
+        held = self._target if instance_last else self._source
         made = []
         for back, links in way(ways):
-            # The first copy needs the value as well, so what restores it stands before the instance.
-            code = [*constants, *back, *instance] if families.value is not None else [*instance, *back]
-            made.append(self._chain(code, (self._link, *links)))
+            code = [*constants, *back, *instance] if instance_last else [*instance, *back]
+            made.append(self._chain(code, (self._link, *links), held))
         return tuple(made)
 
-    def _chain(self, code: Sequence[Instruction], links: tuple[ChainLink, ...]) -> DependencyChain:
+    def _chain(
+        self, code: Sequence[Instruction], links: tuple[ChainLink, ...], held: Place
+    ) -> DependencyChain:
         """In a loop where that changes nothing: such chains settle sooner on a computer that is not quiet.
 
-        The loop's own end writes the flags. What counts with its values, the stack of x87, and pointers that
-        instructions move have to begin anew.
+        `held`: what has the value between two turns; the end of a loop writes the flags. Operands whose value
+        matters, the stack of x87, and pointers that instructions move have to begin anew.
         """
-        through_flags = any(FLAGS in (link.source, link.destination) for link in links)
         moves = any(operand.kind == "memory" and operand.implicit for operand in self._scheme.operands)
-        begins_anew = through_flags or moves or bool(self._values) or self._scheme.category == "x87"
+        begins_anew = held.bank == FLAGS or moves or bool(self._values) or self._scheme.category == "x87"
         return DependencyChain(encoded(code), links, loop=not begins_anew)
 
     # Registers: those of the link, a base for memory, and all others apart from them.

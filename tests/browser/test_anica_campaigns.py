@@ -112,6 +112,7 @@ def test_a_campaign_is_started_watched_and_cancelled(page: Page, campaigns: list
     expect(page.locator("[data-connection]")).to_have_attribute("data-state", "live")
     expect(page.locator("#campaign-standing[data-state=running]")).to_be_visible()
     cancel_run(page)
+    expect(page).to_have_url(re.compile(r"/runs/\d+/"))
     page.go_back()
     expect(page.locator("#campaign-standing[data-state=cancelled]")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.launched import LaunchedSite
 
 
 @pytest.fixture
-def session() -> None:
-    """No cookies."""
-    return
+def context(browser: Browser, address: str) -> Iterator[BrowserContext]:
+    """A browser without cookies."""
+    context = browser.new_context(base_url=address)
+    yield context
+    context.close()
 
 
 def another_link(site: LaunchedSite) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import median
 
 from django.db import transaction
@@ -15,7 +16,7 @@ from inference.core.latency import Forwarding, IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
 from inference.isa.chains import BLOCKED, LINES_IN_TURN, ONE_LINE, ONE_WORD
-from inference.isa.x86.stack import MOVES_OF_STACK_INSTRUCTIONS
+from inference.isa.x86.same_work import all_same_work, same_work
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.front_ends import settled_readings
@@ -61,12 +62,14 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     kinds: dict[IdiomKind, set[str]] = {kind: set() for kind in IdiomKind}
     memory = MemoryTimes()
     sources = {}
-    mapping = None
+    mapping, alone = None, {}
     if row.mapping is not None:
         sources["ports and slots"] = row.mapping.name
-        mapping = _mapping(row.mapping, texts)
-        if not MOVES_OF_STACK_INSTRUCTIONS.keys().isdisjoint(mapping.usage):
-            sources["push and pop"] = "as moves to and from memory"
+        same = all_same_work() if texts is None else _same_work(texts)
+        wanted = None if texts is None else {*texts, *itertools.chain(*same.values())}
+        mapping, alone = _mapping(row.mapping, wanted, same), _alone(row.mapping, wanted, same)
+        if not same.keys().isdisjoint(mapping.usage):
+            sources["push, pop, legacy SSE"] = "as moves, and as forms with VEX"
     if row.latencies is not None:
         sources["latencies"] = row.latencies.name
         memory = _memory(row.latencies.memory)
@@ -95,36 +98,46 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         free=_of(kinds, _WAITS_FOR_NOTHING),
         portless=_of(kinds, _PORTLESS),
         moves=frozenset(kinds[IdiomKind.ELIMINATED]),
-        alone={} if row.mapping is None else _alone(row.mapping, texts),
+        alone=alone,
         memory=memory,
         front_end=front_end,
         sources=sources,
     )
 
 
-def _mapping(row: PortMappingRow, texts: Collection[str] | None) -> PortMapping:
-    """With what has no µops of its own: schemes that were found to need no port, and `push` and `pop`, which
-    nothing measures alone, as the moves that they are."""
+def _same_work(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    return {text: parts for text in texts if (parts := same_work(text))}
+
+
+def _mapping(
+    row: PortMappingRow, texts: Collection[str] | None, same: Mapping[str, Sequence[str]]
+) -> PortMapping:
+    """With what has no µops of its own: schemes that were found to need no port, and those that are known by
+    others that do the `same` work."""
     portless = row.characterisations.filter(_needs_no_port(row))
     if texts is None:
         mapping = load_mapping(row)
     else:
-        moves = (move for text in texts for move in MOVES_OF_STACK_INSTRUCTIONS.get(text, ()))
-        ids = ids_of_schemes(row.isa_id, (*texts, *moves))
+        ids = ids_of_schemes(row.isa_id, texts)
         mapping = load_part(row, {pk: text for text, pk in ids.items()})
         portless = portless.filter(scheme__in=ids.values())
     sums = dict.fromkeys(portless.values_list("scheme__text", flat=True), ())
-    return with_sums(mapping, {**sums, **MOVES_OF_STACK_INSTRUCTIONS})
+    return with_sums(mapping, {**sums, **same})
 
 
-def _alone(row: PortMappingRow, texts: Collection[str] | None) -> dict[str, float]:
-    """{scheme: cycles of one instance} of those that were measured, but whose ports were not found."""
+def _alone(
+    row: PortMappingRow, texts: Collection[str] | None, same: Mapping[str, Sequence[str]]
+) -> dict[str, float]:
+    """{scheme: cycles of one instance} of those that were measured, but whose ports were not found, and of
+    those that do the `same` work as one of them."""
     found = row.characterisations.filter(cycles__isnull=False).exclude(reason="")
     found = found.exclude(_needs_no_port(row))
     if texts is not None:
         found = found.filter(scheme__text__in=texts)
     listed = found.values_list("scheme__text", "cycles")
-    return {text: cycles for text, cycles in listed if cycles is not None}
+    times = {text: cycles for text, cycles in listed if cycles is not None}
+    as_one = {text: times[first] for text, (first, *more) in same.items() if first in times and not more}
+    return {**as_one, **times}
 
 
 def _needs_no_port(row: PortMappingRow) -> Q:

@@ -76,19 +76,20 @@ def test_the_page_of_blocks_says_why(visitor: Client, model: StoredCoreModel) ->
     assert each.reason.sentence.capitalize()[:8] in page.text
 
 
-def test_push_and_pop_count_as_the_moves_that_they_are(model: StoredCoreModel) -> None:
+def test_what_does_the_work_of_others_counts_as_these(model: StoredCoreModel) -> None:
     load, store, push = "mov GPR[64]:W, MEM[64]:R", "mov MEM[64]:W, GPR[64]:R", "push GPR[64]:R"
-    isa = store_isa(
-        "x86-64", [found[0] for text in (load, store, push) if (found := described(text))], "a test"
-    )
-    truth = Mapping(("0", "1"), {load: ((0b11, 1),), store: ((0b10, 1),)})
+    legacy, vex = "pxor XMM:RW, MEM[128]:R", "vpxor XMM:W, XMM:R, MEM[128]:R"
+    texts = (load, store, push, legacy, vex)
+    isa = store_isa("x86-64", [found[0] for text in texts if (found := described(text))], "a test")
+    truth = Mapping(("0", "1"), {load: ((0b11, 1),), store: ((0b10, 1),), vex: ((0b01, 1), (0b11, 1))})
     model.mapping = store_mapping("moves", isa, truth, origin=PortMapping.Origin.IMPORT)
     model.save()
-    for texts in (None, {push}):
-        found = core_model_of(model, texts)
+    for asked in (None, {push, legacy}):
+        found = core_model_of(model, asked)
         assert found.mapping is not None
         assert found.mapping.usage[push] == truth.usage[store]
-        assert "push and pop" in found.sources
+        assert found.mapping.usage[legacy] == truth.usage[vex]
+        assert "push, pop, legacy SSE" in found.sources
 
 
 def test_without_latencies_the_page_is_as_it_was(visitor: Client, db: None) -> None:

@@ -1,0 +1,61 @@
+"""Schemes that do the work of others, by which they are known where they cannot be measured themselves.
+
+`push` and `pop` move the stack pointer that the next one uses. Cores follow that pointer ahead of everything
+else and spend no µop on it, so that the move is all that ports and slots see. Legacy SSE costs extra cycles
+beside instructions with VEX; its own work is that of the form with VEX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inference.isa.x86.scheme_set import described, schemes
+
+_LOAD, _STORE = "mov GPR[64]:W, MEM[64]:R", "mov MEM[64]:W, GPR[64]:R"
+_NARROW_LOAD, _NARROW_STORE = "mov GPR[16]:W, MEM[16]:R", "mov MEM[16]:W, GPR[16]:R"
+_STORE_OF_A_NUMBER = "mov MEM[64]:W, IMM[32]:R"
+
+MOVES_OF_STACK_INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
+    "push GPR[64]:R": (_STORE,),
+    "push GPR[16]:R": (_NARROW_STORE,),
+    "push 0x0": (_STORE_OF_A_NUMBER,),
+    "push IMM[8]:R": (_STORE_OF_A_NUMBER,),
+    "push IMM[32]:R": (_STORE_OF_A_NUMBER,),
+    "push IMM[16]:R": ("mov MEM[16]:W, IMM[16]:R",),
+    "push MEM[64]:R": (_LOAD, _STORE),
+    "push MEM[16]:R": (_NARROW_LOAD, _NARROW_STORE),
+    "pop GPR[64]:W": (_LOAD,),
+    "pop GPR[16]:W": (_NARROW_LOAD,),
+    "pop MEM[64]:W": (_LOAD, _STORE),
+    "pop MEM[16]:W": (_NARROW_LOAD, _NARROW_STORE),
+}
+"""{scheme: schemes that together need the same ports and slots}."""
+
+_LEGACY_SSE = "legacy SSE"
+
+
+def same_work(text: str) -> tuple[str, ...]:
+    """The schemes that together need the same ports and slots; () where there are none."""
+    if text in MOVES_OF_STACK_INSTRUCTIONS:
+        return MOVES_OF_STACK_INSTRUCTIONS[text]
+    found = described(text)
+    if found is None or not found[0].exclusion.startswith(_LEGACY_SSE):
+        return ()
+    vex = _with_vex(text)
+    return (vex,) if described(vex) is not None else ()
+
+
+def all_same_work() -> dict[str, tuple[str, ...]]:
+    """`same_work` of all schemes that have any."""
+    legacy = (one.text for one in schemes() if one.exclusion.startswith(_LEGACY_SSE))
+    return {text: found for text in (*MOVES_OF_STACK_INSTRUCTIONS, *legacy) if (found := same_work(text))}
+
+
+def _with_vex(text: str) -> str:
+    """VEX has the destination beside the first source."""
+    mnemonic, _, operands = text.partition(" ")
+    first, comma, others = operands.partition(", ")
+    bank, _, access = first.partition(":")
+    if access == "RW" and comma:
+        return f"v{mnemonic} {bank}:W, {bank}:R, {others}"
+    return f"v{text}"

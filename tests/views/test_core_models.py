@@ -19,6 +19,7 @@ from anica_app.features.predictors.query import row_for
 from anica_app.features.predictors.stored_kinds import STORED_KINDS
 from anica_app.features.questions.why import closest_bound
 from anica_app.predictors.core_model import KIND
+from inference.core.explain import NotCharacterised, SchemeFate
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.core_model.query import contents_of
 from inference.features.core_model.storing import store_document, store_parts
@@ -90,6 +91,22 @@ def test_what_does_the_work_of_others_counts_as_these(model: StoredCoreModel) ->
         assert found.mapping.usage[push] == truth.usage[store]
         assert found.mapping.usage[legacy] == truth.usage[vex]
         assert "push, pop, legacy SSE" in found.sources
+
+
+def test_what_does_the_work_of_one_without_ports_takes_its_time(model: StoredCoreModel) -> None:
+    load = "mov GPR[64]:W, MEM[64]:R"
+    found = described(load)
+    assert found is not None
+    isa = store_isa("x86-64", [found[0]], "a test")
+    model.mapping = store_mapping("none", isa, Mapping(("0",), {}), origin=PortMapping.Origin.IMPORT)
+    model.save()
+    scheme = isa.schemes.get(text=load)
+    model.mapping.characterisations.create(
+        scheme=scheme, outcome=SchemeFate.EXCLUDED, reason=NotCharacterised.CLASH, cycles=0.5
+    )
+    for asked in (None, {"pop GPR[64]:W"}):
+        alone = core_model_of(model, asked).alone
+        assert alone["pop GPR[64]:W"] == alone[load] == 0.5
 
 
 def test_without_latencies_the_page_is_as_it_was(visitor: Client, db: None) -> None:

@@ -7,9 +7,6 @@ from enum import StrEnum
 
 from inference.isa.timed_code import TimedCode
 
-MIXED = 8
-"""NOPs in a code of mixed lengths."""
-
 
 class Aspect(StrEnum):
     """What of the front end a code shows, and what `FrontEndCode.value` is then."""
@@ -21,7 +18,7 @@ class Aspect(StrEnum):
     STRAIGHT_LENGTH = "length in straight code"
     """NOPs in code without a loop, by the bytes of one."""
     STRAIGHT_MIX = "mixed lengths in straight code"
-    """NOPs of several lengths in code without a loop, by the bytes of `MIXED` of them."""
+    """NOPs of several lengths in code without a loop, by the bytes of all of them."""
     STRAIGHT = "straight code"
     """What needs no port, in code without a loop, by the bytes of an instruction."""
     TAKEN = "taken branch"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import median
 
@@ -29,6 +30,8 @@ HALF_OF_A_SUM = "half of a way there and back"
 AT_MOST = "a bound"
 _PLAIN = 64
 """Bits of the load that stands for those that were not measured."""
+_OFF = 0.1
+"""Cycles by which a bound may be too small."""
 _AT_FULL_RATE = 1.2
 """Times the cycles of an instruction at the full rate, up to which a scheme alone runs at it."""
 
@@ -155,7 +158,9 @@ def _of(kinds: dict[IdiomKind, set[str]], wanted: Iterable[IdiomKind]) -> frozen
 def _operand_latencies(pairs: list[Json]) -> tuple[OperandLatencies, LatencyBases]:
     """What is isolated as it is; a sum over two classes of registers halved, since the way back is alike.
 
-    Where values matter, they are the quick ones: a bound holds whatever they are.
+    Of other bounds it is the whole cycles: an instruction takes as many, and what is above comes of ports
+    that others in the chain need, too. Where values matter, they are the quick ones: a bound holds whatever
+    they are.
     """
     found: dict[tuple[str, str], float | None] = {}
     bases: dict[tuple[str, str], str] = {}
@@ -175,7 +180,7 @@ def _share(pair: Json) -> tuple[float, str]:
     bound = float(min(bounds, default=pair["at_most"]))
     if all(word in pair["why"] for word in ("general-purpose", "vector")):
         return max((bound + 1) / 2, 1.0), HALF_OF_A_SUM
-    return max(bound, 0.0), AT_MOST
+    return max(float(math.floor(bound + _OFF)), 0.0), AT_MOST
 
 
 def _memory(listed: list[Json]) -> MemoryTimes:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from inference.isa.front_end import MIXED, Aspect, FrontEndCode
+from inference.isa.front_end import Aspect, FrontEndCode
 
 Reading = tuple[FrontEndCode, float]
 """A code, and the cycles that a copy of it took."""
@@ -232,6 +232,6 @@ def _straight(lengths: Sequence[Reading], mixes: Sequence[Reading]) -> tuple[tup
     """By average length. Of mixes the quickest counts: others of that length can be as quick."""
     rates = {float(length): rate for length, rate in _per_cycle(lengths)}
     for code, cycles in mixes:
-        length = code.value / MIXED
-        rates[length] = max(rates.get(length, 0.0), MIXED / cycles)
+        count = code.code.instructions
+        rates[code.value / count] = max(rates.get(code.value / count, 0.0), count / cycles)
     return tuple(sorted(rates.items()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from inference.isa.front_end import MIXED, Aspect, FrontEndCode
+from inference.isa.front_end import Aspect, FrontEndCode
 from inference.isa.timed_code import TimedCode
 from inference.isa.x86.addresses import START
 
@@ -96,20 +96,24 @@ def _lengths() -> Iterator[FrontEndCode]:
 
 
 _STRAIGHT_NOPS = 1600
-_MIXED_BYTES = (18, 20, 22, 26, 28, 30, 31, 34, 36, 44)
-"""Of eight NOPs. Golden Cove decodes 16 bytes per cycle where 32 bytes have more than eight instructions,
-else 32: code of 3.75 bytes per instruction is slower than any of NOPs of one length up to seven."""
+_MIXED, _MEAN_BYTES = range(3, 9), (2, 6)
+"""NOPs in a mix, and their mean lengths. Golden Cove decodes 16 bytes per cycle where 32 bytes have more than
+eight instructions, else 32: code of 3.75 bytes per instruction is slower than any of NOPs of one length up to
+seven."""
 
 
 def _mixes() -> Iterator[FrontEndCode]:
-    """The longer NOPs among the shorter ones in several ways: how instructions lie matters, too."""
-    for size in _MIXED_BYTES:
-        even = [(k + 1) * size // MIXED - k * size // MIXED for k in range(MIXED)]
-        uneven = [length + (1 if k % 2 else -1) for k, length in enumerate(even)]
-        for name, lengths in (("", even), ("sorted", sorted(even)), ("uneven", uneven)):
-            code = bytes.fromhex("".join(_NOPS[length - 1] for length in lengths))
-            timed = TimedCode(code, MIXED, copies=_STRAIGHT_NOPS // MIXED)
-            yield FrontEndCode(Aspect.STRAIGHT_MIX, name, size, timed)
+    """As many NOPs as short blocks have instructions, of even lengths and of others: how they lie matters."""
+    shortest, longest = _MEAN_BYTES
+    for count in _MIXED:
+        for size in range(shortest * count, longest * count + 1):
+            even = [(k + 1) * size // count - k * size // count for k in range(count)]
+            uneven = [length + (0, -1, 1)[k % 3] for k, length in enumerate(even[: count // 3 * 3])]
+            uneven += even[len(uneven) :]
+            for name, lengths in ((f"{count} even", even), (f"{count} uneven", uneven)):
+                code = bytes.fromhex("".join(_NOPS[length - 1] for length in lengths))
+                timed = TimedCode(code, count, copies=_STRAIGHT_NOPS // count)
+                yield FrontEndCode(Aspect.STRAIGHT_MIX, name, size, timed)
 
 
 def _branches() -> Iterator[FrontEndCode]:

@@ -73,8 +73,8 @@ def test_pairs_are_the_same_instructions_in_two_orders() -> None:
 
 
 def test_the_quickest_of_several_mixes_of_a_length_counts() -> None:
-    mixes = [asked for asked in front_end_codes(offsets=False) if asked.aspect is Aspect.STRAIGHT_MIX]
-    slower = {asked.name: cycles for asked, cycles in zip(mixes[:3], (2.0, 1.6, 4.0), strict=True)}
-    assert len(slower) == 3
-    (straight,) = read_front_end(zip(mixes[:3], slower.values(), strict=True)).straight_lengths
-    assert straight == (mixes[0].value / 8, 8 / 1.6)
+    codes = (asked for asked in front_end_codes(offsets=False) if asked.aspect is Aspect.STRAIGHT_MIX)
+    mixes = [asked for asked in codes if asked.value / asked.code.instructions == 3.5]
+    assert {asked.code.instructions for asked in mixes} == {4, 6, 8}
+    cycles = dict.fromkeys(mixes, 9.0) | {mixes[1]: 0.8}  # four of them
+    assert read_front_end(cycles.items()).straight_lengths == ((3.5, 4 / 0.8),)

@@ -8,6 +8,7 @@ beside instructions with VEX; its own work is that of the form with VEX.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from inference.isa.x86.scheme_set import described, schemes
 
@@ -45,7 +46,8 @@ def same_work(text: str) -> tuple[str, ...]:
     return (vex,) if described(vex) is not None else ()
 
 
-def all_same_work() -> dict[str, tuple[str, ...]]:
+@cache
+def all_same_work() -> Mapping[str, tuple[str, ...]]:
     """`same_work` of all schemes that have any."""
     legacy = (one.text for one in schemes() if one.exclusion.startswith(_LEGACY_SSE))
     return {text: found for text in (*MOVES_OF_STACK_INSTRUCTIONS, *legacy) if (found := same_work(text))}

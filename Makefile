@@ -49,9 +49,7 @@ test: $(VENV)/developing.stamp
 	@.ci/tests $(PYTHON)
 
 test-tools:
-	@.ci/node
-	@.ci/chromium
-	@.ci/servers
+	@.ci/tools
 
 # Nothing in one part needs another: `make -j2 check` does two at a time.
 check: check-style check-types check-rooms check-javascript check-templates check-site check-packages

@@ -17,8 +17,8 @@ from inference.core.latency import Forwarding, IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
 from inference.isa.chains import BLOCKED, LINES_IN_TURN, ONE_LINE, ONE_WORD
-from inference.isa.x86.same_work import all_same_work, same_work
-from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
+from inference.isa.x86.same_work import LEGACY_SSE, MOVES_OF_STACK_INSTRUCTIONS, same_work
+from inference.models import InstructionScheme, LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.front_ends import settled_readings
 from inference.storage.names import free_name, hold_names
@@ -68,7 +68,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     mapping, alone = None, {}
     if row.mapping is not None:
         sources["ports and slots"] = row.mapping.name
-        same = all_same_work() if texts is None else _same_work(texts)
+        same = _same_work(row.isa_id, texts)
         wanted = None if texts is None else {*texts, *itertools.chain(*same.values())}
         mapping, alone = _mapping(row.mapping, wanted, same), _alone(row.mapping, wanted, same)
         if not same.keys().isdisjoint(mapping.usage):
@@ -108,8 +108,13 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     )
 
 
-def _same_work(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    return {text: parts for text in texts if (parts := same_work(text))}
+def _same_work(isa_id: int, texts: Collection[str] | None) -> dict[str, tuple[str, ...]]:
+    """{scheme: those that do its work} of schemes that cannot be measured themselves."""
+    known = Q(text__in=MOVES_OF_STACK_INSTRUCTIONS) | Q(exclusion__startswith=LEGACY_SSE)
+    found = InstructionScheme.objects.filter(known, isa=isa_id)
+    if texts is not None:
+        found = found.filter(text__in=texts)
+    return {text: same_work(text) for text in found.values_list("text", flat=True)}
 
 
 def _mapping(

@@ -94,19 +94,17 @@ def test_what_does_the_work_of_others_counts_as_these(model: StoredCoreModel) ->
 
 
 def test_what_does_the_work_of_one_without_ports_takes_its_time(model: StoredCoreModel) -> None:
-    load = "mov GPR[64]:W, MEM[64]:R"
-    found = described(load)
-    assert found is not None
-    isa = store_isa("x86-64", [found[0]], "a test")
+    load, pop = "mov GPR[64]:W, MEM[64]:R", "pop GPR[64]:W"
+    isa = store_isa("x86-64", [found[0] for text in (load, pop) if (found := described(text))], "a test")
     model.mapping = store_mapping("none", isa, Mapping(("0",), {}), origin=PortMapping.Origin.IMPORT)
     model.save()
     scheme = isa.schemes.get(text=load)
     model.mapping.characterisations.create(
         scheme=scheme, outcome=SchemeFate.EXCLUDED, reason=NotCharacterised.CLASH, cycles=0.5
     )
-    for asked in (None, {"pop GPR[64]:W"}):
+    for asked in (None, {pop}):
         alone = core_model_of(model, asked).alone
-        assert alone["pop GPR[64]:W"] == alone[load] == 0.5
+        assert alone[pop] == alone[load] == 0.5
 
 
 def test_without_latencies_the_page_is_as_it_was(visitor: Client, db: None) -> None:

@@ -8,9 +8,8 @@ beside instructions with VEX; its own work is that of the form with VEX.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
-from inference.isa.x86.scheme_set import described, schemes
+from inference.isa.x86.exclusion import GROUPS
 
 _LOAD, _STORE = "mov GPR[64]:W, MEM[64]:R", "mov MEM[64]:W, GPR[64]:R"
 _NARROW_LOAD, _NARROW_STORE = "mov GPR[16]:W, MEM[16]:R", "mov MEM[16]:W, GPR[16]:R"
@@ -32,25 +31,14 @@ MOVES_OF_STACK_INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """{scheme: schemes that together need the same ports and slots}."""
 
-_LEGACY_SSE = "legacy SSE"
+LEGACY_SSE = GROUPS["legacy-sse"]
+"""What begins the exclusion of the schemes that stand for their forms with VEX."""
 
 
 def same_work(text: str) -> tuple[str, ...]:
-    """The schemes that together need the same ports and slots; () where there are none."""
-    if text in MOVES_OF_STACK_INSTRUCTIONS:
-        return MOVES_OF_STACK_INSTRUCTIONS[text]
-    found = described(text)
-    if found is None or not found[0].exclusion.startswith(_LEGACY_SSE):
-        return ()
-    vex = _with_vex(text)
-    return (vex,) if described(vex) is not None else ()
-
-
-@cache
-def all_same_work() -> Mapping[str, tuple[str, ...]]:
-    """`same_work` of all schemes that have any."""
-    legacy = (one.text for one in schemes() if one.exclusion.startswith(_LEGACY_SSE))
-    return {text: found for text in (*MOVES_OF_STACK_INSTRUCTIONS, *legacy) if (found := same_work(text))}
+    """The schemes that together need the same ports and slots as this one, which is excluded as legacy SSE or
+    listed above; of the former the name that its form with VEX would have."""
+    return MOVES_OF_STACK_INSTRUCTIONS.get(text) or (_with_vex(text),)
 
 
 def _with_vex(text: str) -> str:

@@ -7,7 +7,7 @@ that have no port in common. Whoever breaks one of these has several µops, thou
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext
@@ -49,11 +49,18 @@ def _some(members: Sequence[str]) -> list[str]:
 
 
 def _best(context: ExplainContext, members: Sequence[str], heads: Sequence[str]) -> str | None:
-    delays = {}
-    for scheme in members:
-        slots = _slots(context, scheme, heads)
-        if not _is_composite(context, slots):
-            delays[scheme] = sum(max(0, round(count)) for count in slots.values())
+    found = _surpluses(context, list(itertools.product(members, heads)))
+    slots: dict[str, dict[str, float]] = {scheme: {} for scheme in members}
+    for (scheme, head), count in found.items():
+        slots[scheme][head] = count
+    delayed = {scheme: [h for h, count in slots[scheme].items() if count > 1 - _NEARLY] for scheme in members}
+    disjoint = _disjoint(context, {p for each in delayed.values() for p in itertools.combinations(each, 2)})
+    delays = {
+        scheme: sum(max(0, round(count)) for count in slots[scheme].values())
+        for scheme in members
+        if all(count <= 1 + _NEARLY + _WASTED for count in slots[scheme].values())
+        and disjoint.isdisjoint(itertools.combinations(delayed[scheme], 2))
+    }
     order = sorted(delays, key=lambda scheme: (delays[scheme], context.preference(scheme)))
     return next((scheme for scheme in order if not _is_delayed(context, scheme, heads)), None)
 
@@ -64,42 +71,20 @@ def _is_delayed(context: ExplainContext, scheme: str, heads: Sequence[str]) -> b
     Then it is not ports that limit it, but the slots in which it is issued: `xchg` has two of these.
     """
     width = context.widths[scheme]
-    wider = [head for head in heads if context.widths[head] > width]
-    return any(count > _NEARLY for count in _delays(context, scheme, wider).values())
+    wider = [(head, scheme) for head in heads if context.widths[head] > width]
+    return any(count > _NEARLY for count in _surpluses(context, wider).values())
 
 
-def _delays(context: ExplainContext, head: str, schemes: Sequence[str]) -> dict[str, float]:
-    """By how many slots each scheme delays a flood of the head."""
-    width = context.widths[head]
+def _surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+    """{(scheme, flooding scheme): slots that the scheme delays the flood by}, as far as known.
+
+    All are measured at once: asking takes about as long as measuring a few of them.
+    """
     tests = {}
-    for scheme in schemes:
-        copies = copies_to_flood(width, context.cycles(scheme), None, context.settings.most_copies)
-        tests[scheme] = flooded(head, copies), flooded(head, copies, scheme)
-    return _surpluses(context, {scheme: (*test, width) for scheme, test in tests.items()})
-
-
-def _is_composite(context: ExplainContext, slots: Mapping[str, float]) -> bool:
-    if any(count > 1 + _NEARLY + _WASTED for count in slots.values()):
-        return True
-    delayed = [head for head, count in slots.items() if count > 1 - _NEARLY]
-    pairs = list(itertools.combinations(delayed, 2))
-    return any(_are_disjoint(context, first, second) for first, second in pairs)
-
-
-def _slots(context: ExplainContext, scheme: str, heads: Sequence[str]) -> dict[str, float]:
-    """By how many slots the scheme delays a flood of each head."""
-    tests = {}
-    for head in heads:
+    for scheme, head in pairs:
         width = context.widths[head]
         copies = copies_to_flood(width, context.cycles(scheme), None, context.settings.most_copies)
-        tests[head] = flooded(head, copies), flooded(head, copies, scheme), width
-    return _surpluses(context, tests)
-
-
-def _surpluses(
-    context: ExplainContext, tests: Mapping[str, tuple[Experiment, Experiment, int]]
-) -> dict[str, float]:
-    """{name: slots that a flood of that width takes longer with the scheme than without}, as far as known."""
+        tests[scheme, head] = flooded(head, copies), flooded(head, copies, scheme), width
     context.measure(
         {
             experiment: context.sampler.enough(experiment, 0.1 / width, context.settings.samples)
@@ -108,17 +93,25 @@ def _surpluses(
         }
     )
     slots = {}
-    for head, (base, tested, width) in tests.items():
+    for pair, (base, tested, width) in tests.items():
         before, after = context.sampler.reading(base).cycles, context.sampler.reading(tested).cycles
         if before is not None and after is not None:
-            slots[head] = surplus_by_time(before, after, width)
+            slots[pair] = surplus_by_time(before, after, width)
     return slots
 
 
-def _are_disjoint(context: ExplainContext, first: str, second: str) -> bool:
-    """Whether both can run at their full speeds at once; False where the bottleneck hides it."""
-    both = Experiment.of({first: context.widths[first], second: context.widths[second]})
-    needed = context.settings.epsilon * both.length
-    context.measure({both: context.sampler.enough(both, needed / 4, context.settings.samples)})
-    cycles = context.sampler.reading(both).cycles
-    return cycles is not None and cycles <= 1 + min(needed, 1 / (2 * both.length))
+def _disjoint(context: ExplainContext, pairs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those of the pairs that can run at their full speeds at once; none where the bottleneck hides it."""
+    both = {
+        pair: Experiment.of({scheme: context.widths[scheme] for scheme in pair}) for pair in sorted(pairs)
+    }
+    needed = {each: context.settings.epsilon * each.length for each in both.values()}
+    context.measure(
+        {each: context.sampler.enough(each, needed[each] / 4, context.settings.samples) for each in needed}
+    )
+    cycles = {pair: context.sampler.reading(each).cycles for pair, each in both.items()}
+    return {
+        pair
+        for pair, each in both.items()
+        if (seen := cycles[pair]) is not None and seen <= 1 + min(needed[each], 1 / (2 * each.length))
+    }

@@ -57,7 +57,13 @@ def solve_by_cegar(
             widths={scheme: width for scheme, width in question.widths.items() if scheme in schemes},
             improper=improper,
             domains={scheme: domain for scheme, domain in question.domains.items() if scheme in schemes},
+            in_pairs=not improper,
         )
+        first = () if improper else cegar.contradictions(problem, measurer, reporter, seed)
+        culprit = _culprit(first, question)
+        if culprit is not None:
+            dropped[culprit] = _contradicting(first, culprit)
+            continue
         found = cegar.infer(problem, measurer, reporter, seed)
         culprit = _culprit(found.unexplained, question)
         lonely = [] if culprit else _lonely(found, problem, question)
@@ -82,9 +88,7 @@ def solve_by_cegar(
                 unexplained=tuple(map(str, found.unexplained)),
             )
         else:
-            dropped[culprit] = "; ".join(
-                str(each) for each in found.unexplained if culprit in each.experiment.schemes
-            )
+            dropped[culprit] = _contradicting(found.unexplained, culprit)
 
 
 def _lonely(found: CegarResult, problem: CegarProblem, question: BlockingQuestion) -> list[str]:
@@ -127,6 +131,10 @@ def _culprit(unexplained: Sequence[Unexplained], question: BlockingQuestion) -> 
     often = Counter(scheme for each in much for scheme in each.experiment.schemes)
     suspects = [scheme for scheme, times in often.items() if 2 * times > len(much)] or list(often)
     return min(suspects, key=lambda scheme: (trust(scheme), -often[scheme], scheme), default=None)
+
+
+def _contradicting(unexplained: Sequence[Unexplained], scheme: str) -> str:
+    return "; ".join(str(each) for each in unexplained if scheme in each.experiment.schemes)
 
 
 def _in_words(found: CegarResult) -> str:

@@ -105,7 +105,7 @@ def keep(run: Run) -> Run:
         working = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
         working = working.exclude(abandoned(timezone.now())).exclude(wanted=Run.Wanted.CANCEL)
         if not (keeps(run) and working.update(wanted=Run.Wanted.KEEP)):
-            raise _refusal(run, "stopped with a result", "running measurement, core and PMEvo")
+            raise _refusal(run, "stopped with a result", "running measurement, core, PMEvo and explaining")
     run.refresh_from_db()
     asked_of_run.send(Run, run=run, wish="keep")
     return run

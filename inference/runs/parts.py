@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from inference.runs.kinds import Task, keeps
 from inference.runs.supervisor import RunSupervisor
 
 _LOOK_EVERY = 0.3
+_ASK_EVERY = 5.0
 _WISHES = {"pause": lifecycle.pause, "cancel": lifecycle.cancel, "keep": lifecycle.keep}
 
 
@@ -51,10 +53,11 @@ class Parts:
         self._task = task
         self._processes = processes
 
-    def do(self, part: Run | None, submitted: Callable[[], Run]) -> Run:
+    def do(self, part: Run | None, submitted: Callable[[], Run], seconds: float = math.inf) -> Run:
         """See a part to its end: this one, or else the one that `submitted` queues.
 
-        Raises whatever `submitted` does, and `InterruptedRunError`.
+        After so many `seconds` of work it is asked to end with what it has, if it can. Raises whatever
+        `submitted` does, and `InterruptedRunError`.
         """
         worker = self._task.run.worker or "a run"
         if part is None:
@@ -67,7 +70,7 @@ class Parts:
             lease = leases.claim(worker, only=part.pk)
         while True:
             if lease is not None:
-                self._supervise(lease)
+                self._supervise(lease, part, seconds)
             part.refresh_from_db()
             if part.state in Run.FINAL:
                 return part
@@ -75,8 +78,9 @@ class Parts:
             time.sleep(_LOOK_EVERY)
             lease = leases.claim(worker, only=part.pk)  # somebody else had it, or it was paused and resumed
 
-    def _supervise(self, lease: Lease) -> None:
-        """Work the part through a process of its own, beside which this one looks for wishes."""
+    def _supervise(self, lease: Lease, part: Run, seconds: float) -> None:
+        """Work the part through a process of its own, beside which this one looks for wishes and the time."""
+        ends = time.monotonic() + seconds - part.busy_seconds
         self._processes.start_server()
         supervised = _Supervised(lease, self._processes)
         supervised.start()
@@ -85,6 +89,8 @@ class Parts:
             while supervised.is_alive():
                 self._task.reporter.pulse()
                 supervised.join(_LOOK_EVERY)
+                if time.monotonic() > ends:
+                    ends = math.inf if self._has_to_end(part) else time.monotonic() + _ASK_EVERY
         except InterruptedRunError as error:
             is_told = error.wanted in _WISHES
             if is_told:  # once more: the part may have been made after the whole was asked
@@ -94,6 +100,17 @@ class Parts:
             if not is_told:
                 supervised.stop()
             supervised.join()
+
+    def _has_to_end(self, part: Run) -> bool:
+        """Ask the part to end with what it has; False where it cannot yet, or has nothing."""
+        part.refresh_from_db()
+        try:
+            lifecycle.keep(part)
+        except RunStateError:
+            return False
+        text = f"{part.name} is asked to end with what it has: its time is over"
+        self._task.reporter.tell("log", {"level": "warning", "text": text})
+        return True
 
 
 class _Supervised(threading.Thread):

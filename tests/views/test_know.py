@@ -104,7 +104,7 @@ def test_a_lost_lease_ends_the_whole_and_a_refused_part_does_not(
     task = Task(whole, lease, JournalReporter(lease, lambda: ""), None)
     asked: list[str] = []
 
-    def refuse(_parts: Parts, _part: Run | None, submitted: Callable[[], Run]) -> Run:
+    def refuse(_parts: Parts, _part: Run | None, submitted: Callable[[], Run], _seconds: float) -> Run:
         asked.append("a part")
         raise ConfigError("not today")
 
@@ -113,7 +113,7 @@ def test_a_lost_lease_ends_the_whole_and_a_refused_part_does_not(
         KnowJob().work(task)
     assert len(asked) == 4
 
-    def lose(_parts: Parts, _part: Run | None, submitted: Callable[[], Run]) -> Run:
+    def lose(_parts: Parts, _part: Run | None, submitted: Callable[[], Run], _seconds: float) -> Run:
         asked.append("a part")
         raise LeaseLostError(whole.pk, 1)
 

@@ -1,6 +1,6 @@
 """Counter-example-guided inference: port mappings by asking what would tell two of them apart (thesis ch. 4).
 
-`infer` runs it. z3 is loaded when a search starts.
+`infer` runs it; `contradictions` has a quick look before. z3 is loaded when a search starts.
 
 Two mappings that explain all measurements are sought, then an experiment for which they predict different
 times; measuring it excludes one of them, or both. When no second mapping is left that any experiment could
@@ -22,7 +22,7 @@ experiment can tell, which is listed beside it.
 - `strategy`: what a fixed set of experiments cannot tell apart
 """
 
-from inference.core.cegar.algorithm import infer
+from inference.core.cegar.algorithm import contradictions, infer
 from inference.core.cegar.problem import (
     PHASES,
     REASONS,
@@ -51,5 +51,6 @@ __all__ = [
     "Hidden",
     "SolverLimitError",
     "Unexplained",
+    "contradictions",
     "infer",
 ]

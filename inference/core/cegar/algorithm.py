@@ -20,9 +20,7 @@ from inference.core.cegar.problem import (
 from inference.core.cegar.search import CegarSearch
 from inference.core.cegar.solving import SolverLimitError, version
 from inference.core.events import Log
-from inference.core.mapping import PortMapping
 from inference.core.protocols import Checkpoint, Measurer, Reporter
-from inference.core.throughput import inverse_throughput
 
 _NO_MAPPING = (
     "no port mapping that explains the measurements was found yet: {}; "
@@ -47,6 +45,24 @@ def infer(
     reporter through.
     """
     return _Algorithm(CegarSearch(problem, measurer, reporter, seed, resume)).run()
+
+
+def contradictions(
+    problem: CegarProblem, measurer: Measurer, reporter: Reporter, seed: int
+) -> tuple[Unexplained, ...]:
+    """What no mapping to as many ports as may be explains, of all schemes alone and in pairs.
+
+    That takes seconds, where a search to its end may take minutes. Raises what `infer` raises.
+    """
+    search = CegarSearch(replace(problem, in_pairs=True), measurer, reporter, seed, None)
+    search.measure_first()
+    ports = PortChoice(search).enough(search.settings.most_ports)
+    asked = search.questions(shape := search.shape(ports))
+    try:
+        found = asked.another()
+    finally:
+        asked.close()
+    return () if found is None else search.unexplained(shape.mapping(found))
 
 
 def _pairs(problem: CegarProblem) -> Apart:
@@ -79,7 +95,7 @@ class _Algorithm:
             more_alternatives=settled.more,
             experiments=search.answers.used,
             clashes=tuple(search.clashes),
-            unexplained=self._unexplained(settled.mapping),
+            unexplained=search.unexplained(settled.mapping),
             assumptions=assumptions(search.problem, search.apart),
             counter_examples=search.counter_examples,
             solver=version(),
@@ -149,13 +165,3 @@ class _Algorithm:
                     ports = self._ports.enough(ports)
                 except SolverLimitError as error:
                     return replace(settled, limit=str(error))
-
-    def _unexplained(self, mapping: PortMapping) -> tuple[Unexplained, ...]:
-        """Measurements that the mapping does not explain, those first that exceed it most."""
-        search = self._search
-        found = []
-        for observation in search.readings.observations(search.shape(len(mapping.ports))):
-            predicted = inverse_throughput(mapping, observation.experiment)
-            if abs(observation.cycles - predicted) >= search.settings.epsilon * observation.experiment.length:
-                found.append(Unexplained(observation.experiment, observation.cycles, predicted))
-        return tuple(sorted(found, key=lambda each: (-each.excess, each.experiment)))

@@ -33,7 +33,8 @@ class CegarProblem:
     `uops`: µops of a scheme where that is not one; with any, the mapping is a three-level one (§4.4).
     `widths`: sizes of port sets that are known, of schemes with one µop. `improper`: schemes one of whose
     µops has the ports of a scheme with one µop ("improper blocking instructions", §6.3.4). `domains`: the
-    part of the core that a scheme is for, which the setting `apart` is about.
+    part of the core that a scheme is for, which the setting `apart` is about. `in_pairs`: whether all pairs
+    of schemes are measured first, which saves the search the way from few ports to many.
     """
 
     schemes: tuple[str, ...]
@@ -42,6 +43,7 @@ class CegarProblem:
     widths: Mapping[str, int] = field(default_factory=dict)
     improper: tuple[str, ...] = ()
     domains: Mapping[str, str] = field(default_factory=dict)
+    in_pairs: bool = False
 
     def __post_init__(self) -> None:
         if not self.schemes:

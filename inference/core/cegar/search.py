@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import (
     Seeded,
@@ -11,6 +13,7 @@ from inference.core.cegar.problem import (
     Apart,
     CegarProblem,
     Clash,
+    Unexplained,
 )
 from inference.core.cegar.questions import questions
 from inference.core.cegar.readings import AnsweredOnce, Readings
@@ -21,7 +24,9 @@ from inference.core.cegar.waiving import Waived, reduced
 from inference.core.errors import InsufficientDataError
 from inference.core.events import Log, PacedReporter, PhaseStarted
 from inference.core.experiment import Experiment, Measured
+from inference.core.mapping import PortMapping
 from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
+from inference.core.throughput import inverse_throughput
 
 
 class CegarSearch:
@@ -75,7 +80,7 @@ class CegarSearch:
         )
 
     def measure_first(self) -> None:
-        """Every scheme alone; of recorded data, everything there is but for copies of one scheme."""
+        """Every scheme alone, or in pairs too; of recorded data, everything but for copies of one scheme."""
         wanted = set(self.schemes)
         asked = [Experiment.of([scheme]) for scheme in self.schemes]
         if self.answers.offered is not None:
@@ -86,6 +91,8 @@ class CegarSearch:
                 if wanted.issuperset(e.schemes)
                 and (len(e.schemes) > 1 or e.is_singleton or e.schemes[0] not in alone)
             )
+        elif self.problem.in_pairs:
+            asked += map(Experiment.of, itertools.combinations(self.schemes, 2))
         for measured in self.answers.measure(asked):
             self.take(measured)
             self.tell(Seeded(measured))
@@ -120,6 +127,15 @@ class CegarSearch:
             improper=tuple(s for s in self.problem.improper if s in self.schemes),
             apart=tuple((self._of(first), self._of(second)) for first, second in self.apart),
         )
+
+    def unexplained(self, mapping: PortMapping) -> tuple[Unexplained, ...]:
+        """Measurements that the mapping does not explain, those first that exceed it most."""
+        found = []
+        for observation in self.readings.observations(self.shape(len(mapping.ports))):
+            predicted = inverse_throughput(mapping, observation.experiment)
+            if abs(observation.cycles - predicted) >= self.settings.epsilon * observation.experiment.length:
+                found.append(Unexplained(observation.experiment, observation.cycles, predicted))
+        return tuple(sorted(found, key=lambda each: (-each.excess, each.experiment)))
 
     def _of(self, domain: str) -> frozenset[str]:
         """Schemes of a domain: a scheme of several µops may be of several."""

@@ -93,7 +93,8 @@ def _tested(
         counted=context.counts.get(scheme),
         runs=tuple(_in_words(each, found.known.ports) for each in verdicts),
     )
-    verdict = agreed(verdicts, context.settings, last=not context.sampler.repeats)
+    last = not context.sampler.repeats or context.teller.pace.finishing
+    verdict = agreed(verdicts, context.settings, last=last)
     if verdict is None:
         return _disagreeing(told, verdicts, shown)
     told = replace(

@@ -76,8 +76,14 @@ def usage_from(surpluses: Mapping[str, int], masks: Mapping[str, int]) -> Uops |
     return tuple(sorted(found.items()))
 
 
+ROUGH_ERROR = 0.2
+"""Standard error of a number of µops that samples shall bring about at first."""
+
+CLEAR = 0.2
+"""Off a whole number of µops by no more than that, a rough one will do: the next is four errors away."""
+
 ERROR = 0.07
-"""Standard error of a number of µops that samples shall bring about."""
+"""The standard error where it will not."""
 
 BASE_ERROR = 0.03
 """The same for the blocking instructions alone, which many tests share."""
@@ -147,21 +153,33 @@ class Floods:
         return Test(scheme, blocker, copies, base, tested)
 
     def measure(self, tests: Sequence[Test], run: int) -> None:
-        """All of them, anew for every run where the measurer can."""
-        context = self._context
-        sampler = context.sampler
+        """All of them, anew for every run where the measurer can; more often what is not clear at first."""
+        seen = [test for test in tests if not self._is_blind(test.blocker)]
+        self._measure(seen, run, ROUGH_ERROR)
+        self._measure([test for test in seen if not self._is_clear(test, run)], run, ERROR)
+
+    def _measure(self, tests: Sequence[Test], run: int, error: float) -> None:
+        sampler, settings = self._context.sampler, self._context.settings
         wanted: dict[Experiment, int] = {}
         for test in tests:
-            if self._is_blind(test.blocker):
-                continue
-            settings, width = context.settings, test.blocker.width
+            width = test.blocker.width
             wanted[test.base] = sampler.enough(test.base, BASE_ERROR / width, settings.samples)
-            if (test.tested, run) in self._since:
-                continue
             already = sampler.count(test.tested) if run > 1 else 0
-            self._since[test.tested, run] = already
-            wanted[test.tested] = already + sampler.enough(test.tested, ERROR / width, settings.samples)
-        context.measure(wanted)
+            since = self._since.setdefault((test.tested, run), already)
+            wanted[test.tested] = since + sampler.enough(test.tested, error / width, settings.samples)
+        self._context.measure(wanted)
+
+    def _is_clear(self, test: Test, run: int) -> bool:
+        """Whether more samples would tell nothing else."""
+        sampler = self._context.sampler
+        if self._context.settings.evidence == PORT_COUNTERS:
+            return False
+        base = sampler.reading(test.base).cycles
+        tested = sampler.reading(test.tested, self._since[test.tested, run]).cycles
+        if base is None or tested is None:
+            return False
+        surplus = surplus_by_time(base, tested, test.blocker.width)
+        return abs(surplus - round(surplus)) <= CLEAR
 
     def witness(self, test: Test, found: Mapping[int, int], run: int) -> Witness:
         """What a test shows, given what was found on smaller port sets."""

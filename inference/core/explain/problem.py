@@ -134,6 +134,7 @@ class NotCharacterised(StrEnum):
     MISSING = "µops on unblocked ports"
     TOO_SLOW = "too slow to test"
     DISAGREEMENT = "runs disagree"
+    NOT_REACHED = "not reached"
 
 
 REASONS: Mapping[NotCharacterised, str] = {
@@ -156,6 +157,7 @@ REASONS: Mapping[NotCharacterised, str] = {
     NotCharacterised.MISSING: "some of its µops use ports that no blocking instruction blocks",
     NotCharacterised.TOO_SLOW: "takes so long alone that what blocking adds would be lost in it",
     NotCharacterised.DISAGREEMENT: "repeated tests disagree",
+    NotCharacterised.NOT_REACHED: "the run was stopped before its turn",
 }
 """In words, to be read after the scheme."""
 

@@ -10,11 +10,11 @@ from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import Blocker, Floods, sorted_blockers
 from inference.core.explain.judging import RunVerdict, judged
 from inference.core.explain.known import Known
-from inference.core.explain.problem import Witness
+from inference.core.explain.problem import NotCharacterised, Witness
 from inference.core.explain.settings import DOUBTFUL, NEEDED, UNTIL_COUNTED, ExplainSettings
 from inference.core.mapping import described
 
-_CHUNK = 512
+_CHUNK = 128  # tested together, and to the end also where somebody wants what there is
 
 
 @dataclass(frozen=True)
@@ -37,36 +37,50 @@ class Remaining:
     _witnesses: dict[str, list[list[Witness]]] = field(default_factory=dict)
 
     def run(self) -> Conclusion:
-        """All runs that are needed."""
+        """All runs that are needed, or as far as they come: what was tested is a result from here on."""
         context = self.context
-        schemes = context.left
+        context.teller.pace.may_finish = True
+        pace = context.teller.pace
+        pace.may_finish = True
         floods = Floods(context, self.known.ports)
-        first = self._tested(floods, schemes, 1)
-        if self.known.extend(context, first):
-            schemes = context.left
+        first = self._tested(floods, context.left, 1)
+        if not pace.finishing and self.known.extend(context, first):
             floods = Floods(context, self.known.ports)
-            first = self._tested(floods, schemes, 1)
+            first = self._tested(floods, context.left, 1, whole=True)
+        schemes = context.left
         if self.known.choose(context, {scheme: first[scheme] for scheme in schemes}):
-            self._tested(floods, schemes, 1)
+            self._tested(floods, schemes, 1, whole=True)
         context.teller.classes(self.known.table(), self.known.ports)
         self._tell(schemes, 1)
         for run in range(2, context.settings.runs + 1):
             schemes = [s for s in schemes if agreed(self._verdicts[s], context.settings) is None]
-            if not schemes or not context.sampler.repeats:
+            if not schemes or not context.sampler.repeats or pace.finishing:
                 break
             self._tested(floods, schemes, run)
             self._tell(schemes, run)
         context.teller.flush()
         return Conclusion(self.known, self._verdicts, self._witnesses)
 
-    def _tested(self, floods: Floods, schemes: Sequence[str], run: int) -> dict[str, RunVerdict]:
-        found = {}
+    def _tested(
+        self, floods: Floods, schemes: Sequence[str], run: int, *, whole: bool = False
+    ) -> dict[str, RunVerdict]:
+        """The verdicts of a run; `whole`: of one that reads tests anew, most of which are measured.
+
+        Where somebody wants what there is, schemes whose turn is still to come are left out, unless an
+        earlier run tested them.
+        """
+        context, found = self.context, {}
         for start in range(0, len(schemes), _CHUNK):
+            if start and context.teller.pace.finishing and not whole:
+                for scheme in schemes[start:]:
+                    if scheme not in self._verdicts:
+                        context.exclude(scheme, "remaining", NotCharacterised.NOT_REACHED, "")
+                break
             chunk = schemes[start : start + _CHUNK]
             tested = self._measure(floods, chunk, run)
             for scheme in chunk:
                 found[scheme] = self._judge(floods, scheme, tested[scheme], run)
-            self.context.teller.progress(f"remaining, run {run}", start + len(chunk), len(schemes), "schemes")
+            context.teller.progress(f"remaining, run {run}", start + len(chunk), len(schemes), "schemes")
         return found
 
     def _measure(self, floods: Floods, chunk: Sequence[str], run: int) -> dict[str, list[Blocker]]:

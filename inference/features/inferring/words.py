@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inference.core.explain import STAGES
 from inference.core.protocols import Json
 from inference.features.inferring.algorithm_texts import OFFERS, as_text
 from inference.features.inferring.request import InferConfig
@@ -19,16 +20,24 @@ FACTS_SHOWN = 8
 """Of those known of schemes beforehand: a table of µop counts has thousands."""
 
 
-_BEFORE_THERE_IS_A_MAPPING = (SINGLETONS, BOTTLENECK, MIXES, "measuring", "congruence")
+_BEFORE_THERE_IS_A_MAPPING = {
+    "pmevo": (SINGLETONS, BOTTLENECK, MIXES, "measuring", "congruence"),
+    "explain": (SINGLETONS, *(stage for stage in STAGES if stage != "remaining")),
+}
+_KEPT = {
+    "pmevo": "The best mapping so far becomes the result.",
+    "explain": "What is tested so far becomes the result, without the schemes whose turn is still to come.",
+}
 
 
 def kept_mapping(run: Run) -> str:
     """What becomes the result of an inference that is stopped now; "" where nothing could."""
-    if run.config.get("algorithm") != "pmevo":
+    algorithm = run.config.get("algorithm", "")
+    if algorithm not in _KEPT:
         return ""
-    if run.progress.get("phase", "") in ("", *_BEFORE_THERE_IS_A_MAPPING):
+    if run.progress.get("phase", "") in ("", *_BEFORE_THERE_IS_A_MAPPING[algorithm]):
         return "It has no mapping yet: the measurements so far stay, as an experiment set."
-    return "The best mapping so far becomes the result."
+    return _KEPT[algorithm]
 
 
 def infer_words(run: Run) -> Iterator[DescriptionItem]:

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 from django.db.models import Q, QuerySet
 
 from inference.core.core_model import nearest_scheme
+from inference.features.know.request import HOUR
 from inference.isa.x86.scheme_set import described
 from inference.models import InstructionScheme, Machine, Run, StoredCoreModel
 from inference.models.scheme_search import CHAINABLE
@@ -36,6 +37,9 @@ class Command(RunCommand):
         )
         parser.add_argument(
             "--blocks", metavar="SET", default="", help="also the schemes that occur in a set of basic blocks"
+        )
+        parser.add_argument(
+            "--minutes", type=int, default=HOUR, help="how long it may take (default: %(default)s)"
         )
         parser.add_argument("--name", default="", help="what the names of the run and its parts begin with")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
@@ -67,7 +71,8 @@ class Command(RunCommand):
 
     def _submitted(self, options: dict[str, Any]) -> Run:
         machine = by_name(Machine, options["machine"])
-        config = {"machine": machine.pk, **self._chosen(machine, options["schemes"], options["blocks"])}
+        chosen = self._chosen(machine, options["schemes"], options["blocks"])
+        config = {"machine": machine.pk, "minutes": options["minutes"], **chosen}
         return lifecycle.submit("know", config, options["name"] or lifecycle.unused_name(machine.name[:180]))
 
     def _chosen(self, machine: Machine, selection: str, blocks: str) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _do_parts(task: Task, machine: Machine, config: KnowConfig, parts: Parts) ->
         task.reporter.tell("phase", {"name": stage.name, "index": index, "labels": labels})
         try:
             submitted = partial(_submitted, task.run, machine, config, stage)
-            part, stopped = _done(task, stage, parts, submitted)
+            part, stopped = _done(task, stage, parts, submitted, 60 * config.minutes * stage.ends_by)
         except (ConfigError, RunNameTakenError) as error:
             refused[stage.name] = str(error)
             _warn(task, f"{stage.label}: {error}")
@@ -75,12 +75,17 @@ def _do_parts(task: Task, machine: Machine, config: KnowConfig, parts: Parts) ->
 
 
 def _done(
-    task: Task, stage: KnowStage, parts: Parts, submitted: Callable[[], Run]
+    task: Task, stage: KnowStage, parts: Parts, submitted: Callable[[], Run], ends_by: float
 ) -> tuple[Run | None, bool]:
-    """The part of this stage when it has ended, and whether no other shall begin after it."""
+    """The part of this stage when it has ended, and whether no other shall begin after it.
+
+    `ends_by`: seconds of all parts together.
+    """
+    known = parts_of(task.run)
+    spent = sum(part.busy_seconds for name, part in known.items() if name != stage.name)
     try:
         task.reporter.pulse()
-        return parts.do(parts_of(task.run).get(stage.name), submitted), False
+        return parts.do(known.get(stage.name), submitted, max(ends_by - spent, 0.0)), False
     except InterruptedRunError as error:
         if error.wanted != KEEP:
             raise

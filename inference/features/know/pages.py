@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from inference.core.protocols import Json
 from inference.features.know.query import part_outcomes
-from inference.features.know.request import MOST_INFERRED
+from inference.features.know.request import HOUR, LEAST_MINUTES, MOST_INFERRED, MOST_MINUTES
 from inference.features.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
 from inference.features.measure.job import Effort, effort
 from inference.features.measure.pages import (
@@ -31,9 +32,21 @@ _EVOLUTION_SECONDS = 60.0
 _LEARNT = "As these parts went on this computer before."
 
 
+class KnowForm(MeasuringForm):
+    """Schemes, a name, and how long it may take."""
+
+    minutes = forms.IntegerField(
+        min_value=LEAST_MINUTES,
+        max_value=MOST_MINUTES,
+        initial=HOUR,
+        required=False,
+        help_text="At most, about: explaining µops ends with what it has, in time for the other parts.",
+    )
+
+
 def know(request: HttpRequest, pk: int) -> HttpResponse:
     """Choose the schemes, and start."""
-    return measuring_page(request, pk, "know", "inference/know/form.html", MeasuringForm, _plan, _usual_name)
+    return measuring_page(request, pk, "know", "inference/know/form.html", KnowForm, _plan, _usual_name)
 
 
 def parts(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
@@ -42,19 +55,20 @@ def parts(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
     return {"parts": part_outcomes(run), "ended": run.state in Run.FINAL}
 
 
-def _usual_name(machine: Machine, form: MeasuringForm) -> str:
+def _usual_name(machine: Machine, form: KnowForm) -> str:
     del form
     return machine.name
 
 
-def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
+def _plan(machine: Machine, form: KnowForm) -> MeasuringPlan | None:
     """What a valid form asks for; a search that finds nothing becomes an error of its field."""
     if not form.is_valid():
         return None
     texts = chosen_schemes(form, machine)
     if not texts:
         return None
-    config: Json = {"machine": machine.pk, **schemes_config(form, texts)}
+    minutes = form.cleaned_data["minutes"] or HOUR
+    config: Json = {"machine": machine.pk, "minutes": minutes, **schemes_config(form, texts)}
     inferred = min(len(texts), MOST_INFERRED)
     pairs = effort(machine, inferred, "pairs").experiments
     explained = EXPLAINED_PER_SCHEME * len(texts)
@@ -69,7 +83,8 @@ def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
         + (seconds_for(explained, machine) if proofs is None else proofs * len(texts))
         + (seconds_for(chains, machine) if latencies is None else latencies * chained)
     )
-    plan = MeasuringPlan.of(machine, config, texts, Effort(pairs + explained + chains, seconds))
+    needed = min(seconds, 60.0 * minutes)
+    plan = MeasuringPlan.of(machine, config, texts, Effort(pairs + explained + chains, needed))
     learnt = any(share is not None for share in (ports, proofs, latencies))
     return replace(plan, note=_LEARNT) if learnt else plan
 

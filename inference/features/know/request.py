@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import Field
+
 from inference.core.protocols import Json
 from inference.features.inferring.request import read_machine, read_schemes, starter_inference
 from inference.isa.bodies import obstacle_to_blocks
@@ -14,13 +16,16 @@ from inference.models.scheme_search import NAMED_SELECTIONS, latency_schemes
 from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest
 
+HOUR, LEAST_MINUTES, MOST_MINUTES = 60, 10, 10_000
+
 MOST_INFERRED = 60
 """Schemes of which a port mapping is inferred from pairs: these grow with the square of their number."""
 
 
 class KnowConfig(RunRequest):
     """`machine`: id. `schemes` is a selection by word or a list of scheme ids, `scheme_filter` the search
-    text that those came from. `isa` is that of the machine.
+    text that those came from. `isa` is that of the machine. `minutes`: how long it may take; parts that can
+    end with what they have are asked to in time for those after them.
     """
 
     noun = "a run over a whole core"
@@ -28,6 +33,7 @@ class KnowConfig(RunRequest):
     isa: str = ""
     schemes: Any = "starter"
     scheme_filter: str = ""
+    minutes: int = Field(HOUR, ge=LEAST_MINUTES, le=MOST_MINUTES)
 
 
 def read_config(given: Json) -> KnowConfig:
@@ -41,13 +47,17 @@ def read_config(given: Json) -> KnowConfig:
 
 @dataclass(frozen=True)
 class KnowStage:
-    """A part of the whole: the kind of its run, for an inference the algorithm, and its description."""
+    """A part of the whole: the kind of its run, for an inference the algorithm, and its description.
+
+    `ends_by`: the share of all the time after which it is asked to end with what it has.
+    """
 
     name: str
     label: str
     kind: str
     algorithm: str
     described: Callable[[Machine, KnowConfig], Json]
+    ends_by: float = 1.0
 
     def is_done_by(self, run: Run) -> bool:
         """Whether a run is this part."""
@@ -83,7 +93,7 @@ def _schemes(config: KnowConfig) -> Json:
 
 STAGES = (
     KnowStage("ports", "Ports and slots", "infer", "pmevo", _ports),
-    KnowStage("explained", "Explained µops", "infer", "explain", _explained),
+    KnowStage("explained", "Explained µops", "infer", "explain", _explained, ends_by=0.75),
     KnowStage("latencies", "Latencies", "latencies", "", _latencies),
     KnowStage("front_end", "Front end", "front-end", "", _front_end),
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from inference.core import cegar
 from inference.core.blocking_by_cegar import solve_by_cegar
-from inference.core.cegar import CegarProblem, CegarResult
+from inference.core.cegar import CegarProblem
 from inference.core.errors import InsufficientDataError
 from inference.core.experiment import Measured
 from inference.core.explain import BlockingQuestion
@@ -63,11 +63,12 @@ def test_improper_ones_come_in_when_the_others_contradict_one_another_no_more(
 ) -> None:
     asked: list[CegarProblem] = []
 
-    def infer(problem: CegarProblem, *others: Any) -> CegarResult:
+    def heard(ask: Any, problem: CegarProblem, *others: Any) -> Any:
         asked.append(problem)
-        return cegar.infer(problem, *others)
+        return ask(problem, *others)
 
-    monkeypatch.setattr("inference.core.blocking_by_cegar.cegar", SimpleNamespace(infer=infer))
+    for name in ("contradictions", "infer"):
+        monkeypatch.setattr(cegar, name, partial(heard, getattr(cegar, name)))
     processor = SimulatedProcessor(STORES, quirks={"shl": Quirk.WAITS})
     wanted = question(STORES, "add", "shl", "load", improper=("store", "vstore"), add=240, load=9)
     answer = solve_by_cegar(wanted, processor, Listener(), 1)

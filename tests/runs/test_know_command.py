@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from django.core.management import call_command
@@ -11,6 +12,7 @@ from django.core.management.base import CommandError
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.know.query import parts_of
+from inference.features.know.request import STAGES
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, Run
 from inference.runs import leases, lifecycle
@@ -110,3 +112,23 @@ def test_stopped_after_a_part_it_keeps_that_and_leaves_the_others_out(machine):
     assert whole.state == Run.State.DONE, whole.error
     assert [bool(stage["made"]) for stage in whole.result["stages"]] == [True, True, False, False]
     assert len(parts_of(whole)) == 2
+
+
+def test_a_part_whose_time_is_over_makes_way_for_the_next(machine, monkeypatch):
+    stages = [replace(stage, ends_by=0.0 if stage.name == "explained" else 1.0) for stage in STAGES]
+    monkeypatch.setattr("inference.features.know.job.STAGES", stages)
+    whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
+    lease = leases.claim("a test", only=whole.pk)
+    assert lease is not None
+    execute(lease, StopRequests(lease))
+    whole.refresh_from_db()
+    assert whole.state == Run.State.DONE, whole.error
+    by_name = {stage["stage"]: stage for stage in whole.result["stages"]}
+    assert by_name["explained"]["state"] == "cancelled"  # it had nothing yet
+    assert [bool(stage["made"]) for stage in whole.result["stages"]] == [True, False, True, True]
+
+
+def test_how_long_it_may_take_has_limits(machine):
+    for minutes in (9, 10_001):
+        with pytest.raises(CommandError, match="minutes"):
+            known(machine, "--minutes", str(minutes))

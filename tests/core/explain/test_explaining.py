@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inference.core import events
 from inference.core.blocking_by_cegar import solve_by_cegar
-from inference.core.errors import InsufficientDataError, InterruptedRunError
+from inference.core.errors import KEEP, InsufficientDataError, InterruptedRunError
+from inference.core.events import Progress
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import NotCharacterised, SchemeFate, Seen
 from inference.core.identity import structural_agreement
@@ -19,6 +21,11 @@ from inference.core.protocols import Event
 from inference.measuring.simulated import NOTHING, PORTS, UOPS, SimulatedProcessor
 from tests.core.explain.small import STORES, ZENLIKE, explain, mapping_of
 from tests.core.pmevo.small import Listener
+
+
+def part(mapping: PortMapping, schemes: set[str]) -> PortMapping:
+    """The mapping of these alone."""
+    return dataclasses.replace(mapping, usage={s: u for s, u in mapping.usage.items() if s in schemes})
 
 
 def agrees(found: PortMapping, truth: PortMapping) -> bool:
@@ -56,6 +63,24 @@ def test_every_port_set_has_a_witness_that_shows_what_was_concluded(floods: str)
         assert {(w.mask, w.uops) for w in each.witnesses if w.seen is Seen.USES} == set(each.usage)
         for witness in each.witnesses:
             assert witness.cycles == pytest.approx(witness.expected_cycles)
+
+
+def test_whoever_wants_what_there_is_gets_the_schemes_tested_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Keeping(Listener):
+        def pulse(self) -> None:
+            if any(
+                isinstance(event, Progress) and event.phase == "remaining, run 1" for event in self.events
+            ):
+                raise InterruptedRunError(KEEP)
+
+    monkeypatch.setattr(events, "PULSE_EVERY", 0.0)
+    monkeypatch.setattr("inference.core.explain.remaining._CHUNK", 8)
+    result = explain(ZENLIKE, Keeping())
+    tested = {each.scheme for each in result.characterisations if each.witnesses}
+    assert len(tested) == 8
+    assert agrees(result.mapping, part(ZENLIKE, tested))
+    others = {each.reason for each in result.characterisations if each.scheme not in tested}
+    assert others == {NotCharacterised.NOT_REACHED}
 
 
 def test_stores_are_blocked_by_schemes_with_another_uop() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from inference.core import cegar
@@ -44,40 +44,26 @@ def solve_by_cegar(
     dropped: dict[str, str] = {}
     waiting = question.improper
     while True:
-        schemes = tuple(scheme for scheme in question.schemes if scheme not in {*dropped, *waiting})
-        improper = tuple(scheme for scheme in question.improper if scheme in schemes)
-        if len(schemes) == len(improper):
+        problem = _problem(question, settings, {*dropped, *waiting})
+        if problem is None:
             raise InsufficientDataError(
                 f"no ports explain the blocking instructions: {'; '.join(dropped.values())}"
             )
-        problem = CegarProblem(
-            schemes,
-            settings,
-            uops=dict.fromkeys(improper, 2),
-            widths={scheme: width for scheme, width in question.widths.items() if scheme in schemes},
-            improper=improper,
-            domains={scheme: domain for scheme, domain in question.domains.items() if scheme in schemes},
-            in_pairs=not improper,
-        )
-        first = () if improper else cegar.contradictions(problem, measurer, reporter, seed)
-        culprit = _culprit(first, question)
+        # Seconds, where the search to its end takes minutes; with schemes of two µops it would not.
+        unexplained = () if problem.improper else cegar.contradictions(problem, measurer, reporter, seed)
+        if (culprit := _culprit(unexplained, question)) is None:
+            found = cegar.infer(problem, measurer, reporter, seed)
+            unexplained, culprit = found.unexplained, _culprit(found.unexplained, question)
         if culprit is not None:
-            dropped[culprit] = _contradicting(first, culprit)
+            about = [str(each) for each in unexplained if culprit in each.experiment.schemes]
+            dropped[culprit] = "; ".join(about)
             continue
-        found = cegar.infer(problem, measurer, reporter, seed)
-        culprit = _culprit(found.unexplained, question)
-        lonely = [] if culprit else _lonely(found, problem, question)
-        if lonely:
-            fewer = _without(problem, lonely)
-            without = cegar.infer(fewer, measurer, reporter, seed)
+        if lonely := _lonely(found, problem, question):
+            without = cegar.infer(_without(problem, lonely), measurer, reporter, seed)
             if len(without.apart) > len(found.apart) and _culprit(without.unexplained, question) is None:
                 found = without
                 dropped |= dict.fromkeys(lonely, _TIES)
-        if culprit is None and waiting:
-            waiting = ()
-            alternatives = question.alternatives
-            settings = replace(settings, solver_limit=LIMIT_WITH_IMPROPER, alternatives=alternatives)
-        elif culprit is None:
+        if not waiting:
             return BlockingAnswer(
                 mapping=found.mapping,
                 alternatives=tuple(each.mapping for each in found.alternatives),
@@ -87,8 +73,25 @@ def solve_by_cegar(
                 assumptions=found.assumptions,
                 unexplained=tuple(map(str, found.unexplained)),
             )
-        else:
-            dropped[culprit] = _contradicting(found.unexplained, culprit)
+        waiting = ()
+        settings = replace(settings, solver_limit=LIMIT_WITH_IMPROPER, alternatives=question.alternatives)
+
+
+def _problem(question: BlockingQuestion, settings: CegarSettings, without: Set[str]) -> CegarProblem | None:
+    """The question without some schemes; None where nothing of one µop is left."""
+    schemes = tuple(scheme for scheme in question.schemes if scheme not in without)
+    improper = tuple(scheme for scheme in question.improper if scheme in schemes)
+    if len(schemes) == len(improper):
+        return None
+    return CegarProblem(
+        schemes,
+        settings,
+        uops=dict.fromkeys(improper, 2),
+        widths={scheme: width for scheme, width in question.widths.items() if scheme in schemes},
+        improper=improper,
+        domains={scheme: domain for scheme, domain in question.domains.items() if scheme in schemes},
+        in_pairs=not improper,
+    )
 
 
 def _lonely(found: CegarResult, problem: CegarProblem, question: BlockingQuestion) -> list[str]:
@@ -131,10 +134,6 @@ def _culprit(unexplained: Sequence[Unexplained], question: BlockingQuestion) -> 
     often = Counter(scheme for each in much for scheme in each.experiment.schemes)
     suspects = [scheme for scheme, times in often.items() if 2 * times > len(much)] or list(often)
     return min(suspects, key=lambda scheme: (trust(scheme), -often[scheme], scheme), default=None)
-
-
-def _contradicting(unexplained: Sequence[Unexplained], scheme: str) -> str:
-    return "; ".join(str(each) for each in unexplained if scheme in each.experiment.schemes)
 
 
 def _in_words(found: CegarResult) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import Field
@@ -74,7 +75,8 @@ class ProgressEvent(JournalEvent):
     def line(payload: Json) -> str:
         """Done of all, how fast, and what is left."""
         eta = "" if payload["eta"] is None else f", {payload['eta']:.0f} s to go"
-        return f"  {payload['done']} of {payload['total']}{_rate(payload['rate'], payload['unit'])}{eta}"
+        pace = rate_in_words(payload["rate"], payload["unit"])
+        return f"  {payload['done']} of {payload['total']}{f', {pace}' if pace else ''}{eta}"
 
 
 class ExperimentsEvent(JournalEvent):
@@ -103,10 +105,18 @@ class HeatMapEvent(JournalEvent):
     schemes: Count = 0
 
 
-def _rate(per_second: float, unit: str) -> str:
-    """As people say it: so many in a second, or so many seconds for one."""
+_PLURAL = re.compile(r"^(\S*(?:[cs]h|[sx]))es\b|^(\S+?)s\b")
+
+
+def _one(unit: str) -> str:
+    """Of searches a search, of "mappings of a generation" a "mapping of a generation"."""
+    return _PLURAL.sub(r"\1\2", unit)
+
+
+def rate_in_words(per_second: float, unit: str) -> str:
+    """As people say it: many `unit` (in the plural) per second, or seconds for each; "" for none."""
     if not per_second:
         return ""
     if per_second < 1:
-        return f", {1 / per_second:.3g} s per {unit.removesuffix('s')}"
-    return f", {per_second:.3g} {unit} per second"
+        return f"{1 / per_second:.3g} s per {_one(unit)}"
+    return f"{per_second:.3g} {unit} per second"

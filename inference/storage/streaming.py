@@ -96,10 +96,11 @@ def table_of_keys(keys: Sequence[str], texts: Mapping[int, str]) -> ExperimentTa
     """
     if not keys:
         return ExperimentTable.from_experiments(())
-    joined = ",".join(keys)
-    numbers = np.fromstring(joined.replace(":", ","), dtype=np.int64, sep=",")
-    terms = np.array([key.count(":") for key in keys], dtype=np.int64)
-    offsets = np.concatenate(([0], np.cumsum(terms)))
+    joined = ";".join(keys)
+    numbers = np.fromstring(joined.replace(":", ",").replace(";", ","), dtype=np.int64, sep=",")
+    letters = np.frombuffer(joined.encode(), dtype=np.uint8)
+    terms = np.cumsum(letters == ord(":"))
+    offsets = np.concatenate(([0], terms[letters == ord(";")], terms[-1:]))
     ids, counts = numbers[0::2], numbers[1::2]
     if counts.max() > np.iinfo(np.int32).max:
         raise InvalidInputError(f"a multiplicity may be at most {np.iinfo(np.int32).max}")

@@ -2,5 +2,5 @@
 
 import { EstimatingForm } from "./estimating.js";
 
-const estimating = new EstimatingForm(document.querySelector("form[data-campaign-form]"), () => {});
+const estimating = new EstimatingForm(document.querySelector("form[data-campaign-form]"));
 estimating.soon();

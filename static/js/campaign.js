@@ -11,7 +11,7 @@ const title = document.title;
 let connection = ["connecting", 0];
 
 const CONNECTION = {
-  connecting: () => "connecting…",
+  connecting: () => "…",
   live: () => "live",
   closed: () => "",
   waiting: (seconds) => `connection lost; the campaign goes on. Next attempt in ${seconds} s`,

@@ -2,12 +2,4 @@
 
 import { EstimatingForm } from "./estimating.js";
 
-const form = document.querySelector("form[data-check-model]");
-
-function showFields() {
-  form.querySelector('[data-field="filter"]').hidden = form.elements.selection.value !== "filter";
-}
-
-const estimating = new EstimatingForm(form, showFields);
-showFields();
-estimating.soon();
+new EstimatingForm(document.querySelector("form[data-check-model]")).soon();

@@ -6,7 +6,7 @@ import { fetchPage, replaceRegion } from "./regions.js";
 
 export class EstimatingForm {
   /** `changed(event)` is called before every new estimate. */
-  constructor(form, changed) {
+  constructor(form, changed = () => {}) {
     this.form = form;
     this.touched = new Set();
     this.running = null;

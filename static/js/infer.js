@@ -1,4 +1,4 @@
-// The infer form: shows the chosen source's fields, fills in presets, and keeps count and estimate up to date.
+// The infer form: fills in presets, and keeps count and estimate up to date. Stylesheets show the chosen source's fields.
 // Without it, the same buttons ask the server for the whole page.
 
 import { EstimatingForm } from "./estimating.js";
@@ -6,15 +6,6 @@ import { fetchPage, replaceRegion } from "./regions.js";
 
 const form = document.querySelector("form[data-infer]");
 let choosing = null; // the request for another algorithm's settings
-
-function showPanels() {
-  const chosen = form.elements.source.value;
-  for (const panel of form.querySelectorAll("[data-panel]")) panel.hidden = panel.dataset.panel !== chosen;
-  const custom = form.elements.selection.value === "filter";
-  form.querySelector('[data-field="filter"]').hidden = !custom;
-  const sample = form.elements.sample;
-  sample.closest(".field").hidden = chosen === "datasets" && !sample.value;
-}
 
 /** The algorithm whose settings are shown. */
 const how = () => document.getElementById("how").dataset;
@@ -58,7 +49,6 @@ function markPreset() {
 const estimating = new EstimatingForm(form, (event) => {
   if (event.target.name === "algorithm" && event.type === "change") showSettings().catch(() => {});
   suitMachine(event);
-  showPanels();
   markPreset();
 });
 form.addEventListener("click", (event) => {
@@ -70,5 +60,4 @@ form.addEventListener("click", (event) => {
   estimating.soon();
 });
 suitMachine();
-showPanels();
 estimating.soon();

@@ -283,7 +283,7 @@ const LISTENERS = {
 
 function showConnection(state, seconds) {
   const words = {
-    connecting: "connecting…", live: "live", closed: "",
+    connecting: "…", live: "live", closed: "",
     waiting: `connection lost; the run goes on. Next attempt in ${seconds} s`,
     refused: "not live: you are no longer logged in. Load the page again",
     gone: "not live: this run has been deleted",

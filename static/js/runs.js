@@ -14,7 +14,7 @@ async function refresh() {
 const connection = document.querySelector("[data-connection]");
 if (connection) {
   const soon = throttled(() => refresh().catch(() => {}), 2000);
-  const words = { connecting: "connecting…", live: "live", waiting: "reconnecting…", refused: "not live: log in again", closed: "" };
+  const words = { connecting: "…", live: "live", waiting: "reconnecting…", refused: "not live: log in again", closed: "" };
   const journal = new LiveJournal("/ws/runs/", {
     onEvent: soon,
     onConnection: (state) => {

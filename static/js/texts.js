@@ -1,5 +1,6 @@
 // Numbers and texts as people and spreadsheets read them. Pure functions.
 
+const PLURAL = /^(\S*(?:[cs]h|[sx]))es\b|^(\S+?)s\b/;
 const NUMBER = /^[-+]?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?%?$/;
 
 /** Seconds in words: "12 s", "3 min 05 s", "2 h 01 min"; empty for what is no number. */
@@ -14,7 +15,10 @@ export function duration(seconds) {
 /** How fast something goes, as people say it: "12 rounds per second", but "12 s per round"; empty for not at all. */
 export function rate(perSecond, unit) {
   if (!perSecond) return "";
-  if (perSecond < 1) return `${duration(1 / perSecond)} per ${unit.replace(/s$/, "")}`;
+  if (perSecond < 1) {
+    const each = 1 / perSecond;
+    return `${each < 10 ? `${each.toFixed(1)} s` : duration(each)} per ${unit.replace(PLURAL, "$1$2")}`;
+  }
   return `${new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 }).format(perSecond)} ${unit} per second`;
 }
 

@@ -13,6 +13,21 @@ from tests.browser.visiting import overflow
 SCREEN = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 
+MOST_SHIFT = 0.1
+"""What people hardly notice, by the usual measure: share of the screen that moves, times how far."""
+
+_SHIFT = """() => new Promise((done) => {
+  let moved = 0;
+  const watch = (list) => { for (const each of list.getEntries()) moved += each.hadRecentInput ? 0 : each.value; };
+  new PerformanceObserver(watch).observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(moved), 50);
+})"""
+
+
+def layout_shift(page: Page) -> float:
+    """How much has moved by itself since the page was opened."""
+    return float(page.evaluate(_SHIFT))
+
 
 def picture(page: Page, kind: str, path: str) -> None:
     """Keep a picture of the page at this path."""

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import TOLERATED, violations
-from tests.browser.looks import PHONE, SCREEN, picture
+from tests.browser.looks import MOST_SHIFT, PHONE, SCREEN, layout_shift, picture
 from tests.browser.visiting import overflow, visit
 
 FIXED = (
@@ -74,12 +74,14 @@ def found_paths(page: Page) -> list[str]:
 
 
 @pytest.mark.usefixtures("example", "measurements")
-def test_every_page_is_accessible_says_what_it_is_and_fits_a_phone(page: Page, tolerated: list[str]):
+def test_every_page_is_accessible_says_what_it_is_stays_put_and_fits_a_phone(page: Page, tolerated: list[str]):
     tolerated.append(TOLERATED)
-    wide, broken = {}, {}
+    wide, broken, moved = {}, {}, {}
     for path in [*FIXED, *found_paths(page)]:
         page.set_viewport_size(SCREEN)
         visit(page, path)
+        if (shift := layout_shift(page)) > MOST_SHIFT:
+            moved[path] = shift
         picture(page, "screen", path)
         assert page.locator("h1:visible").count() == 1, path
         assert page.title(), path
@@ -92,6 +94,7 @@ def test_every_page_is_accessible_says_what_it_is_and_fits_a_phone(page: Page, t
         if overflow(page) > 0:
             wide[path] = overflow(page)
     assert not wide
+    assert not moved
     assert not broken, json.dumps(broken, indent=1)
 
 

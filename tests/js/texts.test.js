@@ -14,6 +14,8 @@ test("rates as people say them", () => {
   assert.equal(rate(1234.5, "experiments"), "1.23K experiments per second");
   assert.equal(rate(0.0834, "rounds"), "12 s per round");
   assert.equal(rate(0.004, "schemes"), "4 min 10 s per scheme");
+  assert.equal(rate(0.7, "searches"), "1.4 s per search");
+  assert.equal(rate(0.1, "mappings of the first generation"), "10 s per mapping of the first generation");
   assert.deepEqual([0, null, undefined].map((none) => rate(none, "rounds")), ["", "", ""]);
 });
 

@@ -89,7 +89,13 @@ def test_every_feature_s_events_are_known_to_the_journal():
 
 @pytest.mark.parametrize(
     ("rate", "unit", "said"),
-    [(0.0834, "rounds", ", 12 s per round"), (25.0, "blocks", ", 25 blocks per second"), (0.0, "blocks", "")],
+    [
+        (0.0834, "rounds", ", 12 s per round"),
+        (0.1, "mappings of the first generation", ", 10 s per mapping of the first generation"),
+        (0.5, "searches", ", 2 s per search"),
+        (25.0, "blocks", ", 25 blocks per second"),
+        (0.0, "blocks", ""),
+    ],
 )
 def test_rates_are_told_as_people_say_them(rate: float, unit: str, said: str):
     payload = {"done": 1, "total": 9, "eta": None, "rate": rate, "unit": unit}

@@ -25,6 +25,7 @@ from inference.core.protocols import Json
 from inference.features.inferring.request import DEFAULT_SEED
 from inference.models import PortMapping, Run
 from inference.runs import lifecycle
+from inference.runs.events import rate_in_words
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand, add_set_option, named_values
@@ -125,10 +126,11 @@ class Command(RunCommand):
             if payload["seconds"] - self._told < _TELL_EVERY:
                 return ""
             self._told = payload["seconds"]
+            pace = rate_in_words(payload["rate"], "blocks")
             return (
                 f"  {payload['seconds']:.0f} s: {payload['sampled']:,} blocks sampled, "
-                f"{payload['interesting']:,} interesting, {payload['standing']} discoveries; "
-                f"{payload['rate']:.0f} blocks/s"
+                f"{payload['interesting']:,} interesting, {payload['standing']} discoveries"
+                f"{f'; {pace}' if pace else ''}"
             )
         return "" if kind == "progress" else super().line(kind, payload)
 

@@ -182,6 +182,7 @@ class InferForm(forms.Form):
         "sample",
         label="At most",
         required=False,
+        widget=forms.NumberInput({"placeholder": "all"}),
         help_text="This many, spread evenly over the selection; empty: all. Not for measurements.",
     )
     uops = KnownField(

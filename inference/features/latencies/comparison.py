@@ -85,11 +85,15 @@ class ComparedLatency(NamedTuple):
     @classmethod
     def of(cls, pair: tuple[str, str], *said: KnownLatency | None) -> ComparedLatency:
         """All beside each other: they differ where any two do."""
-        found = [_stand(one, other) for one, other in combinations(said, 2)]
-        if len(found) == 1:  # as usual, and there are tens of thousands
-            return cls(*pair, said, *found[0])
-        apart = max((cycles for _, cycles in found if cycles is not None), default=None)
-        return cls(*pair, said, _overall([relation for relation, _ in found]), apart)
+        return cls(*pair, said, *_beside(said))
+
+
+@lru_cache(maxsize=1 << 14)
+def _beside(said: tuple[KnownLatency | None, ...]) -> tuple[LatencyRelation, float | None]:
+    """How what sets say of a pair stands to each other; remembered, for most pairs are told like others."""
+    found = [_stand(one, other) for one, other in combinations(said, 2)]
+    apart = max((cycles for _, cycles in found if cycles is not None), default=None)
+    return _overall([relation for relation, _ in found]), apart
 
 
 def _overall(found: Collection[LatencyRelation]) -> LatencyRelation:

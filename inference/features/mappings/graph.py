@@ -53,6 +53,7 @@ def graph_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[st
     model, facets = graph_model(row, value, other)
     context: dict[str, Any] = {
         "model": model,
+        "size": _size(model),
         "facets": facets,
         "candidates": candidates,
         "other": other,
@@ -67,6 +68,17 @@ def graph_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[st
         "kinds": [(kind.value, label, counts[kind.value]) for kind, label in KINDS.items()],
         "summary": summary(comparison_of(row, other)),
     }
+
+
+_ROWS = {"groups": 23, "uops": 27, "ports": 40}
+"""Pixels between the rows of a column, as `graph-layout.js` has them."""
+
+
+def _size(model: Json) -> dict[str, int]:
+    """What the whole graph shows, as the script will say it, and how tall it would be without scrolling."""
+    columns = {name: len(model[name]) for name in _ROWS}
+    height = max(160, *(row * columns[name] for name, row in _ROWS.items()))
+    return {**columns, "height": height, "schemes": sum(len(group["schemes"]) for group in model["groups"])}
 
 
 def graph_model(

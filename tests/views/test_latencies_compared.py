@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.latencies.comparison import ComparedLatency, KnownLatency, comparison_of_latencies
+from inference.features.latencies.comparison import KnownLatency, comparison_of_latencies, standing_of
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
@@ -101,8 +101,7 @@ def test_latencies_differ_where_they_are_further_apart_than_noise(
     here: KnownLatency | None, there: KnownLatency | None, relation: str, difference: float | None
 ) -> None:
     for pair in ((here, there), (there, here)):
-        found = ComparedLatency.of(("1", "2"), *pair)
-        assert (found.relation, found.difference) == (relation, difference)
+        assert standing_of(pair) == (relation, difference)
 
 
 def test_schemes_are_counted_by_what_they_have_in_common(first: LatencySet, second: LatencySet) -> None:
@@ -255,10 +254,10 @@ def test_a_page_offers_no_set_twice(
 @given(st.lists(st.tuples(st.floats(0, 60), st.floats(0, 60)).map(sorted), min_size=2, max_size=4))
 def test_sets_differ_where_any_two_of_them_do(ranges: list[list[float]]) -> None:
     several = [known(*each) for each in ranges]
-    whole = ComparedLatency.of(("2", "1"), *several)
-    each_two = [ComparedLatency.of(("2", "1"), *pair) for pair in combinations(several, 2)]
-    assert (whole.relation == "different") == any(pair.relation == "different" for pair in each_two)
-    assert whole.difference == max(pair.difference for pair in each_two if pair.difference is not None)
+    relation, difference = standing_of(tuple(several))
+    each_two = [standing_of(pair) for pair in combinations(several, 2)]
+    assert (relation == "different") == any(relation == "different" for relation, _ in each_two)
+    assert difference == max(apart for _, apart in each_two if apart is not None)
 
 
 def test_the_table_is_a_file_too(visitor: Client, first: LatencySet, second: LatencySet) -> None:

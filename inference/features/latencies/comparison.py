@@ -82,15 +82,13 @@ class ComparedLatency(NamedTuple):
     relation: LatencyRelation
     difference: float | None
 
-    @classmethod
-    def of(cls, pair: tuple[str, str], *said: KnownLatency | None) -> ComparedLatency:
-        """All beside each other: they differ where any two do."""
-        return cls(*pair, said, *_beside(said))
-
 
 @lru_cache(maxsize=1 << 14)
-def _beside(said: tuple[KnownLatency | None, ...]) -> tuple[LatencyRelation, float | None]:
-    """How what sets say of a pair stands to each other; remembered, for most pairs are told like others."""
+def standing_of(said: tuple[KnownLatency | None, ...]) -> tuple[LatencyRelation, float | None]:
+    """How what sets say of a pair stands to each other: they differ where any two do.
+
+    Remembered, for there are tens of thousands, and most are told like others.
+    """
     found = [_stand(one, other) for one, other in combinations(said, 2)]
     apart = max((cycles for _, cycles in found if cycles is not None), default=None)
     return _overall([relation for relation, _ in found]), apart
@@ -117,8 +115,7 @@ def _stand(first: KnownLatency | None, second: KnownLatency | None) -> tuple[Lat
     return LatencyRelation.SAME, apart
 
 
-@dataclass(frozen=True, slots=True)
-class SharedScheme:
+class SharedScheme(NamedTuple):
     """A scheme that at least two sets have, the same where pairs of operands are and none is different.
 
     `difference`: the largest of its pairs in cycles; None where none can be compared.
@@ -134,9 +131,14 @@ class SharedScheme:
     def of(cls, scheme_id: int, scheme: str, sets: Sequence[Latencies]) -> SharedScheme:
         """What each set says of it, {} where it does not have it."""
         places = dict.fromkeys([place for found in sets for place in found])
-        pairs = [ComparedLatency.of(place, *[found.get(place) for found in sets]) for place in places]
-        apart = [pair.difference for pair in pairs if pair.difference is not None]
-        relation = _overall([pair.relation for pair in pairs])
+        said = [tuple([found.get(place) for found in sets]) for place in places]
+        stands = [standing_of(each) for each in said]
+        pairs = [
+            ComparedLatency(*place, each, *stand)
+            for place, each, stand in zip(places, said, stands, strict=True)
+        ]
+        apart = [difference for _, difference in stands if difference is not None]
+        relation = _overall([relation for relation, _ in stands])
         return cls(scheme_id, scheme, tuple(pairs), relation, max(apart, default=None))
 
 

@@ -73,7 +73,7 @@ class JournalReporter:
         self._pictures: dict[str, _Picture] = {}
         self._flush = WriteInterval(FLUSH_EVERY, clock)
         self._save = WriteInterval(CHECKPOINT_EVERY, clock)
-        self._phase = _stage_reached(lease.run_id)
+        self._phase, self._label = _stage_reached(lease.run_id)
         self._logged = set(_journalled_lines(lease.run_id))
         self._told = _last_told(lease.run_id)
         self._lock = threading.RLock()
@@ -106,7 +106,7 @@ class JournalReporter:
             self._enter(payload)
             payload = {**payload, "busy": round(self._lease.busy_seconds(), 3)}
         if kind == "progress":
-            self._progress = payload
+            self._progress = {**payload, "label": self._label} if self._label else payload
         self._entries.append((kind, payload))
         if known is not None and known.at_once:
             self._write(with_checkpoint=False)
@@ -115,8 +115,8 @@ class JournalReporter:
 
     def _enter(self, phase: Json) -> None:
         """A stage begins without progress; that of the one before would be taken for its own."""
-        self._phase = phase["name"]
-        self._progress = {"phase": phase["name"], "label": phase["labels"][phase["index"] - 1]}
+        self._phase, self._label = phase["name"], _label_of(phase)
+        self._progress = {"phase": self._phase, "label": self._label}
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Take a checkpoint; the newest one is stored every few seconds, and when the run is interrupted."""
@@ -211,9 +211,16 @@ def _last_told(run_id: int) -> dict[tuple[str, int], int]:
     return found
 
 
-def _stage_reached(run_id: int) -> str | None:
+def _stage_reached(run_id: int) -> tuple[str | None, str]:
+    """Its name and how it is called, (None, "") before the first."""
     events = RunEvent.objects.filter(run_id=run_id, kind="phase").order_by("-seq")
-    return events.values_list("payload__name", flat=True).first()
+    last = events.values_list("payload", flat=True).first()
+    return (None, "") if last is None else (last["name"], _label_of(last))
+
+
+def _label_of(phase: Json) -> str:
+    label: str = phase["labels"][phase["index"] - 1]
+    return label
 
 
 def _journalled_lines(run_id: int) -> list[str]:

@@ -18,8 +18,9 @@ MOST_SHIFT = 0.1
 
 _SHIFT = """() => new Promise((done) => {
   let moved = 0;
-  const watch = (list) => { for (const each of list.getEntries()) moved += each.hadRecentInput ? 0 : each.value; };
-  new PerformanceObserver(watch).observe({ type: "layout-shift", buffered: true });
+  const add = (each) => { moved += each.hadRecentInput ? 0 : each.value; };
+  const watcher = new PerformanceObserver((list) => list.getEntries().forEach(add));
+  watcher.observe({ type: "layout-shift", buffered: true });
   setTimeout(() => done(moved), 50);
 })"""
 

@@ -74,7 +74,9 @@ def found_paths(page: Page) -> list[str]:
 
 
 @pytest.mark.usefixtures("example", "measurements")
-def test_every_page_is_accessible_says_what_it_is_stays_put_and_fits_a_phone(page: Page, tolerated: list[str]):
+def test_every_page_is_accessible_says_what_it_is_stands_still_and_fits_a_phone(
+    page: Page, tolerated: list[str]
+):
     tolerated.append(TOLERATED)
     wide, broken, moved = {}, {}, {}
     for path in [*FIXED, *found_paths(page)]:

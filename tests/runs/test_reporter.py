@@ -203,7 +203,7 @@ def test_a_search_taken_up_again_does_not_show_the_progress_of_a_stage_that_is_d
     again.tell("progress", {"phase": "measure", "done": 9, "total": 9, "eta": 0.0})
     again.flush()
     run.refresh_from_db()
-    assert run.progress == {"phase": "evolve", "done": 30, "total": 60}
+    assert run.progress == {"phase": "evolve", "done": 30, "total": 60, "label": "Evolve"}
 
 
 def test_rows_and_the_checkpoint_that_counts_on_them_are_stored_together(run, reporter):

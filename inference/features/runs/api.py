@@ -92,7 +92,10 @@ class RunOut(Schema):
     busy_seconds: float = Field(description="Work on it so far.", examples=[83.4])
     progress: dict[str, Any] = Field(
         examples=[
-            {"phase": "evolution", "done": 40, "total": 200, "rate": 1.5, "unit": "generations", "eta": 107.0}
+            {
+                **{"phase": "evolution", "label": "Evolve port mappings", "done": 40, "total": 200},
+                **{"rate": 1.5, "unit": "generations", "eta": 107.0},
+            }
         ]
     )
     result: dict[str, Any] = Field(examples=[{"mapping": 7, "name": "PMEvo on pairs, seed 1"}])

@@ -5,8 +5,8 @@ import { throttled } from "./plots.js";
 import { fetchPage, replaceRegion } from "./regions.js";
 
 export class EstimatingForm {
-  /** `changed(event)` is called before every new estimate. */
-  constructor(form, changed = () => {}) {
+  /** `changed(event)`, if there is one, is called before every new estimate. */
+  constructor(form, changed = null) {
     this.form = form;
     this.touched = new Set();
     this.running = null;
@@ -15,7 +15,7 @@ export class EstimatingForm {
     for (const kind of ["input", "change"]) {
       form.addEventListener(kind, (event) => {
         this.touched.add(event.target.closest("[data-field]")?.dataset.field);
-        changed(event);
+        changed?.(event);
         this.soon();
       });
     }

@@ -104,7 +104,7 @@ const refreshMeasured = throttled(async () => {
   if (!document.getElementById("run-measured")) return;
   const fresh = await fetchPage(window.location.href).catch(() => null);
   if (fresh) replaceRegion(fresh, "run-measured");
-}, 3000);
+}, 1500);
 // So is explainable inference; its list may be searched meanwhile.
 function showExplained(fresh) {
   for (const id of ["run-remarks", "run-tally", "run-funnel", "run-blocking", "run-reasons"]) replaceRegion(fresh, id);

@@ -14,7 +14,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.schedule import schedule
 from inference.features.experiments.pages import MOST_INSTRUCTIONS, code_of
 from inference.features.experiments.picture import LEFT, picture
-from inference.models import ISA, Experiment, ExperimentSet, Machine, PortMapping
+from inference.models import ISA, Experiment, ExperimentSet, Machine, Measurement, PortMapping
 from inference.storage.rows import load_mapping, store_mapping
 from tests.views.conftest import ADD, IMUL, LOAD
 
@@ -54,6 +54,24 @@ def test_the_mapping_in_the_address_is_the_one_shown(
     for row in (mapping, other):
         pinned = visitor.get(f"/experiments/{measured.pk}/?mapping={row.pk}").context["pinned"]
         assert pinned.prediction.mapping == row
+
+
+def test_a_mapping_is_judged_by_what_its_own_machine_measured(
+    visitor: Client, measured: Experiment, mapping: PortMapping
+):
+    here, there = (
+        Machine.objects.create(name=name, isa=mapping.isa, kind="agent") for name in ("here", "there")
+    )
+    for machine, cycles in ((here, 2.0), (there, 3.0)):
+        own = ExperimentSet.objects.create(name=machine.name, isa=mapping.isa, machine=machine)
+        Measurement.objects.create(
+            experiment_set=own, experiment=measured, cycles=cycles, state="settled", length=3
+        )
+    PortMapping.objects.filter(pk=mapping.pk).update(machine=there)
+    for address, said in ((f"?mapping={mapping.pk}", 3.0), ("", 2.0)):  # the third set says 1.02
+        page = visitor.get(f"/experiments/{measured.pk}/{address}")
+        assert page.context["measured"] == said
+        assert ("3.00 cycles on there" in page.text) == (said == 3.0)
 
 
 def test_a_mapping_goes_with_the_user_from_its_page_through_the_form_to_its_picture(

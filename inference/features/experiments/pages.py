@@ -57,10 +57,12 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     measurements = list(
         found.measurements.select_related("experiment_set__machine").order_by("experiment_set_id", "repeat")
     )
-    context = _context(request, value, found.isa, settled_cycles(measurements))
+    measured, machine = _measured(measurements, _wanted(request))
+    context = _context(request, value, found.isa, measured)
     tools = sorted({tool for row in measurements for tool in row.annotations})
     context |= {
         "experiment": found,
+        "measured_on": machine,
         "measurements": [
             (row, [(tool, row.annotations.get(tool)) for tool in tools]) for row in measurements
         ],
@@ -71,6 +73,16 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
         "snippet_url": _snippet_url(value, found.isa),
     }
     return render(request, "inference/experiments/experiment.html", context)
+
+
+def _measured(rows: Sequence[Measurement], wanted: PortMapping | None) -> tuple[float | None, Machine | None]:
+    """Cycles on the machine of the mapping that is looked at, and that machine, if it has measured this;
+    otherwise on all machines.
+    """
+    machine = None if wanted is None else wanted.machine
+    own = [row for row in rows if machine is not None and row.experiment_set.machine_id == machine.pk]
+    there = settled_cycles(own)
+    return (settled_cycles(rows), None) if there is None else (there, machine)
 
 
 def _by_agent(row: Measurement) -> bool:
@@ -155,7 +167,7 @@ def _context(
 
 def _wanted(request: HttpRequest) -> PortMapping | None:
     """The mapping that the address names, as far as it exists."""
-    return row_named(request, "mapping", PortMapping.objects.all())
+    return row_named(request, "mapping", PortMapping.objects.select_related("machine"))
 
 
 def _pin(prediction: MappingPrediction, value: ExperimentValue) -> Pinned:

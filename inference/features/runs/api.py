@@ -93,8 +93,13 @@ class RunOut(Schema):
     progress: dict[str, Any] = Field(
         examples=[
             {
-                **{"phase": "evolution", "label": "Evolve port mappings", "done": 40, "total": 200},
-                **{"rate": 1.5, "unit": "generations", "eta": 107.0},
+                "phase": "evolution",
+                "label": "Evolve port mappings",
+                "done": 40,
+                "total": 200,
+                "rate": 1.5,
+                "unit": "generations",
+                "eta": 107.0,
             }
         ]
     )

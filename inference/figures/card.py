@@ -54,7 +54,8 @@ class PictureCard:
         for place, (number, label) in enumerate(shown):
             x = _MARGIN + place * room
             _write(canvas, _cut(number, room // (ADVANCE * 6)), x, 280, 6, _INK)
-            _write(canvas, _cut(label, room // (ADVANCE * 3)), x, 332, 3, _MUTED)
+            for row, line in enumerate(_wrapped(label, room // (ADVANCE * 3) - 1, 2)):
+                _write(canvas, line, x, 332 + 28 * row, 3, _MUTED)
 
     def _draw_bars(self, canvas: Pixels) -> None:
         shown = self.bars[:16]

@@ -20,7 +20,7 @@ from inference.core.metrics import Unit
 from inference.features.core_model.storing import store_parts
 from inference.features.publishing.content import PublishedKind
 from inference.features.publishing.kinds import PublishedItem
-from inference.features.publishing.site import pages_of, site_of
+from inference.features.publishing.site import pages_of, private_words, site_of
 from inference.formats.parsing import parse
 from inference.isa.names import SchemeNames
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, StoredCoreModel
@@ -167,6 +167,14 @@ def test_what_is_published_says_nothing_private(
             assert secret.encode() not in content, (path, secret)
             assert secret not in path
     assert b"AMD EPYC: ports by" in files["index.html"]
+
+
+def test_a_processor_keeps_its_words_whatever_a_machine_is_called(machine: Machine) -> None:
+    machine.name, machine.cpu = "simulated", "simulated processor: Zen"
+    machine.save()
+    clean = private_words().removed_from
+    assert clean("core model · simulated processor: Zen") == "core model · simulated processor: Zen"
+    assert clean("simulated: ports") == "simulated processor: Zen: ports"
 
 
 def test_nothing_on_a_page_breaks_out_of_its_text(isa: ISA) -> None:

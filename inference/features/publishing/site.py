@@ -55,8 +55,9 @@ _ZIP_TIME = (2020, 1, 1, 0, 0, 0)
 
 def private_words() -> PrivateWords:
     """Names of computers and people of this site. A machine is called by its processor instead."""
-    names: dict[str, str] = dict.fromkeys(get_user_model().objects.values_list("username", flat=True), "…")
-    machines = Machine.objects.filter(kind=Machine.Kind.AGENT).values_list("name", "cpu", "facts")
+    machines = list(Machine.objects.filter(kind=Machine.Kind.AGENT).values_list("name", "cpu", "facts"))
+    names = {cpu: cpu for _, cpu, _ in machines if cpu}  # whatever words of it are names of machines
+    names |= dict.fromkeys(get_user_model().objects.values_list("username", flat=True), "…")
     for name, cpu, facts in machines:
         host = facts.get("host", "") if isinstance(facts, dict) else ""
         names |= {str(secret): cpu or "a machine" for secret in (name, host) if secret}

@@ -19,9 +19,17 @@ from inference.features.instruction.cells import Certainty, differ
 from inference.features.instruction.query import InstructionCard, card_of
 from inference.features.instruction.request import InstructionRequest
 from inference.isa.scheme import Operand, Scheme
-from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, SchemeLatencies
+from inference.models import (
+    ISA,
+    ExperimentSet,
+    LatencySet,
+    Machine,
+    PortMapping,
+    SchemeLatencies,
+    StoredCoreModel,
+)
 from inference.storage.instruction_sets import store_isa
-from inference.storage.rows import store_mapping, store_measurements
+from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from inference.web.validation import RequestError
 from tests.views.lab import machine
 
@@ -137,6 +145,16 @@ def test_a_mapping_of_the_same_machine_that_says_otherwise_is_named(
     by_text = {each.scheme.text: each.cells[0] for each in card().forms}
     assert [each.mapping for each in by_text[WIDE].others] == [other]
     assert by_text[NARROW].others == ()  # another port, which may be the same one by another name
+
+
+def test_of_mappings_that_say_as_much_that_of_the_core_model_is_shown(
+    machine: Machine, inferred: PortMapping
+):
+    store_mapping(
+        "stopped early", machine.isa, load_mapping(inferred), origin=PortMapping.Origin.RUN, machine=machine
+    )
+    StoredCoreModel.objects.create(name="core", isa=machine.isa, machine=machine, mapping=inferred)
+    assert card().cpus[0].mapping == inferred
 
 
 def test_only_what_no_renaming_makes_equal_differs():

@@ -16,7 +16,14 @@ from inference.features.instruction.documents import documents_of
 from inference.features.instruction.evidence import FormEvidence, evidence_about, residuals_of
 from inference.features.instruction.request import InstructionRequest
 from inference.isa.x86.naming import meaning_of
-from inference.models import ISA, Evaluation, InstructionScheme, Machine, PortMapping
+from inference.models import (
+    ISA,
+    Evaluation,
+    InstructionScheme,
+    Machine,
+    PortMapping,
+    StoredCoreModel,
+)
 from inference.storage.instruction_sets import AARCH64, X86, core_of
 from inference.storage.rows import load_parts
 from inference.web.validation import RequestError
@@ -169,7 +176,11 @@ def _values(
 
 
 def _cpus(isa: ISA, values: Mapping[PortMapping, Value], evidence: FormEvidence) -> list[Cpu]:
-    """Machines, those that say most first, then imported mappings, the newest first."""
+    """Machines, those that say most first, then imported mappings, the newest first.
+
+    Of a machine's mappings the one that describes most forms counts, of as good ones that of a core model,
+    else the newest.
+    """
     by_machine: dict[int, list[PortMapping]] = defaultdict(list)
     unbound = []
     for row in values:
@@ -178,10 +189,11 @@ def _cpus(isa: ISA, values: Mapping[PortMapping, Value], evidence: FormEvidence)
         else:
             by_machine[row.machine_id].append(row)
     found = []
+    of_cores = set(StoredCoreModel.objects.filter(mapping__in=values).values_list("mapping_id", flat=True))
     wanted = set(by_machine) | evidence.machines
     for machine in Machine.objects.filter(pk__in=wanted, isa=isa).select_related("isa"):
         rows = by_machine.get(machine.pk, [])
-        best = max(rows, key=lambda row: (len(values[row].usage), row.pk), default=None)
+        best = max(rows, key=lambda row: (len(values[row].usage), row.pk in of_cores, row.pk), default=None)
         described = 0 if best is None else len(values[best].usage)
         core = core_of(machine)
         name = "" if core is None else core.name

@@ -12,7 +12,7 @@ from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import Blocker, sorted_blockers, usage_from
 from inference.core.explain.improper import improper_schemes
 from inference.core.explain.judging import RunVerdict, alone_cycles
-from inference.core.explain.ports import Improper, PortSolver, blockers_of, class_table
+from inference.core.explain.ports import Improper, PortSolver, blockers_of, by_hint, class_table
 from inference.core.explain.problem import BlockingAnswer, BlockingClass, NotCharacterised
 from inference.core.mapping import PortMapping, Uops
 
@@ -75,20 +75,36 @@ class ByTime:
         ]
         if not found:
             return False
-        while found:
+        while found and not context.teller.pace.finishing:
             names = "; ".join(each.scheme for each in found)
             context.teller.log(f"µops that no scheme has alone; blocked with {names}")
             try:
                 classes, answer = self._solver.solve(self._classes, found)
+                fitting = self._as_before(context, answer)
             except CoreError as error:
                 context.warn(f"µops that only {names} have stay unknown: {error}")
                 found = found[: len(found) // 2]  # each makes the question much harder
             else:
                 self._classes = classes
                 self.improper = found
-                self._take(answer)
+                self._take(fitting)
                 return True
         return False
+
+    def _as_before(self, context: ExplainContext, answer: BlockingAnswer) -> BlockingAnswer:
+        """Its mappings in which the blocking instructions of one µop have ports that were found before.
+
+        More data cannot make others right. It can contradict these, where a scheme has other µops than it
+        was taken to have; then a search that leaves something unexplained has all of them wrong.
+        """
+        assert self.answer is not None, "there is one from the start"
+        heads = [members[0] for members in self._classes]
+        for before in (self.answer.mapping, *self.answer.alternatives):
+            sure = {head: before.usage[head] for head in heads if head in before.usage}
+            fitting = by_hint(context, answer, PortMapping(before.ports, sure))
+            if fitting is not None:
+                return fitting
+        raise CoreError("with them, others would have other ports")
 
     def choose(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
         """See `Known`; the alternatives that contradict more schemes than the best one are none."""

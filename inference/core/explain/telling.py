@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inference.core.errors import InvalidInputError
+from inference.core.errors import CoreError, InvalidInputError
 from inference.core.events import Log, PacedReporter, PhaseStarted, Progress
 from inference.core.explain.events import Blocked, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import STAGES, BlockingClass, ExplainProblem, NotCharacterised
@@ -133,6 +133,13 @@ class ExplainTeller:
         self.pace.pulse()
 
 
+class OutOfTimeError(CoreError):
+    """What was to be found out would come too late."""
+
+    def __init__(self) -> None:
+        super().__init__("the run had to end")
+
+
 class Quiet:
     """Lets what serves this search be interrupted; what it tells would be mistaken for stages of this one.
 
@@ -156,7 +163,9 @@ class Quiet:
         """Nothing: it starts anew, from the same answers."""
 
     def pulse(self) -> None:
-        """Raises `InterruptedRunError` when asked to stop."""
+        """Raises `InterruptedRunError` when asked to stop, `OutOfTimeError` where what there is will do."""
+        if self._pace.finishing:
+            raise OutOfTimeError
         if self._pace.due(self._doing, _NEWS_EVERY):
             numbers = ", ".join(f"{number} {name}" for name, number in self._numbers.items())
             self._pace.emit(Log("info", f"{self._doing}: {numbers}" if numbers else self._doing))

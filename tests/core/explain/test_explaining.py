@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from inference.core import events
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.errors import KEEP, InsufficientDataError, InterruptedRunError
-from inference.core.events import Progress
+from inference.core.events import Log, Progress
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import NotCharacterised, SchemeFate, Seen
+from inference.core.explain.problem import BlockingAnswer, BlockingQuestion
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Event
@@ -65,17 +67,23 @@ def test_every_port_set_has_a_witness_that_shows_what_was_concluded(floods: str)
             assert witness.cycles == pytest.approx(witness.expected_cycles)
 
 
-def test_whoever_wants_what_there_is_gets_the_schemes_tested_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Keeping(Listener):
-        def pulse(self) -> None:
-            if any(
-                isinstance(event, Progress) and event.phase == "remaining, run 1" for event in self.events
-            ):
-                raise InterruptedRunError(KEEP)
+class Keeping(Listener):
+    """Wants what there is from some event on."""
 
+    def __init__(self, after: Callable[[Event], bool]) -> None:
+        super().__init__()
+        self._after = after
+
+    def pulse(self) -> None:
+        if any(map(self._after, self.events)):
+            raise InterruptedRunError(KEEP)
+
+
+def test_whoever_wants_what_there_is_gets_the_schemes_tested_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "PULSE_EVERY", 0.0)
     monkeypatch.setattr("inference.core.explain.remaining._CHUNK", 8)
-    result = explain(ZENLIKE, Keeping())
+    some = Keeping(lambda event: isinstance(event, Progress) and event.phase == "remaining, run 1")
+    result = explain(ZENLIKE, some)
     tested = {each.scheme for each in result.characterisations if each.witnesses}
     assert len(tested) == 8
     assert agrees(result.mapping, part(ZENLIKE, tested))
@@ -83,11 +91,38 @@ def test_whoever_wants_what_there_is_gets_the_schemes_tested_so_far(monkeypatch:
     assert others == {NotCharacterised.NOT_REACHED}
 
 
+def test_uops_that_only_some_schemes_have_stay_unknown_to_whoever_wants_what_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(events, "PULSE_EVERY", 0.0)
+    some = Keeping(lambda event: isinstance(event, Log) and "no scheme has alone" in event.text)
+    result = explain(STORES, some)
+    assert [text for text in result.warnings if "the run had to end" in text]
+    assert not [each for each in result.classes if each.improper]
+    assert agrees(result.mapping, part(STORES, {"add", "sub", "shl", "load"}))
+
+
 def test_stores_are_blocked_by_schemes_with_another_uop() -> None:
     result = explain(STORES)
     assert agrees(result.mapping, STORES)
     improper = [each for each in result.classes if each.improper]
     assert [(each.blocker, each.width) for each in improper][:1] == [("store", 1)]
+
+
+def test_ports_that_were_found_stay_when_schemes_of_two_uops_contradict_them() -> None:
+    def tying(question: BlockingQuestion, *others: Any) -> BlockingAnswer:
+        found = solve_by_cegar(question, *others)
+        if not question.improper:
+            return found
+        usage = {**found.mapping.usage, "load": found.mapping.usage["shl"]}
+        return dataclasses.replace(
+            found, mapping=dataclasses.replace(found.mapping, usage=usage), alternatives=()
+        )
+
+    result = explain(STORES, solver=tying)
+    assert agrees(result.mapping, part(STORES, {"add", "sub", "shl", "load"}))
+    assert not [each for each in result.classes if each.improper]
+    assert [text for text in result.warnings if "others would have other ports" in text]
 
 
 def test_counters_of_the_ports_give_the_identical_mapping() -> None:

@@ -36,7 +36,7 @@ class PairConflicts:
 
     def paired(self) -> Int64s:
         """The places of the schemes that are in pairs."""
-        return np.unique(self.pairs)
+        return np.flatnonzero(np.bincount(self.pairs.ravel()))
 
 
 def pair_conflicts(results: Iterable[Measured]) -> PairConflicts:

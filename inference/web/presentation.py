@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from django import forms, template
+from django.core.serializers.json import DjangoJSONEncoder
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
@@ -191,6 +193,19 @@ def size(count: int) -> str:
         if count >= unit:
             return f"{round(count / unit, 1):g} {name}"
     return f"{count} byte{'' if count == 1 else 's'}"
+
+
+_IN_SCRIPTS = {"<": "\\u003C", ">": "\\u003E", "&": "\\u0026"}
+
+
+@register.filter(is_safe=True)
+def json_script(value: object, element_id: str) -> SafeString:
+    """Django's filter of this name, in a third of the time and without spaces: pictures are large."""
+    text = json.dumps(value, cls=DjangoJSONEncoder, separators=(",", ":"))
+    for sign, instead in _IN_SCRIPTS.items():
+        text = text.replace(sign, instead)
+    script = '<script id="{}" type="application/json">{}</script>'
+    return format_html(script, element_id, mark_safe(text))  # noqa: S308  nothing ends the script
 
 
 @register.filter

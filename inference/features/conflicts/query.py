@@ -183,8 +183,11 @@ def _times(row: _SetRow, measurements: int) -> SetTimes:
     place = {scheme: number for number, scheme in enumerate(schemes)}
     columns = [_plain(*part, place) for part in read]
     if not columns:
-        columns = [(np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty(0, dtype=np.int64))]
-    ends, cycles, rows = (np.concatenate(column) for column in zip(*columns, strict=True))
+        none = np.empty(0, dtype=np.int64)
+        columns = [(np.empty((0, 2), dtype=np.int64), np.empty(0), none, none)]
+    ends, cycles, rows, ids = (np.concatenate(column) for column in zip(*columns, strict=True))
+    order = np.argsort(ids, kind="stable")  # the database would take longer
+    ends, cycles, rows = ends[order], cycles[order], rows[order]
     _, begin = np.unique((ends @ (len(schemes), 1))[::-1], return_index=True)
     last = len(ends) - 1 - begin  # of repeated ones; in the order of the texts
     single = ends[last, 0] == ends[last, 1]
@@ -202,27 +205,27 @@ def _times(row: _SetRow, measurements: int) -> SetTimes:
     )
 
 
-def _settled(found: ExperimentSet) -> Iterator[tuple[ExperimentTable, Floats, Int64s]]:
-    """Up to two instances, with cycles and the experiments' rows: less of each than `set_chunks` reads."""
+def _settled(found: ExperimentSet) -> Iterator[tuple[ExperimentTable, Floats, Int64s, Int64s]]:
+    """Up to two instances, with cycles, the experiments' rows and their own, in no order.
+
+    Less of each than `set_chunks` reads.
+    """
     texts = scheme_texts(found.isa)
-    rows = found.measurements.filter(length__lte=2, state=MeasurementState.SETTLED).order_by("id")
-    wanted = rows.values_list("experiment__key", "cycles", "experiment_id").iterator(chunk_size=CHUNK)
+    rows = found.measurements.filter(length__lte=2, state=MeasurementState.SETTLED).order_by()
+    wanted = rows.values_list("experiment__key", "cycles", "experiment_id", "id").iterator(chunk_size=CHUNK)
     while part := list(islice(wanted, CHUNK)):
-        yield (
-            table_of_keys([key for key, *_ in part], texts),
-            np.array([cycles for _, cycles, _ in part]),
-            np.array([experiment for *_, experiment in part]),
-        )
+        keys, cycles, experiments, ids = zip(*part, strict=True)
+        yield table_of_keys(keys, texts), np.array(cycles), np.array(experiments), np.array(ids)
 
 
 def _plain(
-    table: ExperimentTable, cycles: Floats, rows: Int64s, place: Mapping[str, int]
-) -> tuple[Int64s, Floats, Int64s]:
+    table: ExperimentTable, cycles: Floats, rows: Int64s, ids: Int64s, place: Mapping[str, int]
+) -> tuple[Int64s, Floats, Int64s, Int64s]:
     """The places int64[n, 2] of both schemes of experiments with two, once each; of one scheme, it twice."""
     plain = np.diff(table.offsets) == table.lengths
     places = np.array([place[scheme] for scheme in table.schemes], dtype=np.int64)[table.scheme]
     ends = places[np.column_stack((table.offsets[:-1], table.offsets[1:] - 1))[plain]]
-    return np.sort(ends, axis=1), cycles[plain], rows[plain]
+    return np.sort(ends, axis=1), cycles[plain], rows[plain], ids[plain]
 
 
 def write_pairs_csv(found: SetConflicts) -> str:

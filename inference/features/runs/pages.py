@@ -12,7 +12,6 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.utils.html import json_script
 from django.utils.module_loading import import_string
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
@@ -48,6 +47,7 @@ from inference.runs.webhooks import replace, told_of
 from inference.storage.errors import ExchangeError
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
+from inference.web.presentation import json_script
 from inference.web.requests import one_of
 
 

@@ -170,7 +170,7 @@ def test_a_run_at_work_offers_to_keep_what_there_is_where_it_can(visitor: Client
     visitor.post(f"/runs/{run.pk}/keep/")
     run.refresh_from_db()
     assert run.wanted == "keep"
-    run.config["algorithm"] = "explain"
+    run.kind = "evaluate"
     assert not keeping(run)
 
 

@@ -11,9 +11,9 @@ from inference.core.schedule import Schedule
 from inference.figures.buckets import buckets
 from inference.figures.plotly_json import LIGHT
 
-BUCKET = 44
-GAP = 16
-"""With thirteen ports and two limits the picture fits into a laptop's page."""
+BUCKET = 40
+GAP = 20
+"""Of both: with thirteen ports and two limits the picture fits into a laptop's page."""
 HEIGHT = 280
 LEFT = 58
 TOP = 34

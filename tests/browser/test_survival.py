@@ -43,7 +43,7 @@ def halted(
         measurements,
         name=request.node.name,
         set_ports="5",
-        set_population="600",
+        set_population="10000",
         set_max_generations="60",
         set_convergence="0",
         set_threads="1",

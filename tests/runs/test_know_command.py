@@ -69,6 +69,16 @@ def test_a_part_that_fails_does_not_keep_the_others_from_being_done(site):
     assert answer["front_end"] == "core: front end"
 
 
+def worked(whole: Run, requests: type[StopRequests] = StopRequests) -> list[dict]:
+    """Do it in this process; what it says of its stages."""
+    lease = leases.claim("a test", only=whole.pk)
+    assert lease is not None
+    execute(lease, requests(lease))
+    whole.refresh_from_db()
+    assert whole.state == Run.State.DONE, whole.error
+    return whole.result["stages"]
+
+
 def test_a_part_that_was_cancelled_is_not_begun_again_and_an_ended_one_is_kept(machine):
     """What a run that is taken over finds: its parts as they are."""
     whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
@@ -76,12 +86,7 @@ def test_a_part_that_was_cancelled_is_not_begun_again_and_an_ended_one_is_kept(m
         "latencies", {"machine": machine.pk, "schemes": "all"}, "mine", part_of=whole
     )
     lifecycle.cancel(latencies)
-    lease = leases.claim("a test", only=whole.pk)
-    assert lease is not None
-    execute(lease, StopRequests(lease))
-    whole.refresh_from_db()
-    assert whole.state == Run.State.DONE, whole.error
-    by_name = {stage["stage"]: stage for stage in whole.result["stages"]}
+    by_name = {stage["stage"]: stage for stage in worked(whole)}
     assert by_name["latencies"]["run"] == latencies.pk
     assert (by_name["latencies"]["state"], by_name["latencies"]["made"]) == ("cancelled", None)
     assert not LatencySet.objects.exists()
@@ -99,18 +104,13 @@ def test_what_cannot_be_known_is_refused(machine):
 
 def test_stopped_after_a_part_it_keeps_that_and_leaves_the_others_out(machine):
     whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
-    lease = leases.claim("a test", only=whole.pk)
-    assert lease is not None
 
     class Keeping(StopRequests):
         def __call__(self):
             ended = Run.objects.filter(part_of=whole, state=Run.State.DONE).count()
             return lifecycle.keep(whole).wanted if ended == 2 else super().__call__()
 
-    execute(lease, Keeping(lease))
-    whole.refresh_from_db()
-    assert whole.state == Run.State.DONE, whole.error
-    assert [bool(stage["made"]) for stage in whole.result["stages"]] == [True, True, False, False]
+    assert [bool(stage["made"]) for stage in worked(whole, Keeping)] == [True, True, False, False]
     assert len(parts_of(whole)) == 2
 
 
@@ -118,14 +118,9 @@ def test_a_part_whose_time_is_over_makes_way_for_the_next(machine, monkeypatch):
     stages = [replace(stage, ends_by=0.0 if stage.name == "explained" else 1.0) for stage in STAGES]
     monkeypatch.setattr("inference.features.know.job.STAGES", stages)
     whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
-    lease = leases.claim("a test", only=whole.pk)
-    assert lease is not None
-    execute(lease, StopRequests(lease))
-    whole.refresh_from_db()
-    assert whole.state == Run.State.DONE, whole.error
-    by_name = {stage["stage"]: stage for stage in whole.result["stages"]}
+    by_name = {stage["stage"]: stage for stage in worked(whole)}
     assert by_name["explained"]["state"] == "cancelled"  # it had nothing yet
-    assert [bool(stage["made"]) for stage in whole.result["stages"]] == [True, False, True, True]
+    assert [bool(stage["made"]) for stage in by_name.values()] == [True, False, True, True]
 
 
 def test_how_long_it_may_take_has_limits(machine):

@@ -69,9 +69,9 @@ class Remaining:
         Where somebody wants what there is, schemes whose turn is still to come are left out, unless an
         earlier run tested them.
         """
-        context, found = self.context, {}
+        context, teller, found = self.context, self.context.teller, {}
         for start in range(0, len(schemes), _CHUNK):
-            if start and context.teller.pace.finishing and not whole:
+            if start and teller.pace.finishing and not (whole or teller.is_repeating):
                 for scheme in schemes[start:]:
                     if scheme not in self._verdicts:
                         context.exclude(scheme, "remaining", NotCharacterised.NOT_REACHED, "")
@@ -80,7 +80,8 @@ class Remaining:
             tested = self._measure(floods, chunk, run)
             for scheme in chunk:
                 found[scheme] = self._judge(floods, scheme, tested[scheme], run)
-            context.teller.progress(f"remaining, run {run}", start + len(chunk), len(schemes), "schemes")
+            teller.chunk_tested()
+            teller.progress(f"remaining, run {run}", start + len(chunk), len(schemes), "schemes")
         return found
 
     def _measure(self, floods: Floods, chunk: Sequence[str], run: int) -> dict[str, list[Blocker]]:

@@ -35,26 +35,30 @@ def identity(problem: ExplainProblem, seed: int) -> Json:
     }
 
 
-def to_checkpoint(whose: Json, told: int, seconds: float) -> Checkpoint:
-    """So many events have been told, in so many seconds."""
-    return Checkpoint({"search": whose, "told": told, "seconds": seconds})
+def to_checkpoint(whose: Json, told: int, seconds: float, chunks: int) -> Checkpoint:
+    """So many events have been told, in so many seconds, and so many chunks of schemes tested."""
+    return Checkpoint({"search": whose, "told": told, "seconds": seconds, "chunks": chunks})
 
 
-def told_before(problem: ExplainProblem, seed: int, checkpoint: Checkpoint | None) -> tuple[int, float]:
-    """Events told by interrupted attempts, and seconds; `InvalidInputError` where it was another search."""
+def told_before(problem: ExplainProblem, seed: int, checkpoint: Checkpoint | None) -> tuple[int, float, int]:
+    """Events told by interrupted attempts, seconds, and chunks tested.
+
+    Raises `InvalidInputError` where it was another search.
+    """
     if checkpoint is None:
-        return 0, 0.0
+        return 0, 0.0, 0
     whose, saved = identity(problem, seed), checkpoint.meta.get("search")
     if not isinstance(saved, dict) or saved.get("algorithm") != "explain":
         raise InvalidInputError("this checkpoint is not one of explainable inference")
     if saved.get("format") == 1:  # of before there were preferences: what it has told is much the same
-        return int(checkpoint.meta["told"]), float(checkpoint.meta.get("seconds", 0.0))
+        return int(checkpoint.meta["told"]), float(checkpoint.meta.get("seconds", 0.0)), 0
     changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
     if changed:
         raise InvalidInputError(
             f"this checkpoint belongs to another search (other {', '.join(changed)}); start a new run"
         )
-    return int(checkpoint.meta["told"]), float(checkpoint.meta.get("seconds", 0.0))
+    seconds, chunks = checkpoint.meta.get("seconds", 0.0), checkpoint.meta.get("chunks", 0)
+    return int(checkpoint.meta["told"]), float(seconds), int(chunks)
 
 
 _BATCH = 100
@@ -68,12 +72,19 @@ class ExplainTeller:
     """
 
     def __init__(
-        self, pace: PacedReporter, problem: ExplainProblem, seed: int, told_before: int, seconds_before: float
+        self,
+        pace: PacedReporter,
+        problem: ExplainProblem,
+        seed: int,
+        told_before: int,
+        seconds_before: float,
+        chunks_before: int,
     ) -> None:
         self.pace = pace
         self._start = pace.clock() - seconds_before
         self._whose = identity(problem, seed)
         self._skip = told_before
+        self._chunks, self._chunks_before = 0, chunks_before
         self._stage = ""
         self.told = 0
         self._excluded: list[tuple[str, str, str]] = []
@@ -83,7 +94,22 @@ class ExplainTeller:
         self.told += 1
         if self.told > self._skip:
             self.pace.emit(event)
-            self.pace.save(lambda: to_checkpoint(self._whose, self.told, self.seconds()), now=True)
+            self._save()
+
+    def _save(self) -> None:
+        chunks = max(self._chunks, self._chunks_before)
+        self.pace.save(lambda: to_checkpoint(self._whose, self.told, self.seconds(), chunks), now=True)
+
+    def chunk_tested(self) -> None:
+        """Of schemes, beside the blocking instructions."""
+        self._chunks += 1
+        if not self.is_repeating:
+            self._save()
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether the next chunk was tested by an interrupted attempt: it costs nothing."""
+        return self._chunks < self._chunks_before
 
     def seconds(self) -> float:
         """Of the search, over all attempts."""

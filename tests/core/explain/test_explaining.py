@@ -91,6 +91,19 @@ def test_whoever_wants_what_there_is_gets_the_schemes_tested_so_far(monkeypatch:
     assert others == {NotCharacterised.NOT_REACHED}
 
 
+def test_whoever_wants_what_there_is_gets_what_an_interrupted_attempt_tested(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(events, "PULSE_EVERY", 0.0)
+    monkeypatch.setattr("inference.core.explain.remaining._CHUNK", 3)
+    interrupted = Listener(lambda heard: bool(heard.saved) and heard.last().meta["chunks"] == 2)
+    with pytest.raises(InterruptedRunError):
+        explain(ZENLIKE, interrupted)
+    some = Keeping(lambda event: isinstance(event, Progress) and event.phase == "remaining, run 1")
+    result = explain(ZENLIKE, some, resume=interrupted.last())
+    assert len({each.scheme for each in result.characterisations if each.witnesses}) == 6
+
+
 def test_uops_that_only_some_schemes_have_stay_unknown_to_whoever_wants_what_there_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,4 +1,5 @@
-"""Every page of the site on a database of a million measurements: milliseconds, and how many queries.
+"""Every page of the site on a database of a million measurements: milliseconds, how many queries, and when a
+browser shows something of it.
 
 `PAGES` has one visit at least for every address that somebody can open; what is no page is named in `EXEMPT`
 with the reason. A test holds both against the addresses that there are, so that nothing new goes unmeasured.
@@ -19,6 +20,7 @@ from django.urls import reverse
 
 from benchmarks import Result
 from benchmarks._generated_site import Scale, World, generated_site
+from benchmarks._site_pictures import pictures
 from benchmarks._temporary_database import temporary_database
 from pmweb.accounts.people import ensure_administrator
 
@@ -238,7 +240,10 @@ def is_exempt(name: str, rule: Any) -> bool:
 def site_pages(quick: bool) -> Iterator[Result]:
     """A case for every visit; `quick` has a tenth of everything."""
     scale = Scale.quick() if quick else Scale()
-    with temporary_database(), override_settings(STORAGES=_PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
+    with (
+        temporary_database() as home,
+        override_settings(STORAGES=_PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]),
+    ):
         began = time.perf_counter()
         world = generated_site(scale)
         took = round(time.perf_counter() - began, 1)
@@ -246,14 +251,29 @@ def site_pages(quick: bool) -> Iterator[Result]:
         for name, visits in PAGES.items():
             for visit in visits:
                 yield _visited(name, visit, world, scale)
+        addresses = {
+            _case(name, visit): _address(name, visit, world)
+            for name, visits in PAGES.items()
+            for visit in visits
+            if not visit.stranger and not visit.headers
+        }
+        yield from pictures(home, addresses)
+
+
+def _case(name: str, visit: Visit) -> str:
+    return f"{name}-{visit.part}" if visit.part else name
+
+
+def _address(name: str, visit: Visit, world: World) -> str:
+    query = visit.query(world)
+    return reverse(name, kwargs=dict(visit.arguments(world))) + (f"?{query}" if query else "")
 
 
 def _visited(name: str, visit: Visit, world: World, scale: Scale) -> Result:
     client = Client()
     if not visit.stranger:
         client.force_login(ensure_administrator())
-    query = visit.query(world)
-    url = reverse(name, kwargs=dict(visit.arguments(world))) + (f"?{query}" if query else "")
+    url = _address(name, visit, world)
     client.get(url, headers=visit.headers)  # what is remembered per process is looked up
     with CaptureQueriesContext(connection) as queries:
         answer = client.get(url, headers=visit.headers)
@@ -273,7 +293,7 @@ def _visited(name: str, visit: Visit, world: World, scale: Scale) -> Result:
         "limit": visit.limit,
         "measurements": scale.measurements,
     }
-    return Result(f"{name}-{visit.part}" if visit.part else name, _milliseconds(walls), "ms", more=more)
+    return Result(_case(name, visit), _milliseconds(walls), "ms", more=more)
 
 
 def _milliseconds(seconds: list[float]) -> float:

@@ -12,16 +12,20 @@ from django.db import connections
 
 
 @contextmanager
-def temporary_database() -> Iterator[None]:
-    """An empty SQLite database as the product sets it up, in place of the site's, as long as this lasts."""
+def temporary_database() -> Iterator[Path]:
+    """An empty SQLite database as the product sets it up, in place of the site's, as long as this lasts.
+
+    Yields the data directory that it makes, which a site can be started on.
+    """
     connection = connections["default"]
     before = connection.settings_dict["NAME"]
     connection.close()
     with tempfile.TemporaryDirectory(prefix="pmweb-generated-") as directory:
-        connection.settings_dict["NAME"] = Path(directory) / "pmweb.sqlite3"
+        home = Path(directory)
+        connection.settings_dict["NAME"] = home / "pmweb.sqlite3"
         try:
             call_command("migrate", verbosity=0)
-            yield
+            yield home
         finally:
             connection.close()
             connection.settings_dict["NAME"] = before

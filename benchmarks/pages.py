@@ -9,7 +9,6 @@ time stands beside it.
 from __future__ import annotations
 
 import random
-import shutil
 import statistics
 import tempfile
 import time
@@ -22,12 +21,12 @@ from django.test import Client, override_settings
 from playwright.sync_api import Page, sync_playwright
 
 from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep
-from benchmarks import MissingDataError, Result
+from benchmarks import Result
 from benchmarks._generated_campaign import Size, generated_campaign
 from benchmarks._generated_explorer import SCHEMES, Explorer, generated_explorer
 from benchmarks._site_pages import site_pages
+from benchmarks._site_pictures import chromium
 from pmweb.accounts.people import ensure_administrator
-from pmweb.installation import CHROMIUMS
 from tests.launched import LaunchedSite
 
 STEPS = 2000
@@ -65,9 +64,7 @@ _SCROLL = """() => new Promise(done => {
 def run(quick: bool) -> Iterator[Result]:
     """Medians; `quick` has a tenth of the discoveries, and of the site."""
     yield from site_pages(quick)
-    chromium = next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if chromium is None:
-        raise MissingDataError("there is no Chromium: apt install chromium")
+    program = chromium()
     with tempfile.TemporaryDirectory(prefix="pmweb-pages-") as directory:
         home = Path(directory) / "home"
         site = LaunchedSite(home, "--port", "0", "--no-agent", environment={"PMWEB_PROCESSOR_SECONDS": "0"})
@@ -82,7 +79,7 @@ def run(quick: bool) -> Iterator[Result]:
                 yield from _served(_explorer_pages(explorer), {"schemes": SCHEMES})
             graph = f"{base}/mappings/{explorer.first.pk}/"
             graphs = (("graph-2000", graph), ("graph-2000-compared", f"{graph}?with={explorer.second.pk}"))
-            yield from _browsed(chromium, f"{base}{path}", f"{base}/discoveries/{deep.pk}/", more, graphs)
+            yield from _browsed(program, f"{base}{path}", f"{base}/discoveries/{deep.pk}/", more, graphs)
         finally:
             site.stop()
 
@@ -169,10 +166,10 @@ def _served(pages: _Pages, more: dict[str, int]) -> Iterator[Result]:
 
 
 def _browsed(
-    chromium: str, login: str, address: str, more: dict[str, int], graphs: Sequence[tuple[str, str]]
+    program: str, login: str, address: str, more: dict[str, int], graphs: Sequence[tuple[str, str]]
 ) -> Iterator[Result]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(login)
         page.get_by_role("button", name="Log in").click()

@@ -89,6 +89,13 @@ PROGRAMS = (
         ("usr/bin/llvm-mc-*", "usr/lib/llvm-*/bin/llvm-mc"),
     ),
     OptionalProgram(
+        "llvm-tblgen",
+        "reads LLVM's sources (PMWEB_LLVM_SOURCES), which core models are exported as patches of",
+        ("llvm-tblgen",),
+        "apt install llvm",
+        ("usr/bin/llvm-tblgen-*", "usr/lib/llvm-*/bin/llvm-tblgen"),
+    ),
+    OptionalProgram(
         "PostgreSQL",
         "database of a site on several computers (PMWEB_DATABASE_URL); one computer does with SQLite",
         ("postgres",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,8 @@ from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import StoredCoreModel
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import core_of
+
+LLVM_SOURCES = "PMWEB_LLVM_SOURCES"
 
 
 def core_of_row(row: StoredCoreModel) -> ExportedCore:
@@ -85,6 +88,16 @@ def llvm_patch_of(row: StoredCoreModel, folder: Path, cpu: str = "") -> str:
     except AssemblerError as error:
         raise ExchangeError(f"LLVM's names of instructions are needed: {error}") from error
     return write_llvm_patch(core, opcodes, folder)
+
+
+def llvm_patch_here(row: StoredCoreModel) -> str:
+    """The same against the sources that `$PMWEB_LLVM_SOURCES` names. Raises `ExchangeError`."""
+    folder = os.environ.get(LLVM_SOURCES)
+    if not folder:
+        raise ExchangeError(
+            f"{LLVM_SOURCES} does not say where LLVM's sources (llvm-project/llvm) are on the site's computer"
+        )
+    return llvm_patch_of(row, Path(folder))
 
 
 def exegesis_of(row: StoredCoreModel, mode: str) -> str:

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from inference.formats.core_model_exporting import exegesis_of, llvm_of, osaca_of, uops_info_of
+from inference.formats.core_model_exporting import (
+    exegesis_of,
+    llvm_of,
+    llvm_patch_here,
+    osaca_of,
+    uops_info_of,
+)
 from inference.formats.core_model_json import core_model_json, core_model_of, core_model_text
 from inference.formats.core_pictures import diagram_of, kinds_csv_of
 from inference.formats.exegesis_yaml import LATENCY, THROUGHPUT, UOPS
@@ -112,6 +118,10 @@ def _is_assembled(isa: str) -> bool:
     return isa in ASSEMBLED
 
 
+def _is_x86(isa: str) -> bool:
+    return isa == X86
+
+
 MAPPING_EXPORTS: Mapping[str, Export[PortMapping]] = {
     "json": Export(
         "port mapping (JSON)", "json", "application/json", _mapping_json, "all there is to it; imports again"
@@ -200,6 +210,14 @@ CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
         "a draft, with the evidence on every line",
         _is_assembled,
     ),
+    "llvm-patch": Export(
+        "patch of LLVM's scheduling model (diff)",
+        "patch",
+        "text/plain",
+        llvm_patch_here,
+        "what measurements contradict in LLVM's own sources",
+        _is_x86,
+    ),
     **{
         key: Export(
             f"llvm-exegesis benchmarks: {mode} (YAML)",
@@ -207,7 +225,7 @@ CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
             "application/yaml",
             partial(exegesis_of, mode=mode),
             "llvm-exegesis -mode=analysis holds LLVM's scheduling model against it",
-            lambda isa: isa == X86,
+            _is_x86,
         )
         for key, mode in EXEGESIS_MODES.items()
     },

@@ -66,6 +66,7 @@ def core_model(mapping: PortMapping) -> StoredCoreModel:
 
 BY_KIND = ("diagram-svg", "kinds-csv")
 """Formats that tell of kinds of instructions rather than of schemes."""
+PATCH = "llvm-patch"
 
 
 @pytest.mark.parametrize("wanted", BY_KIND)
@@ -74,7 +75,7 @@ def test_the_core_of_a_model_by_kinds_of_instructions(core_model: StoredCoreMode
     assert unit_class(IMUL, "imul", "multiply", "") in export("model", "core", "--format", wanted)
 
 
-@pytest.mark.parametrize("wanted", [name for name in CORE_MODEL_EXPORTS if name not in BY_KIND])
+@pytest.mark.parametrize("wanted", [name for name in CORE_MODEL_EXPORTS if name not in {*BY_KIND, PATCH}])
 def test_a_core_model_in_every_format(core_model: StoredCoreModel, wanted: str) -> None:
     if wanted.startswith("exegesis") and llvm_mc.program() is None:
         pytest.skip("llvm-mc is not installed: the benchmarks have no names")
@@ -89,8 +90,9 @@ def test_a_core_model_becomes_a_patch_of_llvm(core_model: StoredCoreModel) -> No
     if llvm_mc.program() is None or shutil.which("llvm-tblgen") is None:
         pytest.skip("LLVM's tools are not installed")
     folder = Path(__file__).parents[1] / "exchange" / "mini_llvm"
-    asked = ("model", "core", "--format", "llvm", "--against", folder)
+    asked = ("model", "core", "--format", PATCH, "--against", folder)
     text = export(*asked, "--cpu", "znver3")
+    assert export("model", "core", "--format", "llvm", "--against", folder, "--cpu", "znver3") == text
     assert "+++ b/lib/Target/X86/X86ScheduleToy.td" in text
     assert "+  IMUL64rr // latency 5 → 3 (3)" in text
     with pytest.raises(CommandError, match="needs an x86-64 core that LLVM's -mcpu has a name for"):

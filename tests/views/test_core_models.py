@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from io import StringIO
 from pathlib import Path
 
@@ -24,8 +25,10 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.core_model.query import contents_of
 from inference.features.core_model.storing import store_document, store_parts
 from inference.features.uploads.reading import receive
+from inference.formats.core_model_exporting import LLVM_SOURCES
 from inference.formats.core_model_json import core_model_of, read_core_model
 from inference.formats.exporting import CORE_MODEL_EXPORTS
+from inference.isa import llvm_mc
 from inference.isa.x86.scheme_set import described
 from inference.models import PortMapping, Run, StoredCoreModel, Upload
 from inference.runs import lifecycle
@@ -340,6 +343,25 @@ def test_the_page_draws_the_core_and_its_ports_can_be_named(
     call_command("export", "model", "lab", "--format", "kinds-csv", "--output", str(file), stdout=StringIO())
     rows = [line for line in file.read_text().splitlines() if not line.startswith("#")]
     assert rows[1].startswith("ALU,ALU0 1,2,1,0.5,")
+
+
+def test_a_patch_of_llvm_needs_the_sources_that_the_operator_names(
+    visitor: Client, model: StoredCoreModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, formats = reverse("core-model", args=[model.pk]), {"format": "llvm-patch"}
+    export, programs = reverse("core-model-export", args=[model.pk]), f"/api/v1/core-models/{model.pk}/exports"
+    assert f"{export}?format=llvm-patch" in visitor.get(page).text
+    monkeypatch.delenv(LLVM_SOURCES, raising=False)
+    assert f"{LLVM_SOURCES} does not say where" in visitor.get(export, formats, follow=True).text
+    assert visitor.get(f"{programs}/llvm-patch").status_code == 422
+    if llvm_mc.program() is None or shutil.which("llvm-tblgen") is None:
+        pytest.skip("LLVM's tools are not installed")
+    monkeypatch.setenv(LLVM_SOURCES, str(Path(__file__).parents[1] / "exchange" / "mini_llvm"))
+    model.machine.facts |= {"vendor": "AuthenticAMD", "family": 25, "model": 1}  # a Zen 3
+    model.machine.save()
+    for answer in (visitor.get(export, formats), visitor.get(f"{programs}/llvm-patch")):
+        assert "+++ b/lib/Target/X86/X86ScheduleToy.td" in answer.text
+        assert answer["Content-Disposition"].endswith('lab.patch"')
 
 
 def test_port_names_for_programs_and_in_the_shell(visitor: Client, model: StoredCoreModel) -> None:

@@ -60,8 +60,8 @@ class Command(DataCommand):
             "--against",
             type=Path,
             metavar="FOLDER-OF-LLVM",
-            help="with `model NAME --format llvm`: LLVM's sources (llvm-project/llvm); writes a patch of the "
-            "scheduling model in there, with what differs beyond the noise",
+            help="with `model NAME --format llvm-patch`: LLVM's sources (llvm-project/llvm), by default those "
+            "of $PMWEB_LLVM_SOURCES; the patch has what differs beyond the noise",
         )
         parser.add_argument(
             "--cpu",
@@ -84,8 +84,8 @@ class Command(DataCommand):
                 f"{_article(kind)} cannot be exported as {wanted!r}; known are {', '.join(known)}"
             )
         against: Path | None = options["against"]
-        if against is not None and (kind, wanted) != ("model", "llvm"):
-            raise CommandError("--against is for core models alone: export model NAME --format llvm")
+        if against is not None and (kind != "model" or wanted not in {"llvm", "llvm-patch"}):
+            raise CommandError("--against is for core models alone: export model NAME --format llvm-patch")
         if options["cpu"] and against is None:
             raise CommandError("--cpu is for --against alone")
         try:

@@ -20,6 +20,7 @@ from django.db.backends.signals import connection_created
 from django.dispatch import receiver
 
 from pmweb.garbage import look_seldom
+from tests.drawn import USUAL, fewer
 from tests.heap import keep_heap_low
 from tests.prepared import migrated_file
 
@@ -56,7 +57,9 @@ def pytest_configure() -> None:
     # Whatever depends on a quiet computer is a benchmark; the same examples every time where nobody looks on.
     base = hypothesis.settings.get_profile("ci" if os.environ.get("CI") else "default")
     slow = [hypothesis.HealthCheck.too_slow]
-    hypothesis.settings.register_profile("patient", base, deadline=None, suppress_health_check=slow)
+    hypothesis.settings.register_profile(
+        "patient", base, deadline=None, suppress_health_check=slow, max_examples=fewer(USUAL)
+    )
     hypothesis.settings.load_profile("patient")
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
-from hypothesis import settings as drawing
 from hypothesis import strategies as st
 
 from inference.models import ExperimentSet, PortMapping, Run
@@ -18,6 +17,7 @@ from inference.web.api.document import example_of, operations_of
 from inference.web.api.site import document
 from tests.api.conftest import ADD, Program
 from tests.api.test_operations import filled
+from tests.drawn import examples
 
 WITH_BODY = [
     (method.upper(), path.removeprefix("/api/v1"))
@@ -156,7 +156,7 @@ _ROWS = {
 
 
 # Rows are only read: what a query changes would be a fault of its own.
-@drawing(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40, suppress=(HealthCheck.function_scoped_fixture,))
 @given(data=st.data())
 def test_no_query_is_a_fault(data: st.DataObject, program: Program, world: dict[str, int]) -> None:
     path, names = data.draw(st.sampled_from(QUERIES))

@@ -13,7 +13,7 @@ from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.db import OperationalError
 from django.utils import timezone
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from inference.agent import protocol
@@ -24,6 +24,7 @@ from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from inference.sockets import agent_urlpatterns
 from inference.storage.instruction_sets import new_isa
+from tests.drawn import examples
 from tests.runs.machines.answering import answers, hello
 from tests.runs.machines.fixtures import batch_of, claim, posting
 
@@ -300,7 +301,7 @@ MESSAGES = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40, suppress=(HealthCheck.function_scoped_fixture,))
 @given(messages=st.lists(MESSAGES, min_size=1, max_size=6))
 async def test_whatever_an_agent_says_it_is_answered_or_refused(lab, caplog, messages):
     async with welcomed(lab[1]) as socket:

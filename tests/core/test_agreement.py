@@ -7,7 +7,7 @@ random cases. All but the LP's floating-point solver agree to the last bit, that
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.evaluator import Evaluator
@@ -21,6 +21,7 @@ from inference.core.schedule import schedule
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput, over_ports, over_uops, port_bound, work_of
 from tests.core.strategies import SCHEMES, experiments, mappings, masks
+from tests.drawn import examples
 
 FEW_KINDS = 24
 """Of more distinct µops the unions may be too many to list; flow, LP and evaluator remain."""
@@ -61,19 +62,19 @@ def agree(mapping: PortMapping, mixes: list[Experiment]) -> None:
 MIXES = st.lists(experiments(), min_size=8, max_size=8)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(mapping=mappings(st.integers(1, 9)), mixes=MIXES)
 def test_all_agree_on_few_ports(mapping: PortMapping, mixes: list[Experiment]) -> None:
     agree(mapping, mixes)
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(mapping=mappings(st.integers(10, 13), max_kinds=5), mixes=MIXES)
 def test_all_agree_on_the_widest_tables(mapping: PortMapping, mixes: list[Experiment]) -> None:
     agree(mapping, mixes)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(mapping=mappings(st.integers(14, 63), max_kinds=2), mixes=MIXES)
 def test_all_agree_on_many_ports(mapping: PortMapping, mixes: list[Experiment]) -> None:
     agree(mapping, mixes)
@@ -101,7 +102,7 @@ def wide_mappings(draw: st.DrawFn) -> PortMapping:
     return PortMapping(tuple(map(str, range(n_ports))), usage, draw(st.sampled_from((None, 4.0, 5.5))))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     mapping=wide_mappings(),
     mixes=st.lists(
@@ -145,7 +146,7 @@ def test_unions_of_pairs_alone_would_miss_the_maximum_of_appendix_e2() -> None:
         assert (Evaluator(table, 4, compiled=compiled).cycles(crowd) == [0.75, 1.5]).all()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     masses=st.integers(1, 8).flatmap(
         lambda n: st.dictionaries(masks(n), st.integers(1, 1000), min_size=1, max_size=20)

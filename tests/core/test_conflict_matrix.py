@@ -6,13 +6,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.pair_conflicts import ConflictMatrix, PairConflicts, conflict_matrix, pair_conflicts
 from inference.core.throughput import inverse_throughput
+from tests.drawn import examples
 
 KINDS = (((0b0001, 1),), ((0b0010, 1),), ((0b1100, 1),))
 
@@ -36,7 +37,7 @@ def as_sets(matrix: ConflictMatrix) -> set[frozenset[str]]:
     return {frozenset(members) for members in matrix.classes}
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.sampled_from(range(3)), min_size=4, max_size=14))
 def test_schemes_on_the_same_ports_are_one_class(kinds: list[int]) -> None:
     usage = {f"s{number:02}": KINDS[kind] for number, kind in enumerate(kinds)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
@@ -16,6 +16,7 @@ from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput
 from tests.core.strategies import SCHEMES, usages
+from tests.drawn import examples
 
 PORTS = ("0", "1", "2", "3")
 
@@ -173,7 +174,7 @@ def test_every_way_to_the_answer_gives_the_same(n_ports: int, uops: int, repeats
     assert Evaluator(table, n_ports, compiled=False).cycles_one(mapping).tolist() == expected
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data(), n_ports=st.sampled_from((3, 6, 17)))
 def test_a_local_search_knows_the_error_of_every_change(data: st.DataObject, n_ports: int) -> None:
     table, population, measured = random_population(2, n_ports)

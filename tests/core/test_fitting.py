@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
@@ -57,7 +57,6 @@ def all_changes(
     return set()
 
 
-@settings(deadline=None)
 @given(mappings(), experiments, st.integers(1, 40))
 def test_the_smallest_changes_are_those_that_trying_all_of_them_finds(
     mapping: PortMapping, experiment: Experiment, quarters: int

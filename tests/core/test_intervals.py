@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError
@@ -17,6 +17,7 @@ from inference.core.mapping import PortMapping, ports_in
 from inference.core.schedule import schedule
 from inference.core.throughput import port_bound, work_of
 from tests.core.strategies import experiments, mappings, masks
+from tests.drawn import examples
 
 
 def lp_interval(work: Mapping[int, int], n_ports: int, time: float, port: int) -> tuple[float, float]:
@@ -58,7 +59,7 @@ def works(n_ports: int, max_kinds: int) -> st.SearchStrategy[dict[int, int]]:
     return st.dictionaries(masks(n_ports), st.integers(1, 300), min_size=1, max_size=max_kinds)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data(), n_ports=st.integers(1, 8), slack=st.sampled_from((1.0, 1.0, 1.25, 3.0)))
 def test_the_ranges_on_few_ports_are_those_of_the_linear_program(
     data: st.DataObject, n_ports: int, slack: float
@@ -68,7 +69,7 @@ def test_the_ranges_on_few_ports_are_those_of_the_linear_program(
         held_against_the_linear_program(work, n_ports, port_bound(work) * slack, port)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data(), n_ports=st.integers(9, 24), slack=st.sampled_from((1.0, 1.0, 1.1)))
 def test_the_ranges_on_many_ports_with_many_kinds_of_uops_are_those_of_the_linear_program(
     data: st.DataObject, n_ports: int, slack: float
@@ -78,7 +79,7 @@ def test_the_ranges_on_many_ports_with_many_kinds_of_uops_are_those_of_the_linea
     held_against_the_linear_program(work, n_ports, port_bound(work) * slack, port)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     mapping=st.one_of(mappings(st.integers(1, 9)), mappings(st.integers(10, 63), max_kinds=2)),
     experiment=experiments(),

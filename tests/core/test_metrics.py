@@ -7,17 +7,18 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from inference.core.errors import InvalidInputError
 from inference.core.metrics import RunningScores, Scores, Unit, convert, score
+from tests.drawn import examples
 
 VALUES = st.floats(0.01, 1000)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=2, max_size=40))
 def test_metrics_are_those_of_scipy(pairs: list[tuple[float, float]]) -> None:
     measured, predicted = (np.array(column) for column in zip(*pairs, strict=True))
@@ -90,7 +91,7 @@ def test_numbers_that_cannot_be_are_refused(
         score(measured, predicted)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(
     st.lists(st.tuples(VALUES, st.one_of(VALUES, st.just(0.0))), max_size=60),
     st.lists(st.integers(0, 60), max_size=6),

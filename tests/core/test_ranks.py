@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from inference.core.ranks import PairCounts, inversions
+from tests.drawn import examples
 
 FEW = st.integers(0, 6).map(float)
 VALUES = st.one_of(FEW, st.floats(0, 1e6), st.just(math.inf))
@@ -26,7 +27,7 @@ def counts_of(points: list[tuple[float, float]]) -> PairCounts:
     return PairCounts.of(np.array([x for x, _ in points]), np.array([y for _, y in points]))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(parts())
 def test_merged_parts_have_the_tau_of_the_whole_which_is_that_of_scipy(
     cut: list[list[tuple[float, float]]],
@@ -43,7 +44,7 @@ def test_merged_parts_have_the_tau_of_the_whole_which_is_that_of_scipy(
         assert tau == stats.kendalltau(x, y, variant="b").statistic
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 9)), max_size=30))
 def test_inversions_are_the_weighted_pairs_in_falling_order(elements: list[tuple[int, int]]) -> None:
     ranks, weights = (np.array([e[k] for e in elements], dtype=np.int64) for k in (0, 1))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
 from inference.core.residuals import Residuals
 from inference.core.tables import ExperimentTable
+from tests.drawn import examples
 
 SCHEMES = ("a", "b", "c")
 points = st.lists(
@@ -32,7 +33,7 @@ def residuals_of(parts: list[list[tuple[dict[str, int], float, float]]]) -> Resi
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(points)
 def test_means_are_those_of_the_experiments_concerned(seen) -> None:
     found = residuals_of([seen])
@@ -50,7 +51,7 @@ def test_means_are_those_of_the_experiments_concerned(seen) -> None:
     assert {each.scheme for each in found.by_scheme} == {scheme for _, counts in errors for scheme in counts}
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(points, st.integers(1, 5))
 def test_parts_give_the_same_answer_to_the_last_digit(seen, size) -> None:
     whole, parts = residuals_of([seen]), residuals_of([seen[k : k + size] for k in range(0, len(seen), size)])

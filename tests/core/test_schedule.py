@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import UnknownSchemeError
@@ -15,9 +15,10 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.core.schedule import Schedule, schedule
 from inference.core.throughput import port_bound, work_of
 from tests.core.strategies import experiments, mappings
+from tests.drawn import examples
 
 
-@settings(max_examples=70, deadline=None)
+@examples(70)
 @given(
     mapping=st.one_of(mappings(st.integers(1, 8)), mappings(st.integers(9, 63), max_kinds=2)),
     experiment=experiments(),
@@ -41,7 +42,7 @@ def test_a_schedule_places_all_work_within_the_optimal_time(
         assert of_schemes == pytest.approx(part)
 
 
-@settings(max_examples=70, deadline=None)
+@examples(70)
 @given(mapping=mappings(st.integers(1, 8)), experiment=experiments())
 def test_no_work_could_move_to_a_port_with_less_load(mapping: PortMapping, experiment: Experiment) -> None:
     plan = schedule(mapping, experiment)
@@ -51,7 +52,7 @@ def test_no_work_could_move_to_a_port_with_less_load(mapping: PortMapping, exper
                 assert plan.loads[other] >= plan.loads[port]
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(mapping=mappings(st.integers(1, 8)), experiment=experiments(), seed=st.integers(0, 99))
 def test_renaming_the_ports_renames_the_schedule(
     mapping: PortMapping, experiment: Experiment, seed: int

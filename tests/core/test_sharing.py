@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.evaluator import Evaluator
@@ -17,6 +17,7 @@ from inference.core.populations import rows_of
 from inference.core.tables import ExperimentTable, Population, row_types
 from inference.core.throughput import inverse_throughput
 from tests.core.strategies import SCHEMES, experiments
+from tests.drawn import examples
 
 PORTS = 6
 NAMES = ("a", "b", "c")
@@ -54,7 +55,7 @@ def same(one: Population, two: Population) -> bool:
     return all(np.array_equal(getattr(one, k), getattr(two, k)) for k in ("offsets", "masks", "counts"))
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(experiments(6), min_size=1, max_size=12))
 def test_experiments_are_grouped_by_their_schemes(mixes: list[Experiment]) -> None:
     grouped = ExperimentTable.from_experiments(mixes, SCHEMES)

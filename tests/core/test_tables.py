@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
@@ -14,9 +14,10 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.tables import ExperimentTable, Population
 from tests.core.strategies import SCHEMES, experiments, mappings
+from tests.drawn import examples
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(experiments(6), max_size=8))
 def test_a_table_holds_its_experiments(mixes: list[Experiment]) -> None:
     table = ExperimentTable.from_experiments(mixes, SCHEMES)
@@ -49,7 +50,7 @@ def test_a_table_refuses_what_it_cannot_number() -> None:
         ExperimentTable.from_experiments([Experiment.of({"a": 1 << 31})])
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(mappings(st.just(5)), min_size=1, max_size=4))
 def test_a_population_holds_its_mappings(members: list[PortMapping]) -> None:
     population = Population.from_mappings(members, SCHEMES)

@@ -5,7 +5,7 @@ import math
 from contextlib import suppress
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment, Measured
@@ -21,10 +21,11 @@ from inference.formats.pmevo_json import write_mapping3
 from inference.formats.problems import SHOWN
 from inference.isa.names import SchemeNames
 from inference.storage.errors import ExchangeError
+from tests.drawn import examples
 
 GOLDEN = Path(__file__).parent / "golden"
-FUZZ = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-ROUND_TRIP = settings(max_examples=30, deadline=None)
+FUZZ = examples(60)
+ROUND_TRIP = examples(30)
 
 KEYS = [
     *["kind", "arch", "ports", "exps", "iseq", "result", "cycles", "other_results", "id", "assignment"],

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.mapping import PortMapping, uops_of
@@ -32,6 +32,7 @@ from inference.isa.names import SchemeNames
 from inference.isa.uops_info import scheme_name
 from inference.isa.uops_info_writing import element
 from inference.storage.errors import ExchangeError
+from tests.drawn import examples
 from tests.exchange.exports import (
     ADD,
     ADD_BYTE,
@@ -137,7 +138,7 @@ def test_the_xml_comes_back_as_the_mapping_that_it_was() -> None:
     assert again.usage[NOP] == ()
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.data())
 def test_the_xml_of_any_mapping_reads_back_under_its_codes(data: st.DataObject) -> None:
     ports = tuple(

@@ -7,20 +7,21 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError
 from inference.core.metrics import Unit
 from inference.figures.heatmap import BINS, BinCounts, HeatMap, bins_of, heat_map
 from inference.figures.reach import Reach
+from tests.drawn import examples
 
 CYCLES = st.one_of(
     st.floats(0, 40), st.floats(0, 1e9), st.floats(0, allow_infinity=False), st.integers(0, 30).map(float)
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(CYCLES, st.one_of(CYCLES, st.just(math.inf))), max_size=300))
 def test_every_experiment_is_in_the_bin_that_bins_of_names_or_counted_outside(
     points: list[tuple[float, float]],
@@ -57,7 +58,7 @@ STEPS = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9
 DRAWN = st.one_of(st.floats(0.002, 40), st.floats(0.01, 1e9), st.integers(0, 30).map(float))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.lists(st.tuples(DRAWN, st.one_of(DRAWN, st.just(math.inf))), max_size=300),
     st.lists(st.integers(0, 300), max_size=6),

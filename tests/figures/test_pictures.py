@@ -8,7 +8,6 @@ import re
 import pytest
 from django.conf import settings
 from hypothesis import given
-from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from inference.core.errors import UnknownSchemeError
@@ -23,6 +22,7 @@ from inference.figures.plotly_json import DARK, LIGHT, figure_json
 from inference.figures.reach import length_figure
 from inference.figures.tripartite import tripartite
 from tests.core.strategies import experiments, mappings
+from tests.drawn import examples
 
 MAPPING = PortMapping(
     ("0", "1", "2"),
@@ -49,7 +49,7 @@ def test_a_graph_can_show_some_schemes_only() -> None:
         tripartite(MAPPING, ["div"])
 
 
-@effort(max_examples=30, deadline=None)
+@examples(30)
 @given(mappings(st.sampled_from((4, 9, 63))))
 def test_a_graph_says_all_of_the_mapping(mapping: PortMapping) -> None:
     graph = json.loads(json.dumps(tripartite(mapping)))
@@ -63,7 +63,7 @@ def test_a_graph_says_all_of_the_mapping(mapping: PortMapping) -> None:
     assert rebuilt == mapping.usage
 
 
-@effort(max_examples=30, deadline=None)
+@examples(30)
 @given(mapping=mappings(st.integers(1, 8)), experiment=experiments())
 def test_buckets_are_stacked_without_gaps_up_to_the_load(
     mapping: PortMapping, experiment: Experiment

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.identity import compare
 from inference.core.mapping import PortMapping
 from inference.figures.tripartite import compared, tripartite, with_facets
 from tests.core.strategies import mappings
+from tests.drawn import examples
 
 HERE = PortMapping(("0", "1"), {"add": ((3, 1),), "sub": ((3, 1),), "mul": ((1, 2),), "old": ((2, 1),)})
 THERE = PortMapping(("x", "y"), {"add": ((3, 1),), "sub": ((3, 1),), "mul": ((1, 1),), "new": ((1, 1),)})
@@ -35,7 +36,7 @@ def test_differences_come_first_then_what_only_one_describes():
     assert old["usage"] == "here 1×[1], there not described"
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(mappings(st.sampled_from((3, 6))), mappings(st.sampled_from((3, 6))))
 def test_both_mappings_can_be_read_off_the_graph(a: PortMapping, b: PortMapping):
     comparison = compare(a, b)

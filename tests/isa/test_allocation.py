@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from iced_x86 import Instruction, OpAccess, OpKind, Register, RegisterExt
 
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import frame, unroll
 from inference.isa.x86.choosing import LINE
+from tests.drawn import examples
 from tests.isa.decoding import INFO, READS, WRITES, accesses, decoded, is_within_a_line
 
 DEFAULT = [scheme.text for scheme in schemes() if not scheme.exclusion]
@@ -29,7 +30,7 @@ def fixed_registers(terms: list[tuple[str, int]], access: str) -> set[int]:
     }
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(experiments)
 def test_no_instruction_waits_for_another_but_along_its_own_chain(terms):
     """Whatever is read has never been written, or was written by an operand that is read and written, too."""
@@ -53,7 +54,7 @@ def test_no_instruction_waits_for_another_but_along_its_own_chain(terms):
         writers.update(dict.fromkeys(written, instruction))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(experiments)
 def test_reserved_registers_are_never_written(terms):
     body = decoded(unroll(terms).code)
@@ -65,7 +66,7 @@ def test_reserved_registers_are_never_written(terms):
 
 
 @example([("add MEM[8]:RW, GPR[8]:R", 1), ("vmaskmovps MEM[128]:RW, XMM:R, XMM:R", 2)])
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(experiments)
 def test_memory_stays_in_the_region_and_loads_and_stores_on_lines_of_their_own(terms):
     plan = frame()

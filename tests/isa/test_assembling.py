@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import OpKind, Register, RegisterExt
 
@@ -14,6 +14,7 @@ from inference.agent.code_pages import CodePagesError, GuardedPages
 from inference.agent.frame import function
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import CannotMeasureError, frame, unroll
+from tests.drawn import examples
 from tests.isa.decoding import accesses, decoded, scheme_sequence
 
 DEFAULT = [scheme.text for scheme in schemes() if not scheme.exclusion]
@@ -42,7 +43,7 @@ def test_all_instances_of_a_scheme_have_nearly_the_same_length():
         assert max(lengths) - min(lengths) <= 1, text
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(experiments)
 def test_a_body_is_made_of_whole_copies_and_its_half_is_one_itself(terms):
     whole = unroll(terms)
@@ -62,7 +63,7 @@ def test_a_body_is_made_of_whole_copies_and_its_half_is_one_itself(terms):
         )
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(experiments)
 def test_the_same_multiset_gives_the_same_code(terms):
     assert unroll(terms).code == unroll(list(reversed(terms))).code

@@ -6,7 +6,7 @@ from collections import Counter
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Instruction, Mnemonic, OpAccess, Register, RegisterExt
 
@@ -17,6 +17,7 @@ from inference.isa.x86.choosing import family_of
 from inference.isa.x86.demands import INDICES, obstacle
 from inference.isa.x86.exclusion import BREAKABLE, GROUPS, SELECTABLE
 from inference.isa.x86.surroundings import needs
+from tests.drawn import examples
 from tests.isa.decoding import INFO, accesses, decoded, is_instance_of, is_within_a_line
 
 COPIES = 10
@@ -190,7 +191,7 @@ def test_breakers_stand_only_where_they_are_asked_for_and_needed():
     )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.tuples(st.sampled_from(BREAKABLE_ONES), st.integers(1, 2)), min_size=1, max_size=4))
 def test_mixes_with_breakers_either_assemble_or_lack_registers(terms: list[tuple[Scheme, int]]):
     asked = [(scheme.text, count) for scheme, count in terms]

@@ -4,7 +4,7 @@ import time
 from collections import defaultdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.isa.names import SchemeNames
@@ -15,7 +15,6 @@ TEXTS = [scheme.text for scheme in schemes()]
 X86 = SchemeNames(TEXTS)
 
 
-@settings(deadline=None)  # the first call builds the indexes
 @given(st.sampled_from(TEXTS), st.randoms(use_true_random=False))
 def test_a_text_is_found_whatever_its_case_blanks_and_brackets(text, random):
     assert X86.resolve(text) == text
@@ -200,7 +199,6 @@ def test_suggestions_are_as_many_as_asked_for_and_all_different():
     assert SchemeNames([]).nearest("add GPR[64]", 3) == []
 
 
-@settings(deadline=None)
 @given(st.text(max_size=MAX_NAME + 50))
 def test_no_text_makes_reading_or_suggesting_fail(name):
     read(name)

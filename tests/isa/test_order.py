@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment, OrderedExperiment
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import unroll, unroll_in_order
+from tests.drawn import examples
 from tests.isa.decoding import decoded, scheme_sequence
 
 DEFAULT = [scheme.text for scheme in schemes() if not scheme.exclusion]
 orders = st.lists(st.sampled_from(DEFAULT), min_size=1, max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(orders)
 def test_every_copy_has_the_instructions_in_the_order_asked(order):
     code = unroll_in_order(order)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
@@ -40,6 +40,7 @@ from inference.storage.evaluating import evaluate
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, load_measurements, store_mapping, store_measurements
 from tests import explained
+from tests.drawn import examples
 from tests.fronts import fronted
 from tests.work import work_off
 from tests.zips import packed, unpacked
@@ -317,7 +318,7 @@ def test_other_files_are_not_taken_for_one(measured: Run) -> None:
         assert not is_archive(other)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(25, suppress=(HealthCheck.function_scoped_fixture,))
 @given(data=st.data())
 def test_no_damage_is_a_fault(data: st.DataObject, measured: Run) -> None:
     files = unpacked(write_archive(measured))

@@ -17,7 +17,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.latency import LatencyProblem, infer_latencies
@@ -30,6 +30,7 @@ from inference.models import ISA, LatencySet, Machine
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import new_isa, store_isa
 from inference.storage.latencies import store_latencies
+from tests.drawn import examples
 from tests.simulated import simulated_machine
 from tests.views.conftest import visitor
 
@@ -250,7 +251,7 @@ def test_a_page_offers_no_set_twice(
     assert same.status_code == 422
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.tuples(st.floats(0, 60), st.floats(0, 60)).map(sorted), min_size=2, max_size=4))
 def test_sets_differ_where_any_two_of_them_do(ranges: list[list[float]]) -> None:
     several = [known(*each) for each in ranges]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.figures.length_maps import MOST_PANELS, PER_ROW, LengthMap, length_maps
+from tests.drawn import examples
 
 points = st.lists(st.tuples(st.integers(1, 8), st.floats(0.1, 50), st.floats(0, 80)), min_size=1, max_size=60)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(points)
 def test_every_experiment_is_in_the_panel_of_its_length(rows: list[tuple[int, float, float]]) -> None:
     lengths, seen, said = (np.array(column) for column in zip(*rows, strict=True))
@@ -26,7 +27,7 @@ def test_every_experiment_is_in_the_panel_of_its_length(rows: list[tuple[int, fl
         assert LengthMap.from_json(told).heat_map == each.heat_map
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(points)
 def test_bins_are_equally_wide_and_rows_share_their_axes(rows: list[tuple[int, float, float]]) -> None:
     lengths, seen, said = (np.array(column) for column in zip(*rows, strict=True))

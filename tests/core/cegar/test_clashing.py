@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from inference.core.cegar import CegarProblem, CegarSettings, ClashError, infer
@@ -19,6 +19,7 @@ from inference.core.mapping import PortMapping
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.pmevo.small import Listener
+from tests.drawn import examples
 
 ZEN_PLUS = [
     ({"add r": 1}, 0.25),
@@ -84,7 +85,7 @@ def test_each_measurement_of_a_clash_is_needed() -> None:
     assert {m.experiment for m in measured if m.experiment.length == 2} <= clashing
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.lists(st.sampled_from([0.5, 1.0, 1.5, 2.0]), min_size=6, max_size=6))
 def test_a_clash_is_never_empty_and_can_be_explained_without_any_one_measurement(cycles: list[float]) -> None:
     shape = Shape(("a", "b", "c"), (1, 1, 2), 2, 0.02)

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from inference.core.cegar import (
     CegarProblem,
@@ -34,9 +34,10 @@ from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.cegar.small import TWO_LEVEL, mappings, search
 from tests.core.pmevo.small import Listener
+from tests.drawn import examples
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(mappings(ports=4, schemes=4))
 def test_the_true_two_level_mapping_is_the_result_or_listed_as_an_alternative(truth: PortMapping) -> None:
     result = search(truth)
@@ -46,7 +47,7 @@ def test_the_true_two_level_mapping_is_the_result_or_listed_as_an_alternative(tr
     assert distinguishing_experiment(result.mapping, truth, noise=0.02) is None
 
 
-@settings(max_examples=4, deadline=None)
+@examples(4)
 @given(mappings(ports=3, schemes=3, most_uops=2))
 def test_a_three_level_result_predicts_what_the_processor_does(truth: PortMapping) -> None:
     result = search(truth, alternatives=3)

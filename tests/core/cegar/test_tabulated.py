@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.cegar.closed_form import ClosedForm
@@ -20,6 +20,7 @@ from inference.core.experiment import Experiment
 from inference.core.identity import canonical
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
+from tests.drawn import examples
 
 SHAPE = Shape(("a", "b"), (1, 2), 3, 0.02)
 MATRICES = list(itertools.product(range(1, 8), repeat=3))
@@ -52,7 +53,7 @@ def keys(candidates: list[Candidate]) -> set[tuple[object, ...]]:
     return {key(SHAPE.mapping(candidate)) for candidate in candidates}
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(matrices, experiments)
 def test_the_table_finds_exactly_the_mappings_that_explain_the_measurements(
     truth: Candidate, asked: list[Experiment]
@@ -67,7 +68,7 @@ def test_the_table_finds_exactly_the_mappings_that_explain_the_measurements(
     assert keys(found) == keys(explaining)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(matrices, experiments)
 def test_a_second_mapping_is_found_exactly_where_there_is_one(
     truth: Candidate, asked: list[Experiment]

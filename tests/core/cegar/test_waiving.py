@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inference.core.cegar import CegarProblem, CegarSettings, infer
@@ -21,6 +21,7 @@ from inference.core.mapping import PortMapping
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.pmevo.small import Listener
+from tests.drawn import examples
 
 ZEN = PortMapping(
     tuple("0123456789"),
@@ -60,7 +61,7 @@ def weight(observations: list[Observation], candidate: tuple[int, ...]) -> int:
     return total
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.lists(st.sampled_from([0.5, 0.7, 1.0, 1.25, 1.5, 2.0, 3.0]), min_size=6, max_size=6))
 @example([1.0, 1.5, 1.5, 1.0, 2.0, 2.0])  # what a scheme takes alone is best left unexplained
 def test_no_mapping_leaves_less_unexplained(cycles: list[float]) -> None:

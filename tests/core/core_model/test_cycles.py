@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.core_model import Edge, critical_cycle
+from tests.drawn import examples
 
 
 @st.composite
@@ -56,13 +57,13 @@ def largest_of_all(nodes: int, edges: list[Edge]) -> float:
     return best
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(graphs())
 def test_it_is_the_largest_of_all_cycles(graph: tuple[int, list[Edge]]) -> None:
     assert critical_cycle(*graph).cycles == pytest.approx(largest_of_all(*graph))
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(graphs())
 def test_no_cycle_takes_longer_and_one_takes_as_long(graph: tuple[int, list[Edge]]) -> None:
     nodes, edges = graph

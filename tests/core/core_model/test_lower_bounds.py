@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.core_model import BoundKind, CodeShape, CoreModel, predict_core
 from inference.core.mapping import PortMapping, uops_of
 from inference.isa.dependences import InstructionAccesses, OperandAccess
 from tests.core.core_model.toy_core import ToyCore
+from tests.drawn import examples
 
 PORTS, SCHEMES, REGISTERS = 4, 5, 4
 ITERATIONS = 60
@@ -56,7 +57,7 @@ def blocks(draw: st.DrawFn) -> list[InstructionAccesses]:
     return found
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(models(), blocks(), st.booleans())
 def test_a_simulated_core_is_never_quicker_than_a_bound(
     model: CoreModel, block: list[InstructionAccesses], greedy: bool
@@ -68,7 +69,7 @@ def test_a_simulated_core_is_never_quicker_than_a_bound(
         assert taken >= bound.cycles * (ITERATIONS - 1) - longest * len(block) - CLOSE, bound
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(models(), blocks())
 def test_the_prediction_is_the_largest_bound_and_leaving_bounds_out_never_adds(
     model: CoreModel, block: list[InstructionAccesses]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core import events
@@ -23,6 +23,7 @@ from inference.core.protocols import Event
 from inference.measuring.simulated import NOTHING, PORTS, UOPS, SimulatedProcessor
 from tests.core.explain.small import STORES, ZENLIKE, explain, mapping_of
 from tests.core.pmevo.small import Listener
+from tests.drawn import examples
 
 
 def part(mapping: PortMapping, schemes: set[str]) -> PortMapping:
@@ -182,7 +183,7 @@ def cores(draw: st.DrawFn) -> PortMapping:
     )
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(cores(), st.booleans())
 def test_no_structure_of_classes_ends_in_an_internal_error(core: PortMapping, counted: bool) -> None:
     try:

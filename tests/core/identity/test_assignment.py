@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linear_sum_assignment
 
 from inference.core.identity.matching import best_partners
+from tests.drawn import examples
 
 SQUARES = st.integers(0, 7).flatmap(
     lambda n: arrays(np.int64, (n, n), elements=st.integers(-3, 5) | st.integers(-(2**40), 2**40))
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(SQUARES)
 def test_no_partners_gain_more(gain: np.ndarray) -> None:
     partners = best_partners(gain.tolist())

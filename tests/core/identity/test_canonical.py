@@ -6,16 +6,17 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.identity import canonical, same_up_to_renaming
 from inference.core.mapping import PortMapping
 from tests.core.identity.small import edited, mapping, permuted, renamings, shuffled, three_level, two_level
 from tests.core.strategies import mappings
+from tests.drawn import examples
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(value=mappings(st.integers(1, 12)), data=st.data())
 def test_the_form_does_not_depend_on_the_names_of_ports(value: PortMapping, data: st.DataObject) -> None:
     other = permuted(value, data.draw(st.permutations(range(len(value.ports)))))
@@ -23,7 +24,7 @@ def test_the_form_does_not_depend_on_the_names_of_ports(value: PortMapping, data
     assert same_up_to_renaming(value, other)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(value=mappings(st.integers(1, 12)))
 def test_the_form_is_a_renaming_of_the_mapping_and_its_own_form(value: PortMapping) -> None:
     form = canonical(value)
@@ -38,7 +39,7 @@ def are_renamings(a: PortMapping, b: PortMapping) -> bool:
     return any(permuted(a, order).usage == b.usage for order in renamings(len(a.ports)))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(data=st.data())
 def test_forms_are_equal_exactly_for_renamings(data: st.DataObject) -> None:
     ports = st.integers(2, 5)
@@ -53,7 +54,7 @@ def edges(*pairs: str) -> PortMapping:
     return mapping({"a": "+".join(pairs)})
 
 
-@settings(max_examples=70, deadline=None)
+@examples(70)
 @given(data=st.data())
 def test_graphs_of_alike_ports_are_told_apart(data: st.DataObject) -> None:
     """Every µop serves the same scheme and is as wide as every other: refinement alone is not enough."""

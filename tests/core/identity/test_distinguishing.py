@@ -6,7 +6,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
@@ -28,6 +28,7 @@ from tests.core.identity.small import (
     three_level,
     two_level,
 )
+from tests.drawn import examples
 
 NOISE = st.sampled_from((0.0, 0.0, 0.01, 0.02, 0.05, 0.2))
 R_MAX = st.sampled_from((None, None, 1.0, 2.0, 2.5, 4.0))
@@ -46,7 +47,7 @@ def checked(
         assert found.second == float(exact_cycles(b, found.experiment, r_max))
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(data=st.data(), noise=NOISE, r_max=R_MAX)
 def test_two_levels_give_the_first_of_the_smallest(
     data: st.DataObject, noise: float, r_max: float | None
@@ -61,7 +62,7 @@ def test_two_levels_give_the_first_of_the_smallest(
     assert bounded == (found if found is not None and found.experiment.length <= 2 else None)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data(), noise=NOISE, r_max=R_MAX)
 def test_three_levels_give_the_first_of_the_smallest(
     data: st.DataObject, noise: float, r_max: float | None
@@ -75,7 +76,7 @@ def test_three_levels_give_the_first_of_the_smallest(
     checked(first, second, expected, found, r_max)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_without_noise_two_levels_are_told_apart_unless_they_are_the_same(data: st.DataObject) -> None:
     first = data.draw(two_level(st.integers(2, 9), schemes="abcdefg"))
@@ -89,7 +90,7 @@ def test_without_noise_two_levels_are_told_apart_unless_they_are_the_same(data: 
         assert found.experiment.length <= len(first.ports)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data(), rates=st.tuples(R_MAX, R_MAX), noise=NOISE)
 def test_without_an_r_max_each_mapping_has_its_own(
     data: st.DataObject, rates: tuple[float | None, float | None], noise: float

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.identity import Renaming, best_renaming, structural_agreement
 from inference.core.mapping import PortMapping
 from tests.core.identity.small import edited, mapping, permuted, renamings, shuffled, three_level, two_level
 from tests.core.strategies import mappings
+from tests.drawn import examples
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(value=mappings(st.integers(1, 12)), data=st.data())
 def test_shuffled_ports_get_names_that_make_the_mappings_equal(
     value: PortMapping, data: st.DataObject
@@ -31,7 +32,7 @@ def padded(value: PortMapping, n_ports: int) -> PortMapping:
     return PortMapping(tuple(f"p{k}" for k in range(n_ports)), value.usage)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(data=st.data())
 def test_no_renaming_has_more_equal_schemes(data: st.DataObject) -> None:
     first = data.draw(two_level(st.integers(1, 5)) | three_level(st.integers(1, 5), "abcd"))
@@ -47,7 +48,7 @@ def test_no_renaming_has_more_equal_schemes(data: st.DataObject) -> None:
     assert agreeing(first, renaming.apply(second)) == most
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(first=two_level(st.integers(1, 6)), second=two_level(st.integers(1, 6)))
 def test_every_port_that_can_have_a_partner_has_one(first: PortMapping, second: PortMapping) -> None:
     partners = [port for port in best_renaming(first, second).ports if port is not None]

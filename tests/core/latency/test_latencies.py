@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.latency import (
@@ -24,6 +24,7 @@ from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import connectors, links_of, pair_chains
 from inference.isa.x86.chains.values import values_of
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
+from tests.drawn import examples
 
 SCHEMES = (
     "add GPR[64]:RW, GPR[64]:R",
@@ -116,7 +117,7 @@ def by_name(result: LatencyResult, text: str, source: str, destination: str) -> 
     return next(one for one in result.pairs if one.link == ChainLink(text, source, destination))
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.integers(0, 10_000))
 def test_every_isolated_latency_is_the_processors_own(seed: int) -> None:
     truth = drawn(seed)
@@ -128,7 +129,7 @@ def test_every_isolated_latency_is_the_processors_own(seed: int) -> None:
         assert (one.least, one.most) == pytest.approx(truths(asked[one.link], truth))
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.integers(0, 10_000))
 def test_a_bound_is_never_below_the_truth_and_sums_are_said_to_be_sums(seed: int) -> None:
     truth = drawn(seed)

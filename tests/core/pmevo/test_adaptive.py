@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
@@ -15,6 +15,7 @@ from inference.core.mapping import PortMapping
 from inference.core.pmevo import plan
 from inference.core.pmevo.adaptive import CongruenceClasses, adaptive
 from inference.measuring.simulated import SimulatedProcessor
+from tests.drawn import examples
 
 Ask = Callable[[Sequence[Experiment]], list[float]]
 
@@ -209,7 +210,7 @@ def test_nothing_to_compare_is_nothing_to_ask() -> None:
     assert end.value.value.classes == (("only",),)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     st.lists(st.sampled_from(KINDS), min_size=2, max_size=24), st.sampled_from([0.0, 0.01, 0.3]), st.data()
 )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.events import PacedReporter
@@ -16,6 +16,7 @@ from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import count_limits, random_population
 from inference.core.tables import Population
 from tests.core.pmevo.small import Listener
+from tests.drawn import examples
 
 FIRST = np.array([0])
 A, B, AB = Experiment.of({"a": 1}), Experiment.of({"b": 1}), Experiment.of({"a": 1, "b": 1})
@@ -76,7 +77,7 @@ def test_the_error_returned_is_that_of_the_mapping_returned() -> None:
     assert error == again[0]
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.integers(0, 10_000), st.floats(0, 50))
 def test_the_hill_climb_never_makes_a_mapping_less_fit(seed: int, volume_slope: float) -> None:
     times = MIXES
@@ -115,7 +116,7 @@ def plainly_climbed(arbiter: FitnessGate, population: Population, index: int, sl
     return search
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     st.integers(0, 10_000),
     st.floats(0, 50),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
@@ -79,7 +79,6 @@ def by_the_definition(
     return classes
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(
         st.dictionaries(st.sampled_from("abcde"), st.integers(1, 3), min_size=1, max_size=3).map(

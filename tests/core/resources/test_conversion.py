@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError
@@ -25,6 +25,7 @@ from inference.core.resources.conversion import connected_unions
 from inference.core.tables import ExperimentTable
 from inference.core.throughput import inverse_throughput, over_ports, work_of
 from tests.core.strategies import experiments, mappings, masks
+from tests.drawn import examples
 
 ENOUGH = Conversion(max_resources=MAX_RESOURCES)
 FIG_7_1 = PortMapping(
@@ -50,7 +51,7 @@ def test_the_example_of_the_thesis_is_converted_into_its_figure() -> None:
     )
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(mappings(st.integers(1, 10)), st.lists(experiments(), min_size=1, max_size=5))
 def test_a_converted_mapping_predicts_the_same(mapping: PortMapping, several: list[Experiment]) -> None:
     converted = from_port_mapping(mapping, ENOUGH)
@@ -59,7 +60,7 @@ def test_a_converted_mapping_predicts_the_same(mapping: PortMapping, several: li
     np.testing.assert_allclose(converted.cycles(table), expected, rtol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     mappings(st.integers(1, 6), max_kinds=2, max_count=2),
     st.lists(experiments(max_repeats=9), min_size=2, max_size=40),
@@ -74,7 +75,7 @@ def test_what_takes_equally_long_still_does_after_the_conversion(
         assert len(np.unique(predicted[expected == value])) == 1
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(mappings(st.integers(1, 8)), experiments())
 def test_no_precision_is_lost_but_that_of_the_stored_loads(
     mapping: PortMapping, experiment: Experiment
@@ -90,7 +91,7 @@ def test_no_precision_is_lost_but_that_of_the_stored_loads(
     assert Fraction(expected).limit_denominator(n_ports) == max(totals, default=0)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(mappings(st.integers(1, 8)), experiments(max_repeats=5))
 def test_a_converted_mapping_agrees_with_the_linear_program(
     mapping: PortMapping, experiment: Experiment
@@ -99,7 +100,7 @@ def test_a_converted_mapping_agrees_with_the_linear_program(
     assert predicted == pytest.approx(lp_inverse_throughput(mapping, experiment), abs=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(mappings(st.integers(1, 6)))
 def test_no_resource_is_dominated_by_another(mapping: PortMapping) -> None:
     converted = from_port_mapping(PortMapping(mapping.ports, mapping.usage), ENOUGH)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
@@ -13,6 +13,7 @@ from inference.core.predicting import ThroughputModel
 from inference.core.resources import MAX_RESOURCES, ResourceMapping
 from inference.core.tables import ExperimentTable
 from tests.core.strategies import SCHEMES, experiments
+from tests.drawn import examples
 
 FIG_7_1 = ResourceMapping(
     resources=("R1", "R12", "R3"),
@@ -49,7 +50,7 @@ def test_a_description_names_each_resource_with_its_cycles() -> None:
     assert ResourceMapping((), {"nop": ()}).describe("nop") == "no resources"
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(resource_mappings(), st.lists(experiments(), max_size=8))
 def test_many_experiments_at_once_are_predicted_like_each_alone(
     mapping: ResourceMapping, several: list[Experiment]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.isa.x86.binaries import BinaryFileError, read_program
@@ -16,6 +16,7 @@ from inference.isa.x86.binaries.headers import MOST_SECTIONS, described
 from inference.isa.x86.binaries.loops import Loop, Search, loops_in, weighed
 from inference.isa.x86.blocks.surrounding import object_file
 from tests.compiled import compiled, tool
+from tests.drawn import examples
 
 LOOP = bytes.fromhex("4801d8ffc975f9")  # add rax, rbx; dec ecx; jne
 SMALL = object_file(LOOP + b"\xc3", "work")
@@ -134,7 +135,7 @@ def test_data_among_code_ends_a_path_only() -> None:
     assert [loop.begin for loop in loops(object_file(code))] == [2]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     changes=st.lists(
         st.tuples(

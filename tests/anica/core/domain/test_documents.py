@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.domain.documents import expanded
@@ -15,12 +15,13 @@ from anica_app.core.domain.wording import expansion_words, words
 from anica_app.core.protocols import AnicaError
 from inference.isa.x86.blocks import block_of_text
 from tests.anica.core.small import random_abstract, random_block, small_domain
+from tests.drawn import examples
 
 DOMAIN = small_domain()
 SEEDS = st.integers(0, 2**32)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS, st.booleans())
 def test_documents_come_back_as_what_they_were(seed: int, scheme: bool) -> None:
     domain = small_domain(scheme=scheme)
@@ -193,7 +194,7 @@ def test_a_wrong_expansion_is_refused(wrong: Any) -> None:
         DOMAIN.read_expansion(wrong)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(SEEDS)
 def test_an_expansion_that_does_not_apply_is_refused(seed: int) -> None:
     random = Random(seed)

@@ -6,7 +6,7 @@ from itertools import product
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.domain.abstract import AbstractBlock
@@ -14,6 +14,7 @@ from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.domain.places import OperandPlace
 from inference.isa.x86.blocks import block_of_text
 from tests.anica.core.small import above, random_abstract, random_block, small_domain
+from tests.drawn import examples
 
 DOMAIN = small_domain()
 SEEDS = st.integers(0, 2**32)
@@ -55,7 +56,7 @@ def rotated(mapping: tuple[int, ...], places: int) -> bool:
     return True
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(SEEDS)
 def test_the_search_finds_a_mapping_exactly_if_the_definition_has_one(seed: int) -> None:
     random = Random(seed)
@@ -90,7 +91,7 @@ def restricted(abstract: AbstractBlock, part: list[int]) -> AbstractBlock:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS, st.integers(0, 5), st.integers(0, 5))
 def test_rotation_and_further_instructions_change_nothing(seed: int, turn: int, at: int) -> None:
     random = Random(seed)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.domain.abstract import AbstractBlock
 from tests.anica.core.small import above, random_abstract, random_block, small_domain
+from tests.drawn import examples
 
 DOMAIN = small_domain()
 SEEDS = st.integers(0, 2**32)
-PATIENT = settings(max_examples=60, deadline=None)
+PATIENT = examples(60)
 
 
 def related(seed: int) -> tuple[AbstractBlock, AbstractBlock]:

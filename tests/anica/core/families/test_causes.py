@@ -6,7 +6,7 @@ from functools import cache
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Decoder, InstructionInfoFactory, OpAccess
 
@@ -22,6 +22,7 @@ from anica_app.core.protocols import AnicaError, Answer, Failure
 from anica_app.core.x86_domain import X86Domain
 from tests.anica.core.families.cores import PlantedCore, name_of
 from tests.anica.core.search.planted import few_schemes
+from tests.drawn import examples
 
 PLAIN = PlantedCore("plain")
 
@@ -131,7 +132,7 @@ def test_the_stack_pointer_stays_where_blocks_are_executed(executes):
     assert ("rsp" in [one.name for one in block.carriers]) is not executes
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(seed=st.integers(0, 10**6), size=st.integers(1, 4))
 def test_loads_stand_before_stores_and_all_accesses_stay(seed, size):
     block = list(Decoder(64, domain().code(domain().sample(domain().unconstrained(size), Random(seed)))))
@@ -168,7 +169,7 @@ def mnemonics(block):
     return {name_of(one) for one in Decoder(64, domain().code(block))}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(seed=st.integers(0, 10**6), size=st.integers(1, 3), cycles=st.sampled_from([6.0, 11.0, 20.0]))
 def test_whatever_the_block_a_latency_is_a_dependency_and_a_busy_port_is_none(seed, size, cycles):
     random = Random(seed)
@@ -181,7 +182,7 @@ def test_whatever_the_block_a_latency_is_a_dependency_and_a_busy_port_is_none(se
     assert cause(code.hex(), busy).bound == "ports"
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(seed=st.integers(0, 10**6), size=st.integers(1, 4))
 def test_a_cut_leaves_no_way_through_what_it_cuts(seed, size):
     block = domain().sample(domain().unconstrained(size), Random(seed))

@@ -6,7 +6,7 @@ from functools import cache
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
@@ -21,6 +21,7 @@ from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.x86_domain import X86Domain
 from tests.anica.core.families.cores import PlantedCore
 from tests.anica.core.search.planted import few_schemes
+from tests.drawn import examples
 
 FAULTY = PlantedCore("faulty", latency={"imul": 9.0, "popcnt": 9.0}, busy={"bsf": 7.0, "bsr": 7.0})
 PLAIN = PlantedCore("plain")
@@ -99,7 +100,7 @@ def test_a_family_has_its_smallest_witness_the_range_of_predictions_and_what_it_
     assert list(promised) == ["name", "share", "members", "witness", "predictions", "bound"]
 
 
-@settings(max_examples=4, deadline=None)
+@examples(4)
 @given(seed=st.integers(0, 1000))
 def test_the_order_of_discoveries_does_not_matter(seed):
     order = list(range(len(WITNESSES)))

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -22,6 +22,7 @@ from anica_app.core.ranking import (
 from anica_app.core.search.findings import FoundDiscovery
 from inference.core.errors import InvalidInputError
 from tests.anica.core.search.toy import ToyDomain, abstract_of
+from tests.drawn import examples
 
 
 def discovery(number, interestingness=1.0, generality=1, length=1):
@@ -51,7 +52,7 @@ def test_blocks_are_covered_through_what_represents_them_rotation_and_others_in_
     assert [(one.number, blocks) for one, blocks in ranked] == [(1, 2), (0, 1)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(arrays(bool, st.tuples(st.integers(1, 7), st.integers(0, 12))), st.integers(1, 4))
 def test_no_other_few_cover_more(covered, k):
     found = best_selection(covered, k)

@@ -7,7 +7,7 @@ from functools import cache
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Decoder, InstructionInfoFactory, OpAccess, Register, RegisterExt
 
@@ -20,6 +20,7 @@ from anica_app.core.x86_domain import X86Domain
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.choosing import LINE
 from tests.anica.core.small import TEXTS, random_abstract, random_block, small_domain
+from tests.drawn import examples
 
 SEEDS = st.integers(0, 2**32)
 WRITES = {OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.READ_COND_WRITE}
@@ -61,7 +62,7 @@ def test_schemes_of_all_groups_are_encoded_as_what_they_are() -> None:
         assert domain.block_of_code(block.code) == block, domain.space.texts[number]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS)
 def test_blocks_of_any_schemes_come_back_from_their_machine_code(seed: int) -> None:
     domain = whole()
@@ -71,7 +72,7 @@ def test_blocks_of_any_schemes_come_back_from_their_machine_code(seed: int) -> N
     assert decoded == [general_text(domain, one.scheme) for one in block.instructions]
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(SEEDS)
 def test_sampled_blocks_are_what_they_were_sampled_from(seed: int) -> None:
     domain = small_domain()
@@ -83,7 +84,7 @@ def test_sampled_blocks_are_what_they_were_sampled_from(seed: int) -> None:
             assert domain.block_of_code(block.code) == block
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(SEEDS)
 def test_sampling_from_what_represents_a_block_always_finds_one(seed: int) -> None:
     for domain in (small_domain(scheme=True), whole()):
@@ -109,7 +110,7 @@ def written(block: SampledBlock) -> set[int]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS)
 def test_nothing_overwrites_a_register_that_addresses_memory_or_names_the_stack(seed: int) -> None:
     domain = whole()
@@ -124,7 +125,7 @@ def test_nothing_overwrites_a_register_that_addresses_memory_or_names_the_stack(
             assert not {RegisterExt.full_register(one) for one in registers} & {*chosen, Register.RSP}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS)
 def test_memory_that_is_written_differently_lies_apart_whatever_the_base_registers_hold(seed: int) -> None:
     domain = whole()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.protocols import Failure
@@ -24,6 +24,7 @@ from tests.anica.core.search.toy import (
     abstract_of,
     plain,
 )
+from tests.drawn import examples
 
 DOMAIN = ToyDomain()
 PAIRS = list(itertools.product(EVERYTHING, repeat=2))
@@ -69,7 +70,7 @@ abstract_blocks = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(abstract_blocks, min_size=1, max_size=4), st.data())
 def test_with_an_ideal_check_the_result_is_interesting_and_nothing_above_it_is(planted, data):
     interesting = {block for one in planted for block in DOMAIN.listed(one)}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.errors import InterruptedRunError
@@ -25,6 +25,7 @@ from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable, Population
 from inference.measuring.simulated import SimulatedProcessor
+from tests.drawn import examples
 
 PORTS = 5
 # Two ports for sums, one of them for products, two for loads; a fused load takes one slot, `swap` three.
@@ -163,7 +164,7 @@ OBJECTIVES = st.sampled_from(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=st.integers(0, 99), objective=OBJECTIVES, slots=SLOTS)
 def test_the_value_of_a_mapping_is_the_sum_of_its_losses(
     seed: int, objective: Objective, slots: Sequence[int]
@@ -181,7 +182,7 @@ def test_the_value_of_a_mapping_is_the_sum_of_its_losses(
     assert on.value(usage, objective, Prices(0.0, 0.0)) == pytest.approx(expected)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=st.integers(0, 99), objective=OBJECTIVES, scheme=st.integers(0, len(SCHEMES) - 1))
 def test_what_a_refit_says_it_gained_is_what_the_mapping_gains(
     seed: int, objective: Objective, scheme: int

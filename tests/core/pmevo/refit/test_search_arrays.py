@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.evaluator import Evaluator
@@ -18,6 +18,7 @@ from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.tables import ExperimentTable
 from tests.core.pmevo.refit.small import SCHEMES, arrays, evaluator, mapping_of, measured, truth
+from tests.drawn import examples
 
 EVERY = np.arange(1, 16, dtype=np.int64)
 ALL = Lists(EVERY, EVERY, EVERY)
@@ -42,7 +43,7 @@ def total_error(usage: Usage) -> float:
 
 
 @given(usages, st.integers(0, len(SCHEMES) - 1))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_what_changes_is_the_error_of_the_whole_mapping(rows: list[dict[int, int]], scheme: int) -> None:
     usage = usage_of(rows)
     before = total_error(usage)
@@ -52,7 +53,7 @@ def test_what_changes_is_the_error_of_the_whole_mapping(rows: list[dict[int, int
 
 
 @given(usages, st.integers(0, len(SCHEMES) - 1), st.integers(1, 15), st.integers(1, 4))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_no_single_kind_of_uop_is_better(
     rows: list[dict[int, int]], scheme: int, mask: int, more: int
 ) -> None:
@@ -167,7 +168,7 @@ def _population(rows: list[dict[int, int]]):
 
 
 @given(usages)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_spread_evenly_no_experiment_is_quicker_than_at_best(rows: list[dict[int, int]]) -> None:
     usage = usage_of(rows)
     table = evaluator().table

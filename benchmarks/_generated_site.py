@@ -337,7 +337,7 @@ def _accuracy_check(machine: Machine, blocks: BasicBlockSet) -> Run:
         for name in ("again", "tool 0", "tool 1")
     ]
     found = AccuracyCheck(
-        machine.name, blocks.name, "unrolled", len(codes), len(codes), said[0], tuple(said[1:]), {}
+        machine.name, blocks.name, "unrolled", 3, len(codes), len(codes), said[0], tuple(said[1:]), {}
     )
     result = {"name": "accuracy", "block_set": blocks.pk, "source": blocks.pk, "check": found.as_json()}
     config = {"machine": machine.pk, "block_set": blocks.pk}

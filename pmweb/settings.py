@@ -45,7 +45,7 @@
 | `PMWEB_RUN_MEMORY_MB` | MiB of memory that one run may use; 0: no limit | three quarters of this host's |
 | `PMWEB_RUN_NICENESS` | how far runs give way to all else on their computer: 0 not at all, 19 most | 10 |
 | `PMWEB_OSACA` | OSACA's command or its Python (docs/predictors.md) | looked for on the PATH |
-| `PMWEB_LLVM_SOURCES` | LLVM's sources, which core models are exported as patches of (docs/formats.md) | none |
+| `PMWEB_LLVM_SOURCES` | LLVM's sources, to export core models as patches of (docs/formats.md) | none |
 | `PMWEB_DASK` | Dask scheduler whose workers help, `tcp://host:port` or `tls://host:port` | none |
 | `PMWEB_DEBUG` | `1` shows tracebacks in the browser | off |
 """

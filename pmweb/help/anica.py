@@ -50,7 +50,7 @@ PAGES = {
     ),
     "accuracy-check": Help(
         "Blocks measured on a machine, and core model, mappings and tools beside that: [[MAPE]], "
-        "[[Kendall τ]], [[heat map]]s. The same blocks measured twice are the floor.",
+        "[[Kendall τ]], [[heat map]]s. The same blocks measured once more are the floor.",
         can=(
             "Choose a predictor for what its large errors have in common, and its worst blocks.",
             "See by component where the core model is wrong.",

@@ -11,9 +11,14 @@ AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
 TOLERATED = "Applying inline style violates"
 """axe styles the page while it measures, which the policy refuses: whoever uses it tolerates the message."""
 
-_RUN = """axe.run({preload: false, resultTypes: ["violations"], selectors: false}).then(
-  told => JSON.stringify(told.violations.map(
-    one => [one.id, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])))"""
+ALIKE = "#operations > section ~ section, .api-groups > li ~ li"
+"""What is written by the same lines as what stands before: of 229 operations the first group is enough."""
+
+_RUN = f"""axe.run(
+  {{exclude: [...document.querySelectorAll({json.dumps(ALIKE)})]}},
+  {{preload: false, resultTypes: ["violations"], selectors: false}},
+).then(told => JSON.stringify(told.violations.map(
+  one => [one.id, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))])))"""
 
 
 def violations(page: Page) -> list[list[object]]:

@@ -349,7 +349,8 @@ def test_a_patch_of_llvm_needs_the_sources_that_the_operator_names(
     visitor: Client, model: StoredCoreModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page, formats = reverse("core-model", args=[model.pk]), {"format": "llvm-patch"}
-    export, programs = reverse("core-model-export", args=[model.pk]), f"/api/v1/core-models/{model.pk}/exports"
+    export = reverse("core-model-export", args=[model.pk])
+    programs = f"/api/v1/core-models/{model.pk}/exports"
     assert f"{export}?format=llvm-patch" in visitor.get(page).text
     monkeypatch.delenv(LLVM_SOURCES, raising=False)
     assert f"{LLVM_SOURCES} does not say where" in visitor.get(export, formats, follow=True).text

@@ -12,7 +12,7 @@ from pydantic import Field
 from anica_app.core.residual_traits import TraitExcess
 from anica_app.features.accuracy_checks.query import check_of
 from anica_app.features.accuracy_checks.request import KIND, AccuracyCheckConfig
-from anica_app.features.accuracy_checks.result import BoundError, CheckedPredictor, WorstBlock
+from anica_app.features.accuracy_checks.result import FACTS, BoundError, CheckedPredictor, WorstBlock
 from anica_app.features.api_shapes import PredictorNames
 from anica_app.features.questions.api import predictors_named
 from inference.features.evaluations.api import HeatMapOut
@@ -85,12 +85,13 @@ class CheckedPredictorOut(Scores):
 
 
 class AccuracyCheckOut(Schema):
-    """How good predictors are on a machine; `again` is the floor: the same blocks measured a second time."""
+    """How good predictors are on a machine; `again` is the floor: the same blocks measured once more."""
 
     run: RunOut
     machine: str = Field(examples=["lab"])
     source: str = Field(description="The set that the blocks are from.", examples=["sqlite"])
     mode: str = Field(examples=["unrolled"])
+    rounds: int = Field(description="Measurements of each, of which the median counts.", examples=[3])
     blocks: int = Field(examples=[500])
     measured: int = Field(examples=[493])
     block_set: Id = Field(description="The set with all answers.", examples=[12])
@@ -129,7 +130,7 @@ def get_accuracy_check(request: HttpRequest, accuracy_check_id: Id) -> Any:
     assert found is not None, "it is done"
     return {
         "run": {**run_json(run), "result": {}},
-        **{name: getattr(found, name) for name in ("machine", "source", "mode", "blocks", "measured")},
+        **{name: getattr(found, name) for name in FACTS},
         "block_set": run.result["block_set"],
         "again": _checked(found.again),
         "predictors": [_checked(one) for one in found.predictors],

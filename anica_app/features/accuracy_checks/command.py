@@ -33,7 +33,7 @@ class Command(RunCommand):
     """See the module."""
 
     help = (
-        "Measure basic blocks of a set twice on a machine, and score its core model, its mappings and all "
+        "Measure basic blocks of a set on a machine, and score its core model, its mappings and all "
         "tools against that: by component, with the worst blocks and what they have in common."
     )
 
@@ -51,6 +51,13 @@ class Command(RunCommand):
         )
         parser.add_argument("--seed", type=int, default=usual("seed"), metavar="S")
         parser.add_argument("--mode", choices=MODES, default=usual("mode"))
+        parser.add_argument(
+            "--rounds",
+            type=int,
+            default=usual("rounds"),
+            metavar="N",
+            help=f"how often each block is measured: the median counts; default: {usual('rounds')}",
+        )
         parser.add_argument(
             "--predictor",
             action="append",
@@ -79,7 +86,7 @@ def check_lines(found: AccuracyCheck) -> Iterator[str]:
     """What the shell prints."""
     yield (
         f"{found.measured:,} of {found.blocks:,} blocks of {found.source} measured on {found.machine}, "
-        f"{found.mode}"
+        f"{found.mode}, median of {found.rounds}"
     )
     for one in found.all:
         yield f"  {one.name}: {_scores(one, found.blocks)}"
@@ -130,6 +137,6 @@ def _submitted(options: dict[str, Any]) -> Run:
         "machine": machine.pk,
         "block_set": row.pk,
         "predictors": predictors,
-        **{name: options[name] for name in ("blocks", "seed", "mode")},
+        **{name: options[name] for name in ("blocks", "seed", "mode", "rounds")},
     }
     return lifecycle.submit(KIND, config, lifecycle.unused_name(f"Accuracy on {machine.name}"[:180]))

@@ -1,4 +1,4 @@
-"""Runs of kind `accuracy-check`: blocks are measured twice on a machine, then predicted by all that can."""
+"""Runs of kind `accuracy-check`: blocks are measured on a machine, then predicted by all that can."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from random import Random
 from anica_app.core.protocols import Answer, PredictorError
 from anica_app.features.accuracy_checks.predicting import largest_bounds, usual_predictors
 from anica_app.features.accuracy_checks.request import AccuracyCheckConfig, read_config
-from anica_app.features.accuracy_checks.result import AccuracyCheck, MeasuredBlockList, cycles_in
+from anica_app.features.accuracy_checks.result import (
+    AccuracyCheck,
+    MeasuredBlockList,
+    cycles_in,
+    medians,
+)
 from anica_app.features.accuracy_checks.traits import traits_of
 from anica_app.features.predictors.query import row_for
 from anica_app.features.predictors.stored_kinds import measured
@@ -32,7 +37,11 @@ _PIECE = 96
 
 
 class AccuracyCheckJob:
-    """See `AccuracyCheckConfig`. Taken up again, it finds what the agent has measured, and cached answers."""
+    """See `AccuracyCheckConfig`. Taken up again, it finds what the agent has measured, and cached answers.
+
+    Measured in rounds, each block has the median of moments that are minutes apart: on a shared computer one
+    moment may be disturbed for all that it takes.
+    """
 
     short = False
 
@@ -54,10 +63,10 @@ class AccuracyCheckJob:
         blocks = drawn(source, config.blocks, config.seed)
         codes = [bytes(block.code) for block in blocks]
         settings = measuring.MachineSettings(machine=machine.name, mode=config.mode)
-        once = _measured(task, settings, codes, 0)
+        once = medians(_measured(task, settings, codes, range(config.rounds), 0))
         if not any(one.cycles for one in once):
             raise JobError(f"none of the {len(codes)} blocks could be measured: {_complaint(once)}")
-        again = _measured(task, settings, codes, 1)
+        (again,) = _measured(task, settings, codes, range(config.rounds, config.rounds + 1), 1)
         columns, unasked = _predicted(task, machine, config, codes)
         bounds = largest_bounds(machine, [one.predictor for one in columns], codes)
         measured_blocks = MeasuredBlockList(codes, cycles_in(once), bounds, traits_of(codes, bounds))
@@ -65,6 +74,7 @@ class AccuracyCheckJob:
             machine.name,
             source.name,
             config.mode,
+            config.rounds,
             len(codes),
             int((measured_blocks.cycles > 0).sum()),
             measured_blocks.beside(f"{machine.name}, measured again", again),
@@ -84,18 +94,23 @@ def drawn(source: BasicBlockSet, number: int, seed: int) -> list[BasicBlock]:
 
 
 def _measured(
-    task: Task, settings: measuring.MachineSettings, codes: Sequence[bytes], repeat: int
-) -> list[Answer]:
-    _phase(task, repeat)
-    answers: list[Answer] = []
+    task: Task, settings: measuring.MachineSettings, codes: Sequence[bytes], repeats: range, stage: int
+) -> list[list[Answer]]:
+    """All blocks once for each of the repeats, which are one stage."""
+    _phase(task, stage)
+    rounds: list[list[Answer]] = []
     try:
-        with closing(measured(settings, task, repeat)) as machine:
-            for begin in range(0, len(codes), _PIECE):
-                answers += machine.predict(codes[begin : begin + _PIECE])
-                _progress(task, STAGES[repeat], len(answers), len(codes), "blocks")
+        for repeat in repeats:
+            answers: list[Answer] = []
+            with closing(measured(settings, task, repeat)) as machine:
+                for begin in range(0, len(codes), _PIECE):
+                    answers += machine.predict(codes[begin : begin + _PIECE])
+                    done = len(rounds) * len(codes) + len(answers)
+                    _progress(task, STAGES[stage], done, len(repeats) * len(codes), "blocks")
+            rounds.append(answers)
     except PredictorError as error:
         raise JobError(str(error)) from error
-    return answers
+    return rounds
 
 
 def _predicted(

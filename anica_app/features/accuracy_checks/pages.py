@@ -128,6 +128,13 @@ class AccuracyCheckForm(ChoosingForm):
         AccuracyCheckConfig, "seed", label="Seed", required=False, help_text="Which blocks are drawn."
     )
     mode = forms.ChoiceField(choices=MODES, required=False, label="Copies")
+    rounds = number_field(
+        AccuracyCheckConfig,
+        "rounds",
+        label="Rounds",
+        required=False,
+        help_text="How often each block is measured; the median counts.",
+    )
     name = forms.CharField(
         max_length=200, required=False, help_text="Of the run; if empty, one is generated."
     )
@@ -148,7 +155,8 @@ class AccuracyCheckForm(ChoosingForm):
     def config(self) -> Json:
         """The description of the run."""
         data = self.cleaned_data
-        given = {name: data[name] for name in ("blocks", "seed", "mode") if data[name] not in (None, "")}
+        numbers = ("blocks", "seed", "mode", "rounds")
+        given = {name: data[name] for name in numbers if data[name] not in (None, "")}
         return {
             "machine": data["machine"].pk,
             "block_set": data["block_set"].pk,

@@ -25,6 +25,7 @@ class AccuracyCheckConfig(RunRequest):
     """`machine`, `block_set` and `predictors` are ids; without predictors, all that suit it are asked.
 
     `blocks` of the set are drawn by the `seed`, all of a smaller one. `mode`: how machines surround a block.
+    All are measured `rounds` times, one round after the other, and once more.
     """
 
     noun = "an accuracy check"
@@ -33,6 +34,7 @@ class AccuracyCheckConfig(RunRequest):
     blocks: Annotated[int, Field(ge=10, le=5000, description="Drawn from the set, at most.")] = 500
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
     mode: Annotated[str, OneOf(MODES)] = UNROLLED
+    rounds: Annotated[int, Field(ge=1, le=9, description="Measurements of each: the median counts.")] = 3
     predictors: Annotated[list[int], Field(max_length=MOST_PREDICTORS)] = []
 
 

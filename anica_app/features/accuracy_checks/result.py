@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Self
 
 import numpy as np
@@ -101,15 +102,16 @@ _PLAIN = ("name", "answered", "failed", "median", "near", "above")
 
 @dataclass(frozen=True)
 class AccuracyCheck:
-    """All predictors beside one measurement of `measured` of `blocks` blocks.
+    """All predictors beside the measurement of `measured` of `blocks` blocks, the median of `rounds`.
 
-    `again`: the same blocks measured a second time, which nobody can be expected to predict better than.
+    `again`: the same blocks measured once more, which nobody can be expected to predict better than.
     `unasked`: {predictor: why it said nothing}.
     """
 
     machine: str
     source: str
     mode: str
+    rounds: int
     blocks: int
     measured: int
     again: CheckedPredictor
@@ -118,7 +120,7 @@ class AccuracyCheck:
 
     @property
     def all(self) -> tuple[CheckedPredictor, ...]:
-        """The second measurement first."""
+        """The measurement once more first."""
         return (self.again, *self.predictors)
 
     @property
@@ -130,7 +132,7 @@ class AccuracyCheck:
     def as_json(self) -> Json:
         """Plain data."""
         return {
-            **{name: getattr(self, name) for name in ("machine", "source", "mode", "blocks", "measured")},
+            **{name: getattr(self, name) for name in FACTS},
             "again": self.again.as_json(),
             "predictors": [one.as_json() for one in self.predictors],
             "unasked": dict(self.unasked),
@@ -140,10 +142,15 @@ class AccuracyCheck:
     def from_json(cls, data: Json) -> Self:
         """What `as_json` gave."""
         return cls(
-            **{name: data[name] for name in ("machine", "source", "mode", "blocks", "measured", "unasked")},
+            **{"rounds": 1, **{name: data[name] for name in FACTS if name in data}},  # 0.8 measured in one
+            unasked=data["unasked"],
             again=CheckedPredictor.from_json(data["again"]),
             predictors=tuple(CheckedPredictor.from_json(one) for one in data["predictors"]),
         )
+
+
+FACTS = ("machine", "source", "mode", "rounds", "blocks", "measured")
+"""What a check says of the measurement, plain."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +201,15 @@ class MeasuredBlockList:
             for at in ordered.tolist()
             if errors[at]
         )
+
+
+def medians(rounds: Sequence[Sequence[Answer]]) -> list[Answer]:
+    """Of each block the median of what the rounds measured, or its first failure where nothing was."""
+    found = []
+    for answers in zip(*rounds, strict=True):
+        cycles = [one.cycles for one in answers if one.cycles is not None]
+        found.append(Answer(cycles=median(cycles)) if cycles else answers[0])
+    return found
 
 
 def cycles_in(answers: Sequence[Answer]) -> Floats:

@@ -113,8 +113,8 @@ def climbed(
                 judge.loss,
                 evaluator.largest_error,
                 ERROR_UNIT,
-                slopes.error,
-                slopes.volume,
+                float(slopes.error),  # whole numbers would be compiled for, too
+                float(slopes.volume),
                 judge.settings.r_max is None,
                 most_uops,
                 np.empty(longest, dtype=np.int64),

@@ -60,8 +60,8 @@ class Command(DataCommand):
             "--against",
             type=Path,
             metavar="FOLDER-OF-LLVM",
-            help="with `model NAME --format llvm-patch`: LLVM's sources (llvm-project/llvm), by default those "
-            "of $PMWEB_LLVM_SOURCES; the patch has what differs beyond the noise",
+            help="with `model NAME --format llvm-patch`: LLVM's sources (llvm-project/llvm), by default "
+            "those of $PMWEB_LLVM_SOURCES; the patch has what differs beyond the noise",
         )
         parser.add_argument(
             "--cpu",

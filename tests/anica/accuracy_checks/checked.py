@@ -26,6 +26,7 @@ def checked_run(machine: Machine, block_set: BasicBlockSet) -> Run:
         machine.name,
         block_set.name,
         "unrolled",
+        3,
         len(codes),
         len(codes),
         blocks.beside(f"{machine.name}, measured again", good),

@@ -84,7 +84,8 @@ def test_the_form_starts_a_check(
     address = reverse("accuracy-check-new")
     shown = visitor.get(address, {"machine": machine.pk, "set": block_set.pk}).content.decode()
     assert f'<option value="{block_set.pk}" selected' in shown
-    data = {"machine": machine.pk, "block_set": block_set.pk, "blocks": "60", "seed": "4", "mode": "unrolled"}
+    data = {"machine": machine.pk, "block_set": block_set.pk, "mode": "unrolled"}
+    data |= {"blocks": "60", "seed": "4", "rounds": "2"}
     assert visitor.post(address, {**data, "blocks": "3"}).status_code == 400
     assert visitor.post(address, {**data, "predictors": ["command:command=reboot"]}).status_code == 400
     answer = visitor.post(address, {**data, "predictors": ["mapping:mapping=inferred"]})
@@ -97,6 +98,7 @@ def test_the_form_starts_a_check(
         "blocks": 60,
         "seed": 4,
         "mode": "unrolled",
+        "rounds": 2,
         "predictors": [asked],
     }
     visitor.post(address, data)

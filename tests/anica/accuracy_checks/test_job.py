@@ -12,7 +12,7 @@ from anica_app.core.residual_traits import Trait
 from anica_app.features.accuracy_checks.job import drawn
 from anica_app.features.accuracy_checks.predicting import largest_bounds, usual_predictors
 from anica_app.features.accuracy_checks.query import check_of
-from anica_app.features.accuracy_checks.result import AccuracyCheck, MeasuredBlockList
+from anica_app.features.accuracy_checks.result import AccuracyCheck, MeasuredBlockList, medians
 from anica_app.features.accuracy_checks.traits import traits_of
 from anica_app.features.block_sets.accuracy import accuracy_of
 from anica_app.features.predictors.query import chosen
@@ -33,7 +33,7 @@ def check(machine: Machine, block_set: BasicBlockSet, **more: Any) -> Run:
 
 
 @pytest.mark.django_db(transaction=True)  # predictors are asked in threads
-def test_blocks_are_measured_twice_and_predictors_scored(
+def test_blocks_are_measured_in_rounds_and_predictors_scored(
     machine: Machine, block_set: BasicBlockSet, wrong_mapping: PortMapping
 ) -> None:
     row = chosen("mapping:mapping=inferred")
@@ -42,7 +42,7 @@ def test_blocks_are_measured_twice_and_predictors_scored(
     found = check_of(run)
     assert found is not None
     assert found == AccuracyCheck.from_json(found.as_json())
-    assert (found.blocks, found.measured) == (block_set.size, block_set.size - 1)
+    assert (found.rounds, found.blocks, found.measured) == (3, block_set.size, block_set.size - 1)
     (one,) = found.predictors
     assert (one.name, one.answered, one.failed) == (row.name, found.measured, 1)
     assert found.again.scores.mape is not None
@@ -53,6 +53,14 @@ def test_blocks_are_measured_twice_and_predictors_scored(
     told = [(trait.kind, trait.name) for trait in one.traits.found]
     assert told[0] == ("scheme", POPCNT.name)
     assert all(trait.signed < 0 for trait in one.traits.found[:1])
+
+
+def test_of_several_rounds_the_median_counts_and_failures_only_where_nothing_was_measured() -> None:
+    failed = Answer(failure=Failure.UNSUPPORTED)
+    first = [Answer(2.0), failed, failed]
+    rounds = [first, [Answer(9.0), Answer(3.0), failed], [Answer(2.5), Answer(4.0), failed]]
+    assert medians(rounds) == [Answer(2.5), Answer(3.5), failed]
+    assert medians([first]) == first
 
 
 @pytest.mark.django_db(transaction=True)  # predictors are asked in threads

@@ -27,24 +27,17 @@ def solve_by_cegar(
     """See `BlockingSolver`.
 
     Schemes with two µops come in when those with one contradict one another no more: a search with them takes
-    minutes, and there may have to be several.
+    minutes, and there may have to be several. Where ports are known, it takes seconds.
 
     A core that wastes a little time leaves measurements unexplained. Where it is more than that, or where
     only a few schemes are like one of those that contradict one another, the least trusted is left out. So
     are those that only a few are like where integer, vector and memory ports can be kept apart without them:
     what the front end holds up can pass for a scheme on a few ports.
     """
-    settings = CegarSettings(
-        ports=question.ports,
-        most_ports=max(question.most_ports, *question.widths.values(), 1),
-        epsilon=question.epsilon,
-        r_max=question.r_max,
-        alternatives=0 if question.improper else question.alternatives,
-    )
     dropped: dict[str, str] = {}
-    waiting = question.improper
+    waiting = () if question.known else question.improper
     while True:
-        problem = _problem(question, settings, {*dropped, *waiting})
+        problem = _problem(question, {*dropped, *waiting})
         if problem is None:
             raise InsufficientDataError(
                 f"no ports explain the blocking instructions: {'; '.join(dropped.values())}"
@@ -58,7 +51,7 @@ def solve_by_cegar(
             about = [str(each) for each in unexplained if culprit in each.experiment.schemes]
             dropped[culprit] = "; ".join(about)
             continue
-        if lonely := _lonely(found, problem, question):
+        if not question.known and (lonely := _lonely(found, problem, question)):
             without = cegar.infer(_without(problem, lonely), measurer, reporter, seed)
             if len(without.apart) > len(found.apart) and _culprit(without.unexplained, question) is None:
                 found = without
@@ -74,20 +67,30 @@ def solve_by_cegar(
                 unexplained=tuple(map(str, found.unexplained)),
             )
         waiting = ()
-        settings = replace(settings, solver_limit=LIMIT_WITH_IMPROPER, alternatives=question.alternatives)
 
 
-def _problem(question: BlockingQuestion, settings: CegarSettings, without: Set[str]) -> CegarProblem | None:
+def _problem(question: BlockingQuestion, without: Set[str]) -> CegarProblem | None:
     """The question without some schemes; None where nothing of one µop is left."""
     schemes = tuple(scheme for scheme in question.schemes if scheme not in without)
     improper = tuple(scheme for scheme in question.improper if scheme in schemes)
     if len(schemes) == len(improper):
         return None
+    settings = CegarSettings(
+        ports=question.ports,
+        most_ports=max(question.most_ports, *question.widths.values(), 1),
+        epsilon=question.epsilon,
+        r_max=question.r_max,
+        # With schemes that are still to come in, others would be listed again.
+        alternatives=question.alternatives if improper or not question.improper else 0,
+    )
+    if improper:
+        settings = replace(settings, solver_limit=LIMIT_WITH_IMPROPER)
     return CegarProblem(
         schemes,
         settings,
         uops=dict.fromkeys(improper, 2),
         widths={scheme: width for scheme, width in question.widths.items() if scheme in schemes},
+        known={scheme: mask for scheme, mask in question.known.items() if scheme in schemes},
         improper=improper,
         domains={scheme: domain for scheme, domain in question.domains.items() if scheme in schemes},
         in_pairs=not improper,

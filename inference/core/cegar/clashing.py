@@ -54,8 +54,8 @@ def minimal_clash(
 def impossible(shape: Shape) -> InvalidInputError:
     """The error where what is known beforehand contradicts itself."""
     return InvalidInputError(
-        f"whatever is measured, no mapping to {shape.ports} ports has the given sizes of port sets (widths) "
-        f"and shared µops (improper)"
+        f"whatever is measured, no mapping to {shape.ports} ports has the given port sets (known), sizes of "
+        f"these (widths) and shared µops (improper)"
     )
 
 

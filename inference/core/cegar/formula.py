@@ -1,7 +1,8 @@
 """Constraints on the matrix of a `Shape`, in the words of a finite-domain solver.
 
-Symmetries are broken by order: columns descend lexicographically, and so do the rows of one scheme. In the
-two-level model exactly one matrix of each class of renamed ones remains.
+Symmetries are broken by order: columns descend lexicographically, as far as no known port set tells them
+apart, and so do the rows of one scheme. In the two-level model without known port sets, exactly one matrix of
+each class of renamed ones remains.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ class Formula:
             self._order_columns()
             self._order_rows()
         self._limit_widths()
+        self._fill_known()
         self._share_rows()
         self._keep_apart()
 
@@ -203,8 +205,13 @@ class Formula:
         return bool(self._z3.is_true(self.solver.model().eval(self.term(literal))))
 
     def _order_columns(self) -> None:
-        for port in range(self.shape.ports - 1):
-            self._descend([row[port] for row in self.matrix], [row[port + 1] for row in self.matrix])
+        known = (self.shape.known or {}).values()
+        last: dict[tuple[int, ...], int] = {}  # port of each kind
+        for port in range(self.shape.ports):
+            kind = tuple(mask >> port & 1 for mask in known)
+            if (before := last.get(kind)) is not None:
+                self._descend([row[before] for row in self.matrix], [row[port] for row in self.matrix])
+            last[kind] = port
 
     def _order_rows(self) -> None:
         for scheme, rows in zip(self.shape.schemes, self.shape.rows_of, strict=True):
@@ -230,6 +237,13 @@ class Formula:
                 row = self.matrix[self.shape.rows_of[self.shape.index[scheme]][0]]
                 self.at_least(row, width)
                 self.at_most(row, width)
+
+    def _fill_known(self) -> None:
+        for scheme, mask in (self.shape.known or {}).items():
+            if scheme in self.shape.index:
+                row = self.matrix[self.shape.rows_of[self.shape.index[scheme]][0]]
+                for port, literal in enumerate(row):
+                    self.clause(literal if mask >> port & 1 else -literal)
 
     def _share_rows(self) -> None:
         proper = [rows[0] for rows in self.shape.rows_of if len(rows) == 1]

@@ -31,7 +31,7 @@ class PortChoice:
 
     def first(self) -> int:
         """With how many ports to begin."""
-        return self._search.settings.ports or self.enough(max([1, *self._search.problem.widths.values()]))
+        return self._search.settings.ports or self.enough(self._search.problem.least_ports)
 
     def after_contradiction(self, ports: int) -> int:
         """How many ports to go on with when `ports` explain no more."""

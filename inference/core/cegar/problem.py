@@ -31,16 +31,18 @@ class CegarProblem:
     """The schemes to characterise, and what is known about them beforehand.
 
     `uops`: µops of a scheme where that is not one; with any, the mapping is a three-level one (§4.4).
-    `widths`: sizes of port sets that are known, of schemes with one µop. `improper`: schemes one of whose
-    µops has the ports of a scheme with one µop ("improper blocking instructions", §6.3.4). `domains`: the
-    part of the core that a scheme is for, which the setting `apart` is about. `in_pairs`: whether all pairs
-    of schemes are measured first, which saves the search the way from few ports to many.
+    `widths`: sizes of port sets that are known, of schemes with one µop; `known`: port sets of some of these,
+    as masks of ports that the result may number otherwise. `improper`: schemes one of whose µops has the
+    ports of a scheme with one µop ("improper blocking instructions", §6.3.4). `domains`: the part of the core
+    that a scheme is for, which the setting `apart` is about. `in_pairs`: whether all pairs of schemes are
+    measured first, which saves the search the way from few ports to many.
     """
 
     schemes: tuple[str, ...]
     settings: CegarSettings
     uops: Mapping[str, int] = field(default_factory=dict)
     widths: Mapping[str, int] = field(default_factory=dict)
+    known: Mapping[str, int] = field(default_factory=dict)
     improper: tuple[str, ...] = ()
     domains: Mapping[str, str] = field(default_factory=dict)
     in_pairs: bool = False
@@ -53,6 +55,7 @@ class CegarProblem:
         for what, named in (
             ("uops", self.uops),
             ("widths", self.widths),
+            ("known", self.known),
             ("improper", self.improper),
             ("domains", self.domains),
         ):
@@ -67,12 +70,29 @@ class CegarProblem:
                 raise InvalidInputError(f"{scheme!r} must have a whole number of ports ≥ 1, not {width!r}")
             if self.count(scheme) > 1:
                 raise InvalidInputError(f"{scheme!r} has several µops: no single size of a port set")
+        for scheme, mask in self.known.items():
+            self._check_known(scheme, mask)
         if self.improper and all(self.count(scheme) > 1 for scheme in self.schemes):
             raise InvalidInputError("an improper scheme shares a µop with one of a single µop: there is none")
 
     def count(self, scheme: str) -> int:
         """µops of the scheme."""
         return self.uops.get(scheme, 1)
+
+    @property
+    def least_ports(self) -> int:
+        """Ports that there are at least by what is known."""
+        lengths = (mask.bit_length() for mask in self.known.values())
+        return max([1, *self.widths.values(), *lengths])
+
+    def _check_known(self, scheme: str, mask: int) -> None:
+        most = self.settings.ports or self.settings.most_ports
+        if isinstance(mask, bool) or not isinstance(mask, int) or not 1 <= mask < 1 << most:
+            raise InvalidInputError(f"{scheme!r} must have some of {most} ports, not {mask!r}")
+        if self.count(scheme) > 1:
+            raise InvalidInputError(f"{scheme!r} has several µops: no single port set")
+        if self.widths.get(scheme, mask.bit_count()) != mask.bit_count():
+            raise InvalidInputError(f"{scheme!r} has {mask.bit_count()} known ports, not its width")
 
 
 Apart = tuple[tuple[str, str], ...]

@@ -124,6 +124,7 @@ class CegarSearch:
             epsilon=self.settings.epsilon,
             r_max=self.settings.r_max,
             widths={s: n for s, n in self.problem.widths.items() if s in self.schemes},
+            known={s: mask for s, mask in self.problem.known.items() if s in self.schemes},
             improper=tuple(s for s in self.problem.improper if s in self.schemes),
             apart=tuple((self._of(first), self._of(second)) for first, second in self.apart),
         )

@@ -29,6 +29,7 @@ def identity(problem: CegarProblem, seed: int) -> Json:
         "widths": dict(sorted(problem.widths.items())),
         "improper": list(problem.improper),
         "domains": dict(sorted(problem.domains.items())),
+        **({"known": dict(sorted(problem.known.items()))} if problem.known else {}),
         **({"in_pairs": True} if problem.in_pairs else {}),
     }
 

@@ -23,9 +23,9 @@ Candidate = tuple[int, ...]
 class Shape:
     """Schemes in the order of their rows, the µops of each, and the number of ports.
 
-    `widths`: {scheme: size of its port set} where known. `improper`: schemes whose first row has the ports
-    of a scheme with one row (§6.3.4). `apart`: pairs of sets of schemes that share no port. `epsilon`
-    and `r_max` as in the settings.
+    `widths`: {scheme: size of its port set} where known, `known`: {scheme: its port set}. `improper`: schemes
+    whose first row has the ports of a scheme with one row (§6.3.4). `apart`: pairs of sets of schemes that
+    share no port. `epsilon` and `r_max` as in the settings.
     """
 
     schemes: tuple[str, ...]
@@ -34,6 +34,7 @@ class Shape:
     epsilon: float
     r_max: float | None = None
     widths: Mapping[str, int] | None = None
+    known: Mapping[str, int] | None = None
     improper: tuple[str, ...] = ()
     apart: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
 

@@ -99,12 +99,14 @@ class Descent:
         return float(self._all.costs(rows, np.zeros(1, np.int64))[0]) + forbidden
 
     def _allowed(self, row: int, alone: Mapping[str, Observation]) -> Int64s:
-        """The port sets of a row: as wide as is said beforehand, or about as the scheme alone lets expect.
+        """The port sets of a row: what is said beforehand, or about as wide as the scheme alone lets expect.
 
         Of few ports all sets are tried: what a scheme takes alone may be what is best left unexplained.
         """
         shape = self._shape
         scheme = shape.owners[row]
+        if (known := (shape.known or {}).get(shape.schemes[scheme])) is not None:
+            return np.array([known], dtype=np.int64)
         width = (shape.widths or {}).get(shape.schemes[scheme])
         seen = alone.get(shape.schemes[scheme])
         if width is not None:

@@ -79,17 +79,25 @@ class ByTime:
             names = "; ".join(each.scheme for each in found)
             context.teller.log(f"µops that no scheme has alone; blocked with {names}")
             try:
-                classes, answer = self._solver.solve(self._classes, found)
+                classes, answer = self._solver.solve(self._classes, found, self._sure())
                 fitting = self._as_before(context, answer)
             except CoreError as error:
                 context.warn(f"µops that only {names} have stay unknown: {error}")
-                found = found[: len(found) // 2]  # each makes the question much harder
+                found = found[: len(found) // 2]  # each makes the question harder
             else:
                 self._classes = classes
                 self.improper = found
                 self._take(fitting)
                 return True
         return False
+
+    def _sure(self) -> dict[str, int]:
+        """Port sets of the blocking instructions of one µop that all mappings found so far agree about."""
+        assert self.answer is not None, "there is one from the start"
+        usages = [each.usage for each in (self.answer.mapping, *self.answer.alternatives)]
+        heads = [members[0] for members in self._classes if members[0] in self.answer.mapping.usage]
+        masks = {head: {usage[head] for usage in usages} for head in heads}
+        return {head: uops[0][0] for head, (uops, *others) in masks.items() if not others}
 
     def _as_before(self, context: ExplainContext, answer: BlockingAnswer) -> BlockingAnswer:
         """Its mappings in which the blocking instructions of one µop have ports that were found before.

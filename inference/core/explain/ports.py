@@ -45,13 +45,19 @@ class PortSolver:
         self._medians = Medians(context.sampler, context.settings.samples, context.settings.epsilon / 5)
 
     def solve(
-        self, classes: Sequence[list[str]], improper: Sequence[Improper] = ()
+        self,
+        classes: Sequence[list[str]],
+        improper: Sequence[Improper] = (),
+        known: Mapping[str, int] | None = None,
     ) -> tuple[list[list[str]], BlockingAnswer]:
-        """The classes that could be kept, each with the representative whose ports were found first."""
+        """The classes that could be kept, each with the representative whose ports were found first.
+
+        `known`: port sets of representatives that stay.
+        """
         kept = [members for members in map(self._sound, classes) if members]
         tried = {members[0]: 1 for members in kept}
         while True:
-            answer = self._ask(kept, improper)
+            answer = self._ask(kept, improper, known)
             lost = [members for members in kept if members[0] in answer.dropped]
             improper = [each for each in improper if each.scheme not in answer.dropped]
             if not lost:
@@ -73,7 +79,12 @@ class PortSolver:
             if not again:
                 return self._hinted(kept, improper, answer)
 
-    def _ask(self, classes: Sequence[list[str]], improper: Sequence[Improper]) -> BlockingAnswer:
+    def _ask(
+        self,
+        classes: Sequence[list[str]],
+        improper: Sequence[Improper],
+        known: Mapping[str, int] | None = None,
+    ) -> BlockingAnswer:
         settings, context = self._context.settings, self._context
         heads = [members[0] for members in classes]
         domains = context.problem.domains
@@ -88,6 +99,7 @@ class PortSolver:
             alternatives=settings.alternatives,
             trust={members[0]: len(members) for members in classes},
             domains={head: domains[head] for head in heads if head in domains},
+            known={head: mask for head, mask in (known or {}).items() if head in heads},
         )
         quiet = Quiet(context.teller.pace, "looking for the ports of the blocking instructions")
         return self._solver(question, self._medians, quiet, self._seed)

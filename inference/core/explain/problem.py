@@ -26,7 +26,8 @@ class BlockingQuestion:
     µops, one of which has the ports of a scheme with one (§6.3.4). `ports` None: find the number. `trust`:
     how many others behave like a scheme; where measurements contradict, the least trusted is to blame.
     `domains`: the part of the core that a scheme is for; those of different ones share no ports unless that
-    explains more.
+    explains more. `known`: port sets that are known, as masks of ports that the answer may
+    number otherwise.
     """
 
     schemes: tuple[str, ...]
@@ -39,6 +40,7 @@ class BlockingQuestion:
     alternatives: int
     trust: Mapping[str, int]
     domains: Mapping[str, str]
+    known: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ def search(
     resume: Checkpoint | None = None,
     improper: tuple[str, ...] = (),
     widths: dict[str, int] | None = None,
+    known: dict[str, int] | None = None,
     **settings: object,
 ) -> CegarResult:
     """Infer the mapping from a simulated processor that has it, the number of µops being known."""
@@ -39,6 +40,7 @@ def search(
         uops={scheme: sum(count for _, count in uops) for scheme, uops in mapping.usage.items()},
         improper=improper,
         widths=widths or {},
+        known=known or {},
     )
     return infer(problem, measurer or SimulatedProcessor(mapping), listener or Listener(), 1, resume)
 

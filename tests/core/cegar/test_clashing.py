@@ -118,6 +118,12 @@ def test_what_is_said_beforehand_may_be_impossible_without_any_measurement() -> 
         ({"widths": {"a": 0}}, "ports ≥ 1"),
         ({"uops": {"a": 2}, "widths": {"a": 1}}, "several µops"),
         ({"uops": {"a": 2, "b": 2}, "improper": ("a",)}, "there is none"),
+        ({"known": {"c": 1}}, "not asked for"),
+        ({"known": {"a": 4}}, "some of 2 ports"),
+        ({"known": {"a": 0}}, "some of 2 ports"),
+        ({"known": {"a": True}}, "some of 2 ports"),
+        ({"known": {"a": 3}, "widths": {"a": 1}}, "not its width"),
+        ({"known": {"a": 3}, "uops": {"a": 2}}, "several µops"),
     ],
 )
 def test_what_cannot_be_known_of_schemes_is_refused(known: dict[str, Any], said: str) -> None:

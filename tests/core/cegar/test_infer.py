@@ -6,11 +6,13 @@ import itertools
 import json
 import threading
 import time
+from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from inference.core.cegar import (
     CegarProblem,
@@ -89,6 +91,39 @@ def test_known_widths_and_shared_uops_are_kept_to() -> None:
         assert mapping.usage["alu"][0][0].bit_count() == 2
         proper = {mask for scheme in ("alu", "shift") for mask, _ in mapping.usage[scheme]}
         assert proper & {mask for mask, _ in mapping.usage["store"]}
+
+
+@examples(25)
+@given(mappings(4, 4, most_uops=2), st.sampled_from([None, 4]))
+def test_known_ports_stay_where_they_are(truth: PortMapping, ports: int | None) -> None:
+    known = {scheme: uops[0][0] for scheme, uops in truth.usage.items() if sum(n for _, n in uops) == 1}
+    result = search(truth, known=known, ports=ports, most_ports=5)
+    told = [result.mapping, *(each.mapping for each in result.alternatives)]
+    if known:
+        assert same_up_to_renaming(_part(result.mapping, known), _part(truth, known))
+    if ports:
+        assert result.more_alternatives or any(same_up_to_renaming(truth, one) for one in told)
+
+
+def test_known_ports_are_kept_where_something_is_left_unexplained() -> None:
+    truth = PortMapping(
+        ("0", "1", "2", "3"),
+        {"a": ((0b0011, 1),), "b": ((0b0010, 1),), "c": ((0b1100, 1),), "d": ((0b0010, 1), (0b0100, 1))},
+    )
+    wrong = [Measured(Experiment.of({"a": 1, "c": 1}), 1.4)]
+    asked = [Experiment.of(pair) for n in (1, 2) for pair in itertools.combinations("abcd", n)]
+    exact = {each.experiment: each for each in SimulatedProcessor(truth).measure(asked)}
+    measured = exact | {each.experiment: each for each in wrong}
+    known = {"a": 0b0011, "b": 0b0010, "c": 0b1100}
+    result = search(truth, measurer=RecordedMeasurer(measured.values()), known=known, ports=None)
+    assert [each.experiment for each in result.unexplained] == [wrong[0].experiment]
+    assert same_up_to_renaming(_part(result.mapping, known), _part(truth, known))
+
+
+def _part(mapping: PortMapping, schemes: Iterable[str]) -> PortMapping:
+    """Some schemes, on as many ports as any mapping here has."""
+    usage = {scheme: mapping.usage[scheme] for scheme in schemes}
+    return PortMapping(tuple("01234567"), usage)
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,17 @@ def test_improper_ones_share_a_uop_with_a_proper_one() -> None:
     assert any(structural_agreement(part(STORES, schemes), one).share == 1.0 for one in fitting)
 
 
+def test_what_is_known_of_proper_ones_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cegar, "contradictions", lambda *asked: pytest.fail("it asks for all"))
+    schemes = ("add", "shl", "load")
+    known = {"add": 0b00111, "shl": 0b00010, "load": 0b11000}
+    asked = replace(question(STORES, *schemes, improper=("store", "vstore")), known=known, ports=None)
+    answer = solve_by_cegar(asked, SimulatedProcessor(STORES), Listener(), 1)
+    wanted = part(STORES, (*schemes, "store", "vstore"))
+    fitting = [answer.mapping, *answer.alternatives]
+    assert any(structural_agreement(wanted, one).share == 1.0 for one in fitting)
+
+
 def test_improper_ones_come_in_when_the_others_contradict_one_another_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -263,7 +264,12 @@ def test_what_passes_for_a_single_uop_gives_way_to_what_is_documented() -> None:
     assert not agrees(alone.mapping, truth)
     hint = mapping_of("0123456", {"add": "0123", "load": "45"})
     result = explain(truth, counters=NOTHING, r_max=5.0, hint=hint)
-    assert agrees(result.mapping, truth)
+    store = next(each for each in result.characterisations if each.scheme == "store")
+    fitting = [  # a load's port beside an ALU port takes as long as the other way around
+        replace(result.mapping, usage={**result.mapping.usage, "store": usage})
+        for usage in (store.usage, *store.alternatives)
+    ]
+    assert any(agrees(one, truth) for one in fitting)
     assert not result.warnings
 
 

@@ -108,12 +108,19 @@ def _mixes() -> Iterator[FrontEndCode]:
     for count in _MIXED:
         for size in range(shortest * count, longest * count + 1):
             even = [(k + 1) * size // count - k * size // count for k in range(count)]
-            uneven = [length + (0, -1, 1)[k % 3] for k, length in enumerate(even[: count // 3 * 3])]
-            uneven += even[len(uneven) :]
-            for name, lengths in ((f"{count} even", even), (f"{count} uneven", uneven)):
-                code = bytes.fromhex("".join(_NOPS[length - 1] for length in lengths))
-                timed = TimedCode(code, count, copies=_STRAIGHT_NOPS // count)
-                yield FrontEndCode(Aspect.STRAIGHT_MIX, name, size, timed)
+            wide = _uneven(even, 2)
+            mixes = {"even": even, "uneven": _uneven(even, 1), "wide": wide, "short first": sorted(wide)}
+            for name, lengths in mixes.items():
+                if min(lengths) > 0:
+                    code = bytes.fromhex("".join(_NOPS[length - 1] for length in lengths))
+                    timed = TimedCode(code, count, copies=_STRAIGHT_NOPS // count)
+                    yield FrontEndCode(Aspect.STRAIGHT_MIX, f"{count} {name}", size, timed)
+
+
+def _uneven(lengths: Sequence[int], by: int) -> list[int]:
+    """Of each three, one shorter and one longer."""
+    changed = len(lengths) // 3 * 3
+    return [length + by * (0, -1, 1)[k % 3] * (k < changed) for k, length in enumerate(lengths)]
 
 
 def _branches() -> Iterator[FrontEndCode]:

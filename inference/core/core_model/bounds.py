@@ -11,7 +11,7 @@ from inference.core.core_model.dependences import (
     ChainStep,
     DependenceBound,
     dependence_bounds,
-    has_blocked_load,
+    iterations_of_blocked_load,
 )
 from inference.core.core_model.loads import load_bound
 from inference.core.core_model.model import CoreModel
@@ -144,8 +144,8 @@ def predict_core(
     through_memory = [] if whole is registers else [_of_chain(BoundKind.MEMORY, whole)]
     if stores is not None:
         through_memory.append(CoreBound(BoundKind.MEMORY, stores.cycles, stores.why))
-    if model.memory.blocked is not None and has_blocked_load(block):
-        through_memory.append(CoreBound(BoundKind.MEMORY, model.memory.blocked, _BLOCKED))
+    if model.memory.blocked is not None and (iterations := iterations_of_blocked_load(block)):
+        through_memory.append(CoreBound(BoundKind.MEMORY, model.memory.blocked / iterations, _BLOCKED))
     if (loads := load_bound(block, model.memory)) is not None:
         through_memory.append(CoreBound(BoundKind.MEMORY, loads.cycles, loads.why))
     if through_memory:
@@ -170,7 +170,9 @@ def _of_mapping(
     described = [one for one in block if one.scheme in mapping.usage]
     others = [one for one in block if one.scheme not in mapping.usage]
     alone = Counter(
-        one.scheme for one in others if one.scheme in model.alone and one.scheme not in model.moves
+        one.scheme
+        for one in others
+        if one.scheme in model.alone and one.scheme not in model.moves and not _is_a_store(one, model, stores)
     )
     working = Counter(one.scheme for one in described if not _is_portless(one, model))
     bounds = []
@@ -197,6 +199,17 @@ def _of_mapping(
         count = len(everything) + jumps
         bounds.append(CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, f"{count} instructions"))
     return bounds
+
+
+def _is_a_store(one: InstructionAccesses, model: CoreModel, stores: StoreBound | None) -> bool:
+    """Whether what it takes alone is what a store takes that goes to another line than the one before."""
+    limit = model.memory.to_another_line
+    return (
+        stores is not None
+        and limit is not None
+        and any(access.memory is not None for access in one.writes)
+        and _NEARLY * model.alone[one.scheme or ""] <= limit
+    )
 
 
 def _busiest(work: Mapping[int, float]) -> float:
@@ -230,16 +243,18 @@ def _is_portless(one: InstructionAccesses, model: CoreModel) -> bool:
 def _front_end(instructions: int, shape: CodeShape, model: CoreModel) -> CoreBound:
     limits = model.front_end
     assert limits is not None, "asked where there is a front end"
+    width = None if model.mapping is None else model.mapping.r_max
+    # Whatever runs at the core's width has passed the front end at that rate.
+    most = limits.slots if limits.slots is None or width is None else max(limits.slots, width)
     if shape.loop and (limits.loop_capacity is None or instructions <= limits.loop_capacity):
         slots = instructions + 1 - _fused(shape, limits.fused or ())
         reasons = [
-            (slots, limits.slots, f"{slots} slots"),
+            (slots, most, f"{slots} slots"),
             (1, limits.taken, "one taken branch"),
         ]
     elif shape.copied:
-        reasons = [(instructions, limits.slots, f"{instructions} slots")]
+        reasons = [(instructions, most, f"{instructions} slots")]
     elif (cycles := limits.decoding(instructions, shape.size)) is not None:
-        width = None if model.mapping is None else model.mapping.r_max
         if width and instructions > _NEARLY * width * cycles:  # as quick as the core is wide
             cycles = instructions / float(width)
         why = f"{instructions} instructions of {shape.size / instructions:.1f} bytes to decode"

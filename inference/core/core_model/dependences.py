@@ -52,19 +52,25 @@ class DependenceBound:
         return any(step.location == MEMORY for step in self.chain)
 
 
-def has_blocked_load(block: Sequence[InstructionAccesses]) -> bool:
-    """Whether a load wants more than the store before it wrote, or has another address for it: it waits until
-    the cache has that, and the store of the next iteration until the load is done, since instructions end in
-    their order."""
-    return any(
-        stored.page != read.memory.page
-        or not is_contained(stored.bits, read.memory.bits, read.memory.offset - stored.offset)
+def iterations_of_blocked_load(block: Sequence[InstructionAccesses]) -> int:
+    """In how many iterations the cache is waited for once; 0 where it is not.
+
+    A load that wants more than the store before it wrote, or has another address for it, waits until the
+    cache has that. The next store of this kind waits for the load, since instructions end in their order.
+    """
+    found = [
+        last.iterations + (last.writer < place)
         for place, one in enumerate(block)
         for read in one.reads
         if read.memory is not None
         and (last := _last_write(block, place, read)) is not None
         and (stored := last.memory) is not None
-    )
+        and (
+            stored.page != read.memory.page
+            or not is_contained(stored.bits, read.memory.bits, read.memory.offset - stored.offset)
+        )
+    ]
+    return min(found, default=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,11 @@ from itertools import groupby
 
 from inference.core.core_model.model import MemoryTimes
 from inference.core.mapping import PortMapping
-from inference.isa.dependences import InstructionAccesses, MemoryPlace
+from inference.isa.dependences import PAGE_BYTES, InstructionAccesses, MemoryPlace
 
 _LINE = 64
+_ITERATIONS = 16
+"""After so many, steps of four bytes and more have brought what moves back to where it was in its line."""
 _SLACK = 0.1
 """Stores by which what was measured may be off."""
 
@@ -26,32 +28,39 @@ class StoreBound:
     """`cycles` per iteration for so many `stores`, in `runs` of those that go to one line."""
 
     stores: int
-    runs: int
+    runs: float
     cycles: float
 
     @property
     def why(self) -> str:
         """In a few words."""
-        lines = "one cache line" if self.runs == 1 else f"cache lines that change {self.runs} times"
+        lines = "one cache line" if self.runs == 1 else f"cache lines that change {self.runs:.3g} times"
         return f"{self.stores} store{'s' if self.stores > 1 else ''} to {lines}"
 
 
 def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> StoreBound | None:
     """What the stores of a block take; None without any, or where the core's times are not known.
 
-    Each base counts as aligned, and as still in the same line where the block has changed it since: most
-    pointers move by less than a line.
+    Where an address is not known, its base counts as aligned, and as still in the same line where the block
+    has changed it since: most pointers move by less than a line. Where it is known and moves, the lines are
+    those of several iterations. What then is left over in one line waits for nothing: the next line has more.
     """
     one, another = times.to_one_line, times.to_another_line
     places = [place for each in block for place in _places(each)]
     if not places or not one or not another:
         return None
-    runs = [len(list(run)) for _, run in groupby(places, key=_line)]
-    goes_on = _line(places[0]) == _line(places[-1])
+    moves = any(place.address is not None and place.step for place in places)
+    iterations = _ITERATIONS if moves else 1
+    lines = [_line(place, iteration) for iteration in range(iterations) for place in places]
+    runs = [len(list(run)) for _, run in groupby(lines)]
+    goes_on = lines[0] == lines[-1]
     if goes_on and len(runs) == 1:
         return StoreBound(len(places), 1, len(places) * one)
     if goes_on:
         runs[0] += runs.pop()
+    if moves:
+        changes = len(runs) / iterations
+        return StoreBound(len(places), changes, max(len(places) * one, changes * another))
     together = max(another / one, 1.0)
     cycles = another * sum(math.ceil(run / together - _SLACK) for run in runs)
     return StoreBound(len(places), len(runs), cycles)
@@ -81,6 +90,9 @@ def _places(one: InstructionAccesses) -> list[MemoryPlace]:
     return [access.memory for access in one.writes if access.memory is not None]
 
 
-def _line(place: MemoryPlace) -> Hashable:
+def _line(place: MemoryPlace, iteration: int) -> Hashable:
+    if place.address is not None and place.step is not None:
+        at = place.page * PAGE_BYTES + place.offset + iteration * place.step
+        return place.address, at // _LINE
     where, offset = place.spot
     return where, offset // _LINE

@@ -180,6 +180,45 @@ def test_stores_that_follow_each_other_to_one_line_share_cycles(
     assert predicted("\n".join(["mov qword ptr [rsi], rax"] * 3)).bounds[0].cycles == 3.0
 
 
+@pytest.mark.parametrize(
+    ("code", "cycles"),
+    # Measured on a Golden Cove: what moves on fills its lines, and what is left over waits for nothing.
+    [
+        ("mov qword ptr [rsi], rax\nmov qword ptr [rsi+8], rax\nsub rsi, 24", 1.0),
+        ("mov qword ptr [rsi], rax\nmov qword ptr [rsi+64], rax\nadd rsi, 128", 2.0),
+        ("mov qword ptr [rsi], rax\nmov rbx, qword ptr [rdi]\nadd rsi, 64", 1.0),
+        ("mov qword ptr [rsi], rax\nmov rbx, qword ptr [rdi]\nadd rsi, 8", 0.5),
+        ("push rax\npush rbx\npush rcx\nsub rsp, 8", 1.5),
+    ],
+)
+def test_stores_that_move_on_are_followed_through_their_lines(code: str, cycles: float) -> None:
+    one = block(code)
+    core = replace(CORE, memory=MemoryTimes(to_one_line=0.5, to_another_line=1.0))
+    found = predict_core(accesses_of(one, alike=True), CodeShape(len(one.code), loop=False), core)
+    wanted = {each.kind: each.cycles for each in found.bounds}[BoundKind.MEMORY]
+    assert wanted == pytest.approx(cycles, abs=0.07)
+
+
+def test_what_only_a_store_takes_alone_is_what_its_line_takes() -> None:
+    code = "movaps xmmword ptr [rsi], xmm0\nmovaps xmmword ptr [rsi+16], xmm1"
+    one = block(code)
+    store = "movaps MEM[128]:W, XMM:R"
+    times = MemoryTimes(to_one_line=0.5, to_another_line=1.0)
+    for alone, ports in ((1.0, 0.0), (1.5, 3.0)):  # what takes longer does more than store
+        core = replace(CORE, alone={store: alone}, memory=times)
+        found = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), core)
+        by_kind = {each.kind: each.cycles for each in found.bounds}
+        assert (by_kind[BoundKind.PORTS], by_kind[BoundKind.MEMORY]) == (ports, 1.0)
+
+
+def test_forwarding_that_stores_hide_takes_no_time() -> None:
+    one = block("mov qword ptr [rsi], rax\nmov rax, qword ptr [rsi]\nadd rax, rbx")
+    for forwarded, cycles in ((0.9, 1.0), (1.4, 2.4)):
+        core = replace(CORE, memory=MemoryTimes({(64, 64, 0, False): forwarded}, to_another_line=1.0))
+        found = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), core)
+        assert max(each.cycles for each in found.bounds if each.chain) == pytest.approx(cycles)
+
+
 def test_without_a_port_for_stores_alone_their_bound_stands_beside_the_others() -> None:
     assert CORE.mapping is not None
     two = replace(CORE.mapping, usage={**CORE.mapping.usage, STORE: ((0b1100, 1),)})
@@ -204,6 +243,7 @@ def test_pushes_go_to_one_line() -> None:
     [
         ("mov byte ptr [rsi], al\nmov rbx, qword ptr [rsi]", 15.0),
         ("mov rbx, qword ptr [rsi]\nmov byte ptr [rsi+2], al", 15.0),  # that of the iteration before
+        ("mov byte ptr [rsi], al\nmov rbx, qword ptr [rsi-8]\nadd rsi, 8", 7.5),  # every second one waits
         ("mov qword ptr [rsi], rax\nmov bl, byte ptr [rsi+2]", 0.0),
         ("mov byte ptr [rsi], al\nmov rbx, qword ptr [rsi+8]", 0.0),
     ],
@@ -316,6 +356,19 @@ def test_copies_in_a_loop_are_limited_by_its_slots() -> None:
         for copied in (False, True)
     }
     assert cycles == {False: 2.0, True: 0.5}
+
+
+def test_slots_are_no_fewer_than_what_was_seen_to_pass() -> None:
+    one = block("add eax, ebx\nadd ecx, edx")
+    assert CORE.mapping is not None
+    for r_max, cycles in ((None, 0.4), (4.0, 0.4), (8.0, 0.25)):
+        core = replace(
+            CORE,
+            mapping=replace(CORE.mapping, r_max=r_max, issue_width=None),
+            front_end=FrontEndLimits(slots=5.0, loop_capacity=100),
+        )
+        found = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False, copied=True), core)
+        assert {each.kind: each.cycles for each in found.bounds}[BoundKind.FRONT_END] == cycles
 
 
 def test_pops_wait_for_what_else_moves_the_stack_pointer() -> None:

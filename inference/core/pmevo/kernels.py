@@ -90,11 +90,11 @@ def recombine(
     later_masks = np.zeros(room, dtype=np.int64)
     later_counts = np.zeros(room, dtype=np.int64)
     later_offsets = np.zeros(n_schemes + 1, dtype=np.int64)
-    at = np.int64(0)  # a plain 0 would have what is called with it compiled for the number 0, too
+    at = 0
     child_offsets[0] = 0
     for p in range(len(parents)):
         state[0] = seeds[p]
-        later = np.int64(0)
+        later = 0
         for s in range(n_schemes):
             size = 0
             for side in range(2):
@@ -105,7 +105,7 @@ def recombine(
                     size += 1
             _shuffle(state, pool_masks, pool_counts, size)
             split = 1 + below(state, size - 1)
-            at = _keep(pool_masks, pool_counts, np.int64(0), split, drop, child_masks, child_counts, at)
+            at = _keep(pool_masks, pool_counts, 0, split, drop, child_masks, child_counts, at)
             child_offsets[2 * p * n_schemes + s + 1] = at
             later = _keep(pool_masks, pool_counts, split, size, drop, later_masks, later_counts, later)
             later_offsets[s + 1] = later
@@ -212,7 +212,7 @@ def sort_rows(
     sorted_counts: Integers,
 ) -> int:
     """Copy all rows sorted by mask, each mask once, its counts added up; returns the entries written."""
-    at = np.int64(0)
+    at = 0
     for row in range(len(offsets) - 1):
         first, last = offsets[row], offsets[row + 1]
         at = _keep(masks, counts, first, last, False, sorted_masks, sorted_counts, at)

@@ -76,7 +76,7 @@ def mutate(
     """
     n_schemes = limits.shape[0]
     state = np.zeros(1, dtype=np.uint64)
-    at = np.int64(0)  # a plain 0 would have what is called with it compiled for the number 0, too
+    at = 0
     new_offsets[0] = 0
     for m in range(len(seeds)):
         state[0] = seeds[m]

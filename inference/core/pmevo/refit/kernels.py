@@ -444,7 +444,7 @@ def _neighbours(  # noqa: PLR0912 one loop nest, which compiled code does not sp
     for k in range(n_start):
         start[k], counts[k] = around.best[k], around.best_counts[k]
     for left_out in range(n_start + 1):
-        kept = np.int64(0)  # a plain 0 would have what is called with it compiled for the number 0, too
+        kept = 0
         for k in range(n_start):
             if k != left_out:
                 around.tried[kept], around.tried_counts[kept] = start[k], counts[k]

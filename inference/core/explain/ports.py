@@ -52,12 +52,15 @@ class PortSolver:
     ) -> tuple[list[list[str]], BlockingAnswer]:
         """The classes that could be kept, each with the representative whose ports were found first.
 
-        `known`: port sets of representatives that stay.
+        `known`: port sets of representatives, which are those of whoever stands for their class.
         """
         kept = [members for members in map(self._sound, classes) if members]
+        masks = {each: (known or {}).get(members[0]) for members in classes for each in members}
         tried = {members[0]: 1 for members in kept}
         while True:
-            answer = self._ask(kept, improper, known)
+            heads = {members[0] for members in kept}
+            improper = [each for each in improper if each.scheme not in heads]
+            answer = self._ask(kept, improper, masks)
             lost = [members for members in kept if members[0] in answer.dropped]
             improper = [each for each in improper if each.scheme not in answer.dropped]
             if not lost:
@@ -83,7 +86,7 @@ class PortSolver:
         self,
         classes: Sequence[list[str]],
         improper: Sequence[Improper],
-        known: Mapping[str, int] | None = None,
+        known: Mapping[str, int | None] | None = None,
     ) -> BlockingAnswer:
         settings, context = self._context.settings, self._context
         heads = [members[0] for members in classes]
@@ -99,7 +102,7 @@ class PortSolver:
             alternatives=settings.alternatives,
             trust={members[0]: len(members) for members in classes},
             domains={head: domains[head] for head in heads if head in domains},
-            known={head: mask for head, mask in (known or {}).items() if head in heads},
+            known={head: mask for head in heads if (mask := (known or {}).get(head)) is not None},
         )
         quiet = Quiet(context.teller.pace, "looking for the ports of the blocking instructions")
         return self._solver(question, self._medians, quiet, self._seed)

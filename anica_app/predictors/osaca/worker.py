@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +25,7 @@ def main(arch: str, seconds: str, flags: str) -> None:
     import osaca  # noqa: PLC0415  only there where this script is run
 
     answers, sys.stdout = sys.stdout, sys.stderr  # whatever OSACA prints is none of the answers
+    os.access = may_access  # type: ignore[assignment]  # OSACA asks it where to keep models
     analysed = _analysis(arch, int(seconds), consider_flags=flags == "1")
     for line in sys.stdin:
         try:
@@ -30,6 +33,17 @@ def main(arch: str, seconds: str, flags: str) -> None:
         except Exception as error:  # noqa: BLE001  one block must not end the worker
             answer = {"error": f"{type(error).__name__}: {error}"[:300]}
         print(json.dumps(answer), file=answers, flush=True)
+
+
+def may_access(path: str, mode: int, _access: Callable[[str, int], bool] = os.access) -> bool:
+    """`os.access` for directories to write in, which knows nothing of what a sandbox forbids."""
+    if not mode & os.W_OK:
+        return _access(path, mode)
+    try:
+        with tempfile.TemporaryFile(dir=path):
+            return True
+    except OSError:
+        return False
 
 
 def _analysis(arch: str, seconds: int, *, consider_flags: bool) -> Callable[[str], dict[str, Any]]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
@@ -11,6 +14,7 @@ from django.conf import settings as django_settings
 from anica_app.core.protocols import Failure, PredictorError
 from anica_app.predictors.llvm.releases import installed
 from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings
+from anica_app.predictors.osaca.worker import may_access
 
 BLOCKS = 60
 COMPARE_MEMORY = bytes.fromhex("807aff00")
@@ -55,3 +59,17 @@ def test_an_instruction_that_its_data_lacks_makes_a_block_unsupported():
     assert known.cycles == 1.0
     assert unknown.failure == Failure.UNSUPPORTED
     assert "cmpb" in unknown.detail
+
+
+def test_where_models_may_be_kept_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Permissions do not tell: a sandbox forbids more."""
+    assert may_access(str(tmp_path), os.W_OK)
+    assert not list(tmp_path.iterdir())
+    assert may_access(str(tmp_path), os.R_OK)
+
+    def forbidden(**_: object) -> None:
+        raise PermissionError("by the sandbox")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", forbidden)
+    assert os.access(tmp_path, os.W_OK)
+    assert not may_access(str(tmp_path), os.W_OK)

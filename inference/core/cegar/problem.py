@@ -42,10 +42,10 @@ class CegarProblem:
     settings: CegarSettings
     uops: Mapping[str, int] = field(default_factory=dict)
     widths: Mapping[str, int] = field(default_factory=dict)
-    known: Mapping[str, int] = field(default_factory=dict)
     improper: tuple[str, ...] = ()
     domains: Mapping[str, str] = field(default_factory=dict)
     in_pairs: bool = False
+    known: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.schemes:

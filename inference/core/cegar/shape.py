@@ -34,9 +34,9 @@ class Shape:
     epsilon: float
     r_max: float | None = None
     widths: Mapping[str, int] | None = None
-    known: Mapping[str, int] | None = None
     improper: tuple[str, ...] = ()
     apart: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
+    known: Mapping[str, int] | None = None
 
     @cached_property
     def owners(self) -> tuple[int, ...]:

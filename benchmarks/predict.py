@@ -89,6 +89,12 @@ def _model(codes: Sequence[bytes]) -> CoreModel:
     return CoreModel(
         PortMapping(tuple(map(str, range(_PORTS))), usage, 6.0, 6.0),
         latencies,
-        memory=MemoryTimes({(bits, bits, 0, False): 5.0 for bits in (8, 16, 32, 64)}),
+        memory=MemoryTimes(
+            {(bits, bits, 0, False): 5.0 for bits in (8, 16, 32, 64)},
+            blocked=15.0,
+            of_one_word=0.5,
+            to_one_line=0.5,
+            to_another_line=1.0,
+        ),
         front_end=FrontEndLimits(6.0, 4.0, 16.0, 1500.0, 1.0, frozenset({"add reg, reg + je"})),
     )

@@ -17,8 +17,8 @@ from inference.core.mapping import PortMapping
 from inference.isa.dependences import PAGE_BYTES, InstructionAccesses, MemoryPlace
 
 _LINE = 64
-_ITERATIONS = 16
-"""After so many, steps of four bytes and more have brought what moves back to where it was in its line."""
+_ITERATIONS = 8
+"""After so many, steps of eight bytes and more have brought what moves back to where it was in its line."""
 _SLACK = 0.1
 """Stores by which what was measured may be off."""
 
@@ -49,9 +49,10 @@ def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Sto
     places = [place for each in block for place in _places(each)]
     if not places or not one or not another:
         return None
-    moves = any(place.address is not None and place.step for place in places)
+    spots = [_spot(place) for place in places]
+    moves = any(step for _, _, step in spots)
     iterations = _ITERATIONS if moves else 1
-    lines = [_line(place, iteration) for iteration in range(iterations) for place in places]
+    lines = [(where, (at + k * step) // _LINE) for k in range(iterations) for where, at, step in spots]
     runs = [len(list(run)) for _, run in groupby(lines)]
     goes_on = lines[0] == lines[-1]
     if goes_on and len(runs) == 1:
@@ -90,9 +91,8 @@ def _places(one: InstructionAccesses) -> list[MemoryPlace]:
     return [access.memory for access in one.writes if access.memory is not None]
 
 
-def _line(place: MemoryPlace, iteration: int) -> Hashable:
-    if place.address is not None and place.step is not None:
-        at = place.page * PAGE_BYTES + place.offset + iteration * place.step
-        return place.address, at // _LINE
-    where, offset = place.spot
-    return where, offset // _LINE
+def _spot(place: MemoryPlace) -> tuple[Hashable, int, int]:
+    """Something that is equal for places near each other, how many bytes behind it, and how it moves."""
+    if place.address is None or place.step is None:
+        return (*place.spot, 0)
+    return place.address, place.page * PAGE_BYTES + place.offset, place.step

@@ -228,10 +228,21 @@ def _per_cycle(lengths: Sequence[Reading]) -> tuple[tuple[int, float], ...]:
     return tuple(sorted((code.value, 1 / cycles) for code, cycles in lengths))
 
 
+_MANY = 5
+"""Mixes of one average length."""
+
+
 def _straight(lengths: Sequence[Reading], mixes: Sequence[Reading]) -> tuple[tuple[float, float], ...]:
-    """By average length. Of mixes the quickest counts: others of that length can be as quick."""
-    rates = {float(length): rate for length, rate in _per_cycle(lengths)}
+    """By average length. Of mixes the quickest counts: others of that length can be as quick.
+
+    Of many, it is the quickest but one, since one may have been timed too quick.
+    """
+    mixed: dict[float, list[float]] = defaultdict(list)
     for code, cycles in mixes:
         count = code.code.instructions
-        rates[code.value / count] = max(rates.get(code.value / count, 0.0), count / cycles)
+        mixed[code.value / count].append(count / cycles)
+    rates = {float(length): rate for length, rate in _per_cycle(lengths)}
+    for length, found in mixed.items():
+        quick = sorted(found, reverse=True)[len(found) >= _MANY]
+        rates[length] = max(rates.get(length, 0.0), quick)
     return tuple(sorted(rates.items()))

@@ -72,9 +72,12 @@ def test_pairs_are_the_same_instructions_in_two_orders() -> None:
     assert all(len(codes) == 1 for codes in by_name.values())
 
 
-def test_the_quickest_of_several_mixes_of_a_length_counts() -> None:
+def test_of_several_mixes_of_a_length_the_quickest_counts_and_of_many_the_next() -> None:
     codes = (asked for asked in front_end_codes(offsets=False) if asked.aspect is Aspect.STRAIGHT_MIX)
     mixes = [asked for asked in codes if asked.value / asked.code.instructions == 3.5]
     assert {asked.code.instructions for asked in mixes} == {4, 6, 8}
-    cycles = dict.fromkeys(mixes, 9.0) | {mixes[1]: 0.8}  # four of them
-    assert read_front_end(cycles.items()).straight_lengths == ((3.5, 4 / 0.8),)
+    quick = mixes[1].code.instructions, mixes[2].code.instructions
+    cycles = dict.fromkeys(mixes, 9.0) | {mixes[1]: quick[0] / 6.9, mixes[2]: quick[1] / 5.0}
+    assert read_front_end(cycles.items()).straight_lengths == ((3.5, pytest.approx(5.0)),)
+    few = {asked: cycles[asked] for asked in mixes[:4]}
+    assert read_front_end(few.items()).straight_lengths == ((3.5, pytest.approx(6.9)),)

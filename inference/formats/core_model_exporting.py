@@ -74,11 +74,12 @@ def llvm_of(row: StoredCoreModel) -> str:
     return write_llvm_td(core.mapping, opcodes, core)
 
 
-def llvm_patch_of(row: StoredCoreModel, folder: Path, cpu: str = "") -> str:
-    """See `llvm_patch`. `cpu`: what LLVM calls the processor, by default what it calls the machine's core.
+def llvm_patch_of(row: StoredCoreModel, folder: Path | None = None, cpu: str = "") -> str:
+    """See `llvm_patch`. `folder`: LLVM's sources, by default those that `$PMWEB_LLVM_SOURCES` names.
 
-    Raises `ExchangeError`.
+    `cpu`: what LLVM calls the processor, by default what it calls the machine's core. Raises `ExchangeError`.
     """
+    folder = folder or _llvm_sources()
     core = core_of_row(row)
     if cpu:
         tools = replace(core.mapping.tools, llvm=cpu)
@@ -90,14 +91,13 @@ def llvm_patch_of(row: StoredCoreModel, folder: Path, cpu: str = "") -> str:
     return write_llvm_patch(core, opcodes, folder)
 
 
-def llvm_patch_here(row: StoredCoreModel) -> str:
-    """The same against the sources that `$PMWEB_LLVM_SOURCES` names. Raises `ExchangeError`."""
+def _llvm_sources() -> Path:
     folder = os.environ.get(LLVM_SOURCES)
     if not folder:
         raise ExchangeError(
             f"{LLVM_SOURCES} does not say where LLVM's sources (llvm-project/llvm) are on the site's computer"
         )
-    return llvm_patch_of(row, Path(folder))
+    return Path(folder)
 
 
 def exegesis_of(row: StoredCoreModel, mode: str) -> str:

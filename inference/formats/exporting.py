@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from inference.formats.core_model_exporting import (
     exegesis_of,
     llvm_of,
-    llvm_patch_here,
+    llvm_patch_of,
     osaca_of,
     uops_info_of,
 )
@@ -214,7 +214,7 @@ CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
         "patch of LLVM's scheduling model (diff)",
         "patch",
         "text/plain",
-        llvm_patch_here,
+        llvm_patch_of,
         "what measurements contradict in LLVM's own sources",
         _is_x86,
     ),

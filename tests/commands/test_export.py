@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from inference.core.core_model import CoreModel
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
+from inference.formats.core_model_exporting import LLVM_SOURCES
 from inference.formats.core_model_json import core_model_json
 from inference.formats.exporting import CORE_MODEL_EXPORTS, MAPPING_EXPORTS
 from inference.formats.provenance import PRODUCT
@@ -86,7 +87,9 @@ def test_a_core_model_in_every_format(core_model: StoredCoreModel, wanted: str) 
     assert re.search(latency, text) or wanted in {"exegesis-throughput", "exegesis-uops"}
 
 
-def test_a_core_model_becomes_a_patch_of_llvm(core_model: StoredCoreModel) -> None:
+def test_a_core_model_becomes_a_patch_of_llvm(
+    core_model: StoredCoreModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if llvm_mc.program() is None or shutil.which("llvm-tblgen") is None:
         pytest.skip("LLVM's tools are not installed")
     folder = Path(__file__).parents[1] / "exchange" / "mini_llvm"
@@ -95,6 +98,8 @@ def test_a_core_model_becomes_a_patch_of_llvm(core_model: StoredCoreModel) -> No
     assert export("model", "core", "--format", "llvm", "--against", folder, "--cpu", "znver3") == text
     assert "+++ b/lib/Target/X86/X86ScheduleToy.td" in text
     assert "+  IMUL64rr // latency 5 → 3 (3)" in text
+    monkeypatch.setenv(LLVM_SOURCES, str(folder))
+    assert export("model", "core", "--format", PATCH, "--cpu", "znver3") == text
     with pytest.raises(CommandError, match="needs an x86-64 core that LLVM's -mcpu has a name for"):
         export(*asked)
     with pytest.raises(CommandError, match="no processor 'znver9'"):
@@ -130,7 +135,7 @@ def test_an_experiment_becomes_a_snippet(mapping: PortMapping) -> None:
             "a mapping cannot be exported as 'xls'; known are json, pmevo",
         ),
         (("mapping", "two", "--against", "/tmp"), "--against is for core models alone"),
-        (("mapping", "two", "--cpu", "znver3"), "--cpu is for --against alone"),
+        (("mapping", "two", "--cpu", "znver3"), "--cpu is for export model NAME"),
         (("experiment", "x", "--format", "json"), "an experiment cannot be exported as 'json'"),
         (("mapping", "tow"), "did you mean 'two'"),
         (("experiment", "ad GPR[64]:RW, GPR[64]:R"), f"did you mean {ADD!r}"),

@@ -84,9 +84,10 @@ class Command(RunCommand):
 
 def check_lines(found: AccuracyCheck) -> Iterator[str]:
     """What the shell prints."""
+    rounds = f", median of {found.rounds} rounds" if found.rounds > 1 else ""
     yield (
         f"{found.measured:,} of {found.blocks:,} blocks of {found.source} measured on {found.machine}, "
-        f"{found.mode}, median of {found.rounds}"
+        f"{found.mode}{rounds}"
     )
     for one in found.all:
         yield f"  {one.name}: {_scores(one, found.blocks)}"

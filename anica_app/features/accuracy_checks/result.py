@@ -142,7 +142,10 @@ class AccuracyCheck:
     def from_json(cls, data: Json) -> Self:
         """What `as_json` gave."""
         return cls(
-            **{"rounds": 1, **{name: data[name] for name in FACTS if name in data}},  # 0.8 measured in one
+            **{
+                "rounds": 1,
+                **{name: data[name] for name in FACTS if name in data},
+            },  # earlier ones measured in one
             unasked=data["unasked"],
             again=CheckedPredictor.from_json(data["again"]),
             predictors=tuple(CheckedPredictor.from_json(one) for one in data["predictors"]),

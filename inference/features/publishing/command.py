@@ -67,7 +67,7 @@ class Command(DataCommand):
             "--cpu",
             metavar="NAME",
             default="",
-            help="with --against: what LLVM's -mcpu calls the processor (by default, the machine's core)",
+            help="with `llvm-patch`: what LLVM's -mcpu calls the processor (by default, the machine's core)",
         )
         parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of to the output")
 
@@ -86,10 +86,11 @@ class Command(DataCommand):
         against: Path | None = options["against"]
         if against is not None and (kind != "model" or wanted not in {"llvm", "llvm-patch"}):
             raise CommandError("--against is for core models alone: export model NAME --format llvm-patch")
-        if options["cpu"] and against is None:
-            raise CommandError("--cpu is for --against alone")
+        patches = against is not None or wanted == "llvm-patch"
+        if options["cpu"] and not patches:
+            raise CommandError("--cpu is for export model NAME --format llvm-patch alone")
         try:
-            if against is not None:
+            if patches:
                 row = by_name(StoredCoreModel, options["name"])
                 text = llvm_patch_of(row, against, options["cpu"])
             else:

@@ -10,13 +10,15 @@ from dataclasses import replace
 from inference.core import cegar
 from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Unexplained
 from inference.core.errors import InsufficientDataError
-from inference.core.explain.problem import BlockingAnswer, BlockingQuestion
+from inference.core.explain.problem import BlockingAnswer, BlockingQuestion, LeftOut
 from inference.core.protocols import Measurer, Reporter
 
 LIMIT_WITH_IMPROPER = 8_000_000
 """z3 resource units for a call where schemes have two µops, which make proofs hard."""
 
-_TIES = "with it, parts of the core share ports that are apart without it, and hardly a scheme is like it"
+_TIES = LeftOut(
+    "with it, parts of the core share ports that are apart without it, and hardly a scheme is like it"
+)
 TRUSTED = 3
 """How many schemes that behave alike are believed against a measurement that no mapping explains."""
 
@@ -34,22 +36,22 @@ def solve_by_cegar(
     are those that only a few are like where integer, vector and memory ports can be kept apart without them:
     what the front end holds up can pass for a scheme on a few ports.
     """
-    dropped: dict[str, str] = {}
+    dropped: dict[str, LeftOut] = {}
     waiting = () if question.known else question.improper
     while True:
         problem = _problem(question, {*dropped, *waiting})
         if problem is None:
-            raise InsufficientDataError(
-                f"no ports explain the blocking instructions: {'; '.join(dropped.values())}"
-            )
+            why = "; ".join(each.text for each in dropped.values())
+            raise InsufficientDataError(f"no ports explain the blocking instructions: {why}")
         # Seconds, where the search to its end takes minutes; with schemes of two µops it would not.
         unexplained = () if problem.improper else cegar.contradictions(problem, measurer, reporter, seed)
         if (culprit := _culprit(unexplained, question)) is None:
             found = cegar.infer(problem, measurer, reporter, seed)
             unexplained, culprit = found.unexplained, _culprit(found.unexplained, question)
         if culprit is not None:
-            about = [str(each) for each in unexplained if culprit in each.experiment.schemes]
-            dropped[culprit] = "; ".join(about)
+            about = [each for each in unexplained if culprit in each.experiment.schemes]
+            contradicting = tuple(each.experiment for each in about)
+            dropped[culprit] = LeftOut("; ".join(map(str, about)), contradicting)
             continue
         if not question.known and (lonely := _lonely(found, problem, question)):
             without = cegar.infer(_without(problem, lonely), measurer, reporter, seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import LEAST_COPIES, NEAR_R_MAX, Blocker, flooded
 from inference.core.explain.problem import (
@@ -22,6 +23,12 @@ from inference.core.mapping import PortMapping
 
 MOST_HEADS = 3
 """Members of a class that are tried before its ports are given up."""
+
+MOST_LOOKS = 5
+"""At the floods of a class, before it is given up since nothing floods its ports: disturbances pass."""
+
+CONFIRMING = 3
+"""Samples of an experiment for which a scheme would be left out, taken at another time."""
 
 
 @dataclass(frozen=True)
@@ -54,27 +61,32 @@ class PortSolver:
 
         `known`: port sets of representatives, which are those of whoever stands for their class.
         """
-        kept = [members for members in map(self._sound, classes) if members]
+        kept = self._sound(classes)
         masks = {each: (known or {}).get(members[0]) for members in classes for each in members}
         tried = {members[0]: 1 for members in kept}
+        confirmed: set[Experiment] = set()
         while True:
             heads = {members[0] for members in kept}
             improper = [each for each in improper if each.scheme not in heads]
             answer = self._ask(kept, improper, masks)
+            contradicting = {e for why in answer.dropped.values() for e in why.contradicting} - confirmed
+            confirmed |= contradicting
+            if self._were_disturbed(sorted(contradicting, key=str)):
+                continue
             lost = [members for members in kept if members[0] in answer.dropped]
             improper = [each for each in improper if each.scheme not in answer.dropped]
             if not lost:
                 return self._hinted(kept, improper, answer)
             again = False
             for members in lost:
-                text = answer.dropped[members[0]]
+                text = answer.dropped[members[0]].text
                 self._context.exclude(members[0], "blocking", NotCharacterised.CLASH, text)
                 number = tried.pop(members[0])
-                rest = self._sound(members[1:]) if number < MOST_HEADS else []
+                rest = self._sound([members[1:]]) if number < MOST_HEADS else []
                 where = kept.index(members)
                 if rest:
-                    kept[where] = rest
-                    tried[rest[0]] = number + 1
+                    (kept[where],) = rest
+                    tried[kept[where][0]] = number + 1
                     again = True
                 else:
                     del kept[where]
@@ -107,25 +119,78 @@ class PortSolver:
         quiet = Quiet(context.teller.pace, "looking for the ports of the blocking instructions")
         return self._solver(question, self._medians, quiet, self._seed)
 
-    def _sound(self, members: Sequence[str]) -> list[str]:
-        """The members from the first on that floods its ports as it should; the others follow."""
-        context = self._context
-        left = list(members)
-        for scheme in members[:MOST_HEADS]:
-            width = context.widths[scheme]
-            flood = flooded(scheme, width * max(1, LEAST_COPIES // width))
-            error = context.settings.epsilon * flood.length
-            context.measure({flood: context.sampler.enough(flood, error / 4, context.settings.samples)})
-            expected = flood.length / width
-            seen = context.sampler.reading(flood).cycles
-            if seen is not None and abs(seen - expected) <= error and not context.is_unstable(flood):
-                return left
-            left.remove(scheme)
-            text = "" if seen is None else f"{flood.length} of it take {seen:.3g} cycles, not {expected:.3g}"
-            context.exclude(
-                scheme, "blocking", NotCharacterised.UNSTABLE, text, [VerdictFact(flood, expected, seen)]
+    def _were_disturbed(self, experiments: Sequence[Experiment]) -> bool:
+        """Measure again what contradicts, all at another time; whether any of it takes another time now."""
+        sampler, settings = self._context.sampler, self._context.settings
+        if not experiments or not sampler.repeats:
+            return False
+        before = [sampler.reading(each).cycles for each in experiments]
+        sampler.ask_anew(dict.fromkeys(experiments, max(CONFIRMING, settings.samples)))
+        now = [sampler.reading(each).cycles for each in experiments]
+        return any(
+            (then is None) != (cycles is None)
+            or (
+                then is not None
+                and cycles is not None
+                and abs(then - cycles) > settings.epsilon * each.length
             )
-        return []
+            for each, then, cycles in zip(experiments, before, now, strict=True)
+        )
+
+    def _sound(self, classes: Sequence[list[str]]) -> list[list[str]]:
+        """The classes, each from the first member on that floods its ports as it should.
+
+        All are looked at together, and again where nothing of a class does so: what disturbs a computer for
+        a second makes a class look as if it had no ports.
+        """
+        sound: dict[int, list[str]] = {}
+        looks = MOST_LOOKS if self._context.sampler.repeats else 1
+        for look in range(looks):
+            last = look == looks - 1
+            tried = {
+                place: members[: MOST_HEADS if look or last else 1]
+                for place, members in enumerate(classes)
+                if place not in sound
+            }
+            self._flood([scheme for heads in tried.values() for scheme in heads], anew=look > 0)
+            for place, heads in tried.items():
+                first = next((k for k, scheme in enumerate(heads) if self._is_sound(scheme)), None)
+                if first is not None or last:
+                    for scheme in heads[:first]:
+                        self._exclude_restless(scheme)
+                    sound[place] = [] if first is None else classes[place][first:]
+        return [sound[place] for place in range(len(classes)) if sound[place]]
+
+    def _flood_of(self, scheme: str) -> tuple[Experiment, float]:
+        """Copies of it that keep its ports busy for some cycles, and by how many cycles they may be off."""
+        width = self._context.widths[scheme]
+        flood = flooded(scheme, width * max(1, LEAST_COPIES // width))
+        return flood, self._context.settings.epsilon * flood.length
+
+    def _flood(self, schemes: Sequence[str], *, anew: bool) -> None:
+        sampler, settings = self._context.sampler, self._context.settings
+        floods = dict(map(self._flood_of, schemes))
+        wanted = {
+            flood: sampler.enough(flood, error / 4, settings.samples) for flood, error in floods.items()
+        }
+        if anew:
+            sampler.ask_anew(wanted)
+        self._context.measure(wanted)
+
+    def _is_sound(self, scheme: str) -> bool:
+        flood, error = self._flood_of(scheme)
+        seen = self._context.sampler.reading(flood).cycles
+        if seen is None or self._context.is_unstable(flood):
+            return False
+        return abs(seen - flood.length / self._context.widths[scheme]) <= error
+
+    def _exclude_restless(self, scheme: str) -> None:
+        flood, _ = self._flood_of(scheme)
+        expected = flood.length / self._context.widths[scheme]
+        seen = self._context.sampler.reading(flood).cycles
+        text = "" if seen is None else f"{flood.length} of it take {seen:.3g} cycles, not {expected:.3g}"
+        facts = [VerdictFact(flood, expected, seen)]
+        self._context.exclude(scheme, "blocking", NotCharacterised.UNSTABLE, text, facts)
 
     def _give_up(self, members: Sequence[str], head: str, text: str) -> None:
         for scheme in members:

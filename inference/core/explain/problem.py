@@ -44,16 +44,23 @@ class BlockingQuestion:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """Why a scheme has no part in an answer: `text`, and the experiments of it that contradict others."""
+
+    text: str
+    contradicting: tuple[Experiment, ...] = ()
+
+
+@dataclass(frozen=True)
 class BlockingAnswer:
     """A mapping of the schemes, others that no experiment tells from it, and who had to be left out.
 
-    `dropped`: {scheme: the measurements that contradict, in words}. `verdict`, `assumptions` and what is left
-    `unexplained` in words.
+    `verdict`, `assumptions` and what is left `unexplained` in words.
     """
 
     mapping: PortMapping
     alternatives: tuple[PortMapping, ...] = ()
-    dropped: Mapping[str, str] = field(default_factory=dict)
+    dropped: Mapping[str, LeftOut] = field(default_factory=dict)
     verdict: str = ""
     experiments: int = 0
     assumptions: tuple[str, ...] = ()

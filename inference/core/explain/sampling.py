@@ -60,6 +60,7 @@ class MeasurementSampler:
         self._offered = None if offers is None else frozenset(offers)
         self._floods = _floods(offers or ())
         self._samples: dict[Experiment, list[Measured]] = {}
+        self._first: dict[Experiment, int] = {}
         self.noise = LEAST_NOISE
         self.measurements = 0
 
@@ -95,15 +96,25 @@ class MeasurementSampler:
         return self._most > 1
 
     def ask(self, wanted: Mapping[Experiment, int]) -> None:
-        """See to it that there are so many samples of each experiment, as far as the measurer repeats."""
-        number = 0
-        pending = dict(wanted)
-        while pending:
-            due = [e for e in pending if len(self._samples.get(e, ())) <= number]
-            if due:
-                self._measure(due, number)
-            number += 1
-            pending = {e: n for e, n in pending.items() if n > number and number < self._most}
+        """See to it that so many samples of each experiment count, as far as the measurer repeats."""
+        pending = {e: min(number, self._most) for e, number in wanted.items()}
+        while pending := {e: number for e, number in pending.items() if self.count(e) < number}:
+            taken = {experiment: len(self._samples.get(experiment, ())) for experiment in pending}
+            least = min(taken.values())
+            self._measure([experiment for experiment, number in taken.items() if number == least], least)
+
+    def ask_anew(self, wanted: Mapping[Experiment, int]) -> None:
+        """Take so many samples of each that count instead of those that there are.
+
+        Where nothing can be measured twice, the old ones stay.
+        """
+        if self.repeats:
+            self._first |= {experiment: len(self._samples.get(experiment, ())) for experiment in wanted}
+        self.ask(wanted)
+
+    def _counting(self, experiment: Experiment) -> Sequence[Measured]:
+        """The samples that count."""
+        return self._samples.get(experiment, [])[self._first.get(experiment, 0) :]
 
     def _measure(self, experiments: Sequence[Experiment], number: int) -> None:
         measurer = self._measurer
@@ -112,21 +123,20 @@ class MeasurementSampler:
         asked = [e for e in experiments if self.has(e)]
         for experiment in experiments:
             if not self.has(experiment):
-                self._samples[experiment] = [
-                    Measured(experiment, None, MeasurementState.FAILED, note=NOT_RECORDED)
-                ]
+                failed = Measured(experiment, None, MeasurementState.FAILED, note=NOT_RECORDED)
+                self._samples.setdefault(experiment, []).append(failed)
         for measured in measurer.measure(asked):
             self._samples.setdefault(measured.experiment, []).append(measured)
             self.measurements += 1
             self._pace.pulse()
 
     def count(self, experiment: Experiment) -> int:
-        """Samples there are, usable or not."""
-        return len(self._samples.get(experiment, ()))
+        """Samples that count, usable or not."""
+        return len(self._counting(experiment))
 
     def reading(self, experiment: Experiment, since: int = 0) -> SampledCycles:
         """What the samples say, from the one with that number on."""
-        samples = self._samples[experiment]
+        samples = self._counting(experiment)
         usable = [each for each in samples[since:] if each.usable]
         if not usable:
             return SampledCycles(experiment, None, 0, note=_why(samples))
@@ -138,7 +148,7 @@ class MeasurementSampler:
 
         One sample in many is disturbed now and then; what has two speeds shows either of them often.
         """
-        times = [e.cycles for e in self._samples[experiment] if e.usable and e.cycles is not None]
+        times = self._times(experiment)
         if len(times) < LEAST_TO_JUDGE:
             return False
         middle = statistics.median(times)
@@ -147,8 +157,11 @@ class MeasurementSampler:
 
     def is_suspicious(self, experiment: Experiment, off: float) -> bool:
         """Whether some samples differ so much that more of them should be asked for."""
-        times = [e.cycles for e in self._samples[experiment] if e.usable and e.cycles is not None]
+        times = self._times(experiment)
         return 2 <= len(times) < LEAST_TO_JUDGE and max(times) - min(times) >= off
+
+    def _times(self, experiment: Experiment) -> list[float]:
+        return [e.cycles for e in self._counting(experiment) if e.usable and e.cycles is not None]
 
     def enough(self, experiment: Experiment, error: float, least: int) -> int:
         """How many samples make the median's standard error at most `error` cycles."""

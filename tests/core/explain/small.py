@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
 from inference.core.blocking_by_cegar import solve_by_cegar
+from inference.core.experiment import Experiment, Measured
 from inference.core.explain import BlockingSolver, ExplainProblem, ExplainResult, ExplainSettings, infer
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.protocols import Checkpoint, Measurer
@@ -57,6 +62,32 @@ STORES = mapping_of(
     r_max=5.0,
 )
 """No scheme has the µop of a store alone."""
+
+
+DISTURBED = 1.4
+"""By how much a disturbed measurement takes longer."""
+
+
+class DisturbedProcessor(SimulatedProcessor):
+    """One of which measurements take longer where `is_disturbed`(experiment, number of the repetition)."""
+
+    def __init__(self, mapping: PortMapping, is_disturbed: Callable[[Experiment, int], bool]) -> None:
+        super().__init__(mapping)
+        self._is_disturbed = is_disturbed
+        self._number = 0
+
+    def again(self, number: int) -> DisturbedProcessor:
+        """The same processor, measured another time."""
+        other = copy.copy(self)
+        other._number = number
+        return other
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """As simulated, but for what is disturbed."""
+        for measured in super().measure(experiments):
+            slower = DISTURBED if self._is_disturbed(measured.experiment, self._number) else 1.0
+            assert measured.cycles is not None
+            yield replace(measured, cycles=slower * measured.cycles)
 
 
 def explain(

@@ -95,7 +95,10 @@ def test_of_schemes_that_contradict_the_one_that_is_alone_is_left_out() -> None:
     asked = question(ZENLIKE, "add", "shl", "imul", "load", add=240, shl=30, load=9)
     answer = solve_by_cegar(asked, processor, Listener(), 1)
     assert list(answer.dropped) == ["imul"]
-    assert "imul" in answer.dropped["imul"]
+    why = answer.dropped["imul"]
+    assert "imul" in why.text
+    assert why.contradicting
+    assert all("imul" in experiment.schemes for experiment in why.contradicting)
     assert set(answer.mapping.usage) == {"add", "shl", "load"}
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from inference.core.events import PacedReporter
+from inference.core.experiment import Experiment
 from inference.core.explain import BlockingQuestion, ExplainSettings
 from inference.core.explain.ports import Improper, PortSolver
 from inference.core.explain.problem import BlockingAnswer
+from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
+from tests.core.explain.small import ZENLIKE, DisturbedProcessor, explain
 from tests.core.pmevo.small import Listener
+
+COUNTS = {scheme: sum(count for _, count in uops) for scheme, uops in ZENLIKE.usage.items()}
 
 
 def test_whoever_stands_for_a_class_instead_has_its_ports_and_is_not_improper(
@@ -24,8 +30,8 @@ def test_whoever_stands_for_a_class_instead_has_its_ports_and_is_not_improper(
         asked.append(question)
         return BlockingAnswer(PortMapping(("0", "1"), {"b": ((0b11, 1),), "c": ((0b01, 1), (0b11, 1))}))
 
-    def all_but_a(_: PortSolver, members: list[str]) -> list[str]:
-        return [each for each in members if each != "a"]  # a restless one
+    def all_but_a(_: PortSolver, classes: list[list[str]]) -> list[list[str]]:
+        return [[each for each in members if each != "a"] for members in classes]  # a restless one
 
     monkeypatch.setattr(PortSolver, "_sound", all_but_a)
     problem = SimpleNamespace(domains={}, hint=None)
@@ -38,3 +44,25 @@ def test_whoever_stands_for_a_class_instead_has_its_ports_and_is_not_improper(
     (question,) = asked
     assert kept == [["b"]]
     assert (question.schemes, question.improper, question.known) == (("b", "c"), ("c",), {"b": 0b11})
+
+
+def load_alone(experiment: Experiment, repetition: int) -> bool:
+    return repetition < 2 and experiment == Experiment.of(["load"] * 10)
+
+
+def load_beside_shl(experiment: Experiment, repetition: int) -> bool:
+    return repetition == 0 and experiment.schemes == ("load", "shl")
+
+
+@pytest.mark.parametrize("is_disturbed", [load_alone, load_beside_shl])
+def test_no_class_is_lost_to_what_passes(is_disturbed: Callable[[Experiment, int], bool]) -> None:
+    result = explain(ZENLIKE, measurer=DisturbedProcessor(ZENLIKE, is_disturbed), uops=COUNTS)
+    assert set(result.mapping.usage) == set(ZENLIKE.usage)
+    assert structural_agreement(ZENLIKE, result.mapping).share == 1.0
+
+
+@pytest.mark.parametrize("is_disturbed", [load_alone, load_beside_shl])
+def test_what_does_not_pass_costs_one(is_disturbed: Callable[[Experiment, int], bool]) -> None:
+    processor = DisturbedProcessor(ZENLIKE, lambda experiment, _: is_disturbed(experiment, 0))
+    result = explain(ZENLIKE, measurer=processor, uops=COUNTS)
+    assert len({"load", "shl"} & set(result.mapping.usage)) == 1

@@ -9,7 +9,7 @@ from inference.core.experiment import Experiment, MeasurementState
 from inference.core.explain.sampling import LEAST_NOISE, NOT_RECORDED, MeasurementSampler, Medians
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import Quirk, SimulatedProcessor
-from tests.core.explain.small import ZENLIKE
+from tests.core.explain.small import DISTURBED, ZENLIKE, DisturbedProcessor
 from tests.core.pmevo.small import Listener
 
 ADD = Experiment.of(["add"])
@@ -63,3 +63,21 @@ def test_two_speeds_are_unstable_and_noise_is_not() -> None:
     assert found.is_unstable(MIX, 0.06)
     assert not found.is_unstable(Experiment.of(["add", "imul"]), 0.06)
     assert found.noise == LEAST_NOISE
+
+
+def test_samples_taken_anew_count_instead_of_the_old_ones() -> None:
+    found = sampler(DisturbedProcessor(ZENLIKE, lambda experiment, repetition: repetition < 2))
+    found.ask({MIX: 2, ADD: 1})
+    assert found.reading(MIX).cycles == pytest.approx(DISTURBED * 0.5)
+    found.ask_anew({MIX: 3})
+    assert found.reading(MIX).cycles == pytest.approx(0.5)
+    assert (found.count(MIX), found.count(ADD)) == (3, 1)
+    found.ask({MIX: 3})
+    assert found.measurements == 6
+
+
+def test_recorded_data_stay_what_they_are() -> None:
+    found = sampler(RecordedMeasurer(SimulatedProcessor(ZENLIKE).measure([ADD])))
+    found.ask_anew({ADD: 3})
+    found.ask_anew({ADD: 3})
+    assert found.reading(ADD).samples == 1

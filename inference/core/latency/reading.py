@@ -116,11 +116,11 @@ def unconfirmed(
 ) -> list[ChainReading]:
     """Those of a pair's readings by which it takes what it takes by no other one with these values.
 
-    Throughput limits the chain, its way back has a bypass of its own, or something else ran on the core.
-    `known`: latencies of connectors.
+    Throughput limits the chain, its way back has a bypass of its own, or something else ran on the core. Of
+    sums that nothing isolates, those that are no whole number of cycles. `known`: latencies of connectors.
     """
     if not pair.isolated:
-        return []
+        return [one for one in readings if one.cycles is not None and not _is_whole(one.cycles)]
     found = [(one, left) for one in readings if (left := _candidate(one, known)) is not None]
     return [
         one
@@ -220,6 +220,10 @@ def _error(cycles: float) -> float:
     return max(ABSOLUTE, RELATIVE * cycles)
 
 
+def _is_whole(cycles: float) -> bool:
+    return abs(cycles - round(cycles)) <= _error(cycles)
+
+
 def _connectors(chain: DependencyChain) -> list[ChainLink]:
     """All links but the wanted one, which a turn can pass several times."""
     return [link for link in chain.others if link != chain.links[0]]
@@ -233,8 +237,9 @@ def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
     """The latencies that the ways back show, the most exact first, and whether throughput limits chains.
 
     A chain that throughput limits takes no longer with more connectors, so it leaves less for the link. Of
-    each way the chains count that confirm one another, else the longest; the link with itself counts unless
-    all others agree on less. What agrees is one latency, of which each chain is a reading.
+    each way the chains count that confirm one another, or that the link with itself confirms, else the
+    longest; the link with itself counts unless all others agree on less. What agrees is one latency, of
+    which each chain is a reading.
     """
     ways: dict[frozenset[ChainLink], list[_Candidate]] = defaultdict(list)
     for one in sorted(candidates, key=lambda each: len(each.chain.links)):
@@ -242,7 +247,8 @@ def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
     direct = ways.pop(frozenset(), [])
     chosen, limited = [], False
     for found in ways.values():
-        confirmed = next((a for a, b in itertools.pairwise(found) if a.agrees(b)), None)
+        pairs = [*itertools.pairwise(found), *((a, b) for a in found for b in direct)]
+        confirmed = next((a for a, b in pairs if a.agrees(b)), None)
         limited |= confirmed is None and len(found) > 1 and found[-1].value < found[0].value
         rest = found[-1:] if confirmed is None else found[found.index(confirmed) :]
         chosen.append(_mean([one for one in rest if one.agrees(rest[0])]))

@@ -16,6 +16,9 @@ from inference.core.protocols import Measurer, Reporter
 LIMIT_WITH_IMPROPER = 8_000_000
 """z3 resource units for a call where schemes have two µops, which make proofs hard."""
 
+LIMIT_WITH_KNOWN = 1_000_000
+"""The same where the other port sets are known: that is easy, or the schemes are not what they seem."""
+
 _TIES = LeftOut(
     "with it, parts of the core share ports that are apart without it, and hardly a scheme is like it"
 )
@@ -86,7 +89,8 @@ def _problem(question: BlockingQuestion, without: Set[str]) -> CegarProblem | No
         alternatives=question.alternatives if improper or not question.improper else 0,
     )
     if improper:
-        settings = replace(settings, solver_limit=LIMIT_WITH_IMPROPER)
+        limit = LIMIT_WITH_KNOWN if question.known else LIMIT_WITH_IMPROPER
+        settings = replace(settings, solver_limit=limit)
     return CegarProblem(
         schemes,
         settings,

@@ -95,6 +95,7 @@ def _model(codes: Sequence[bytes]) -> CoreModel:
             of_one_word=0.5,
             to_one_line=0.5,
             to_another_line=1.0,
+            foreseen=0.5,
         ),
         front_end=FrontEndLimits(6.0, 4.0, 16.0, 1500.0, 1.0, frozenset({"add reg, reg + je"})),
     )

@@ -100,6 +100,7 @@ class MemoryTold(_Part):
     forwarded: list[ForwardingTold] = []
     to_one_line: Amount | None = None
     to_another_line: Amount | None = None
+    foreseen: Amount | None = None
 
 
 class FrontEndTold(_Part):
@@ -246,6 +247,7 @@ def core_model_json(
             "of_one_word": model.memory.of_one_word,
             "to_one_line": model.memory.to_one_line,
             "to_another_line": model.memory.to_another_line,
+            "foreseen": model.memory.foreseen,
             "forwarded": [
                 {"stored": stored, "loaded": loaded, "offset": offset, "vector": vector, "cycles": cycles}
                 for (stored, loaded, offset, vector), cycles in sorted(model.memory.forwarded.items())

@@ -109,6 +109,8 @@ ONE_WORD = "one word"
 """What loads alone read."""
 BLOCKED = "a part, then the whole"
 """What is stored and then loaded, without waiting for what was loaded before."""
+FORESEEN = "what was stored, by an address that the load before gave"
+"""What a load reads that would have to wait for its address, if the core did not foresee what it reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from inference.core.front_end import read_front_end
 from inference.core.latency import Forwarding, IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
-from inference.isa.chains import BLOCKED, LINES_IN_TURN, ONE_LINE, ONE_WORD
+from inference.isa.chains import BLOCKED, FORESEEN, LINES_IN_TURN, ONE_LINE, ONE_WORD
 from inference.isa.x86.same_work import LEGACY_SSE, MOVES_OF_STACK_INSTRUCTIONS, same_work
 from inference.models import InstructionScheme, LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
@@ -213,6 +213,7 @@ def _memory(listed: list[Json]) -> MemoryTimes:
         of_one_word=alone.get(ONE_WORD),
         to_one_line=alone.get(ONE_LINE),
         to_another_line=alone.get(LINES_IN_TURN),
+        foreseen=alone.get(FORESEEN),
     )
 
 

@@ -20,6 +20,7 @@ ASSUMED = "assumed"
 """What the cycles of a pair of operands rest on of which nothing is known."""
 MEMORY = "memory"
 _REGISTERS = ("general", "vector")
+_IN_ADDRESS = ("address", "base", "index")
 _MOVES = ("mov", "vmov", "pop ")
 """How schemes begin whose result is what they load."""
 
@@ -65,12 +66,15 @@ def iterations_of_blocked_load(block: Sequence[InstructionAccesses]) -> int:
         if read.memory is not None
         and (last := _last_write(block, place, read)) is not None
         and (stored := last.memory) is not None
-        and (
-            stored.page != read.memory.page
-            or not is_contained(stored.bits, read.memory.bits, read.memory.offset - stored.offset)
-        )
+        and not _has_all(stored, read.memory)
     ]
     return min(found, default=0)
+
+
+def _has_all(stored: MemoryPlace, loaded: MemoryPlace) -> bool:
+    """Whether a store wrote all that a load wants, by the same page."""
+    contained = is_contained(stored.bits, loaded.bits, loaded.offset - stored.offset)
+    return stored.page == loaded.page and contained
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,13 @@ def _last_write(block: Sequence[InstructionAccesses], place: int, read: OperandA
                 if memory is not None and memory.overlaps(read.memory):
                     return _LastWrite(written, writer, iterations, memory)
     return None
+
+
+def _serves(last: _LastWrite | None, read: OperandAccess) -> bool:
+    """Whether the last write is a store that has all that is read, by an address without an index."""
+    if last is None or last.memory is None or read.memory is None:
+        return False
+    return not read.memory.is_indexed and _has_all(last.memory, read.memory)
 
 
 def dependence_bounds(
@@ -156,9 +167,10 @@ class _Graph:
     def _edges(self) -> Iterator[Edge]:
         for place, one in enumerate(self._block):
             destinations = dict.fromkeys(access.operand for access in one.writes)
+            is_foreseen = self._model.memory.foresees and self._is_served(place)
             for access in one.reads:
                 last = _last_write(self._block, place, access)
-                if last is None:
+                if last is None or (is_foreseen and access.operand.endswith(_IN_ADDRESS)):
                     continue
                 for destination in destinations:
                     cycles = self._latency(place, access, destination, last)
@@ -173,6 +185,11 @@ class _Graph:
                     self._by[edge] = access.operand, access.location or MEMORY
                     yield edge
 
+    def _is_served(self, place: int) -> bool:
+        """Whether the block stored all that the instruction loads, by an address without an index."""
+        loads = [each for each in self._block[place].reads if each.memory is not None]
+        return bool(loads) and all(_serves(_last_write(self._block, place, each), each) for each in loads)
+
     def _latency(self, place: int, access: OperandAccess, destination: str, last: _LastWrite) -> float | None:
         """From a source to a destination; None where the destination does not wait for it."""
         one = self._block[place]
@@ -185,7 +202,7 @@ class _Graph:
             return self._through_memory(access.memory, last, one)
         if one.one_register and scheme in self._model.free and access.location.startswith(_REGISTERS):
             return None  # flags are waited for all the same
-        in_address = access.operand.endswith(("address", "base", "index"))
+        in_address = access.operand.endswith(_IN_ADDRESS)
         stored = destination.endswith("data") and not in_address  # counts with its load
         if stored or scheme in self._model.moves:
             return 0.0

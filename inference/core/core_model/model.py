@@ -50,7 +50,8 @@ class MemoryTimes:
     `load`: cycles from an address to what is loaded. `blocked`: cycles per iteration where a load wants more
     than a store before it wrote. `of_one_word`: cycles per load where all read one word of the first-level
     cache, or the same word of several lines. `to_one_line`, `to_another_line`: cycles per store where each
-    goes to the cache line of the one before, and where none does.
+    goes to the cache line of the one before, and where none does. `foreseen`: cycles per iteration of a load
+    that reads what was just stored, by an address that the load before gave.
     """
 
     forwarded: Mapping[tuple[int, int, int, bool], float] = field(default_factory=dict)
@@ -62,6 +63,12 @@ class MemoryTimes:
     of_one_word: float | None = None
     to_one_line: float | None = None
     to_another_line: float | None = None
+    foreseen: float | None = None
+
+    @property
+    def foresees(self) -> bool:
+        """Whether a load has what a store of the block wrote before its own address is known."""
+        return self.foreseen is not None and self.foreseen < self.load / 2
 
     def cycles(self, stored: int, loaded: int, offset: int, *, vector: bool) -> float:
         """From a store to a load, so many bits each, so many bytes behind."""

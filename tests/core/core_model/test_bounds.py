@@ -298,6 +298,29 @@ def test_where_all_starts_alike_accesses_meet_by_what_their_addresses_are(code: 
     assert wanted[BoundKind.MEMORY] == pytest.approx(cycles)
 
 
+@pytest.mark.parametrize(
+    ("code", "foreseen", "cycles"),
+    [
+        ("mov qword ptr [rsp], rax\nmov rbx, qword ptr [rbx]", 0.5, 1.0),  # the stores' own time
+        ("mov qword ptr [rsp], rax\nmov rbx, qword ptr [rbx]", 5.0, 5.0),
+        ("mov qword ptr [rsp], rax\nmov rbx, qword ptr [rbx]", None, 5.0),
+        ("mov qword ptr [rsp], rax\nmov rbx, qword ptr [rbx+rdi]", 0.5, 5.0),  # an index
+        ("mov qword ptr [rsp], rax\nmov rbx, qword ptr [rbx+8]", 0.5, 5.0),  # another place
+        ("mov dword ptr [rsp], eax\nmov rbx, qword ptr [rbx]", 0.5, 5.0),  # a part of it
+        ("mov qword ptr [rsp], rbx\nmov rbx, qword ptr [rbx]", 0.5, 4.0),  # the value is waited for
+    ],
+)
+def test_a_load_that_a_store_serves_waits_for_no_address_where_that_is_foreseen(
+    code: str, foreseen: float | None, cycles: float
+) -> None:
+    one = block(code)
+    times = MemoryTimes({(64, 64, 0, False): 4.0}, to_one_line=1.0, to_another_line=1.0, foreseen=foreseen)
+    core = replace(CORE, memory=times)
+    found = predict_core(accesses_of(one, alike=True), CodeShape(len(one.code), loop=False), core)
+    kinds = (BoundKind.DEPENDENCES, BoundKind.MEMORY)
+    assert max(each.cycles for each in found.bounds if each.kind in kinds) == pytest.approx(cycles)
+
+
 def test_what_has_no_ports_counts_by_its_time_alone() -> None:
     scan = "bsf GPR[64]:RW, GPR[64]:R"
     core = replace(CORE, alone={scan: 0.75})

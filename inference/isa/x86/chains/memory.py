@@ -12,6 +12,7 @@ from iced_x86 import Code, Instruction, MemoryOperand, Register
 
 from inference.isa.chains import (
     BLOCKED,
+    FORESEEN,
     LINES_IN_TURN,
     ONE_LINE,
     ONE_WORD,
@@ -203,6 +204,12 @@ def _unchained() -> Iterator[MemoryChain]:
     store_code, store_hole = _STORES[8]
     store = Instruction.create_mem_reg(store_code, _at(0), register_of(store_hole, _VALUE))  # type: ignore[arg-type]
     yield MemoryChain(8, 64, "general", BLOCKED, DependencyChain(encoded([store, loads[-1]]), (), loop=True))
+    store = Instruction.create_mem_reg(code, _at(0), register_of(hole, _VALUE))
+    chasing = Instruction.create_reg_mem(
+        load_code, register_of(load_hole, _CHASED), MemoryOperand(Register.RBX)
+    )
+    chain = DependencyChain(encoded([store, chasing]), (), loop=True)
+    yield MemoryChain(64, 64, "general", FORESEEN, chain)
 
 
 def _link(stored: int, loaded: int, offset: int, address: str, register: str) -> ChainLink:

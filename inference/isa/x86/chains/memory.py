@@ -32,7 +32,7 @@ from inference.isa.x86.chains.connectors import (
 )
 from inference.isa.x86.chains.making import encoded
 from inference.isa.x86.choosing import LINE
-from inference.isa.x86.holes import GPR8, GPR16, GPR32, GPR64, XMM, YMM
+from inference.isa.x86.holes import GPR8, GPR16, GPR32, GPR64, XMM, YMM, Hole
 from inference.isa.x86.iced_types import CodeValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
@@ -44,7 +44,7 @@ _RIP_TARGET = ADDRESS_OF_CODE + 0x10_0000
 _ALIGNED = 16
 """Bytes of a copy that addresses its memory relative to itself, so that each copy's is aligned alike."""
 
-_STORES: dict[int, tuple[CodeValue, object]] = {
+_STORES: dict[int, tuple[CodeValue, Hole]] = {
     8: (Code.MOV_RM8_R8, GPR8),
     16: (Code.MOV_RM16_R16, GPR16),
     32: (Code.MOV_RM32_R32, GPR32),
@@ -144,7 +144,7 @@ def _chains(
     stored: int, loaded: int, offset: int, address: str, there: MemoryOperand, here: MemoryOperand
 ) -> Iterator[MemoryChain]:
     code, hole = _STORES[stored]
-    store = Instruction.create_mem_reg(code, there, register_of(hole, _VALUE))  # type: ignore[arg-type]
+    store = Instruction.create_mem_reg(code, there, register_of(hole, _VALUE))
     load_code, load_hole, _ = LOADS[loaded]
     load = Instruction.create_reg_mem(load_code, register_of(load_hole, _VALUE), here)
     for between in _BETWEEN:
@@ -190,7 +190,7 @@ def _unchained() -> Iterator[MemoryChain]:
     code, hole = _STORES[64]
     for lines, distance in ((ONE_LINE, 8), (LINES_IN_TURN, LINE)):
         stores = [
-            Instruction.create_mem_reg(code, _at(offset), register_of(hole, _VALUE))  # type: ignore[arg-type]
+            Instruction.create_mem_reg(code, _at(offset), register_of(hole, _VALUE))
             for offset in (0, distance)
         ]
         chain = DependencyChain(encoded(stores), (), loop=True, instances=len(stores))
@@ -202,7 +202,7 @@ def _unchained() -> Iterator[MemoryChain]:
     chain = DependencyChain(encoded(loads), (), loop=True, instances=len(loads))
     yield MemoryChain(0, 64, "general", ONE_WORD, chain)
     store_code, store_hole = _STORES[8]
-    store = Instruction.create_mem_reg(store_code, _at(0), register_of(store_hole, _VALUE))  # type: ignore[arg-type]
+    store = Instruction.create_mem_reg(store_code, _at(0), register_of(store_hole, _VALUE))
     yield MemoryChain(8, 64, "general", BLOCKED, DependencyChain(encoded([store, loads[-1]]), (), loop=True))
     store = Instruction.create_mem_reg(code, _at(0), register_of(hole, _VALUE))
     chasing = Instruction.create_reg_mem(

@@ -88,6 +88,9 @@ ERROR = 0.07
 BASE_ERROR = 0.03
 """The same for the blocking instructions alone, which many tests share."""
 
+MOST_LOOKS = 2
+"""In each round at the blocking instructions alone, where these scatter."""
+
 NEAR_R_MAX = 0.5
 
 
@@ -155,7 +158,12 @@ class Floods:
     def measure(self, tests: Sequence[Test], run: int) -> None:
         """All of them, anew for every run where the measurer can; more often what is not clear at first."""
         seen = [test for test in tests if not self._is_blind(test.blocker)]
+        if run > 1:
+            self._context.sampler.forget(
+                test.tested for test in seen if self._context.is_unstable(test.tested)
+            )
         self._measure(seen, run, ROUGH_ERROR)
+        self._measure_restless_floods(seen)
         self._measure([test for test in seen if not self._is_clear(test, run)], run, ERROR)
 
     def _measure(self, tests: Sequence[Test], run: int, error: float) -> None:
@@ -168,6 +176,24 @@ class Floods:
             since = self._since.setdefault((test.tested, run), already)
             wanted[test.tested] = since + sampler.enough(test.tested, error / width, settings.samples)
         self._context.measure(wanted)
+
+    def _measure_restless_floods(self, tests: Sequence[Test]) -> None:
+        """Take the times of floods that scatter anew: many tests share one, and what disturbed it passes."""
+        sampler, context = self._context.sampler, self._context
+        for _ in range(MOST_LOOKS if sampler.repeats else 0):
+            restless = {test.base: test.blocker.width for test in tests if self._is_restless(test.base)}
+            if not restless:
+                return
+            sampler.forget(restless)
+            context.measure(
+                {
+                    base: sampler.enough(base, BASE_ERROR / width, context.settings.samples)
+                    for base, width in restless.items()
+                }
+            )
+
+    def _is_restless(self, base: Experiment) -> bool:
+        return self._context.sampler.reading(base).cycles is None or self._context.is_unstable(base)
 
     def _is_clear(self, test: Test, run: int) -> bool:
         """Whether more samples would tell nothing else."""

@@ -125,7 +125,8 @@ class PortSolver:
         if not experiments or not sampler.repeats:
             return False
         before = [sampler.reading(each).cycles for each in experiments]
-        sampler.ask_anew(dict.fromkeys(experiments, max(CONFIRMING, settings.samples)))
+        sampler.forget(experiments)
+        sampler.ask(dict.fromkeys(experiments, max(CONFIRMING, settings.samples)))
         now = [sampler.reading(each).cycles for each in experiments]
         return any(
             (then is None) != (cycles is None)
@@ -174,7 +175,7 @@ class PortSolver:
             flood: sampler.enough(flood, error / 4, settings.samples) for flood, error in floods.items()
         }
         if anew:
-            sampler.ask_anew(wanted)
+            sampler.forget(wanted)
         self._context.measure(wanted)
 
     def _is_sound(self, scheme: str) -> bool:

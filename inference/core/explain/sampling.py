@@ -103,14 +103,10 @@ class MeasurementSampler:
             least = min(taken.values())
             self._measure([experiment for experiment, number in taken.items() if number == least], least)
 
-    def ask_anew(self, wanted: Mapping[Experiment, int]) -> None:
-        """Take so many samples of each that count instead of those that there are.
-
-        Where nothing can be measured twice, the old ones stay.
-        """
+    def forget(self, experiments: Iterable[Experiment]) -> None:
+        """Let the samples that there are no longer count, where others can be taken."""
         if self.repeats:
-            self._first |= {experiment: len(self._samples.get(experiment, ())) for experiment in wanted}
-        self.ask(wanted)
+            self._first |= {each: len(self._samples.get(each, ())) for each in experiments}
 
     def _counting(self, experiment: Experiment) -> Sequence[Measured]:
         """The samples that count."""

@@ -65,11 +65,12 @@ def test_two_speeds_are_unstable_and_noise_is_not() -> None:
     assert found.noise == LEAST_NOISE
 
 
-def test_samples_taken_anew_count_instead_of_the_old_ones() -> None:
+def test_what_is_forgotten_counts_no_longer() -> None:
     found = sampler(DisturbedProcessor(ZENLIKE, lambda experiment, repetition: repetition < 2))
     found.ask({MIX: 2, ADD: 1})
     assert found.reading(MIX).cycles == pytest.approx(DISTURBED * 0.5)
-    found.ask_anew({MIX: 3})
+    found.forget([MIX])
+    found.ask({MIX: 3})
     assert found.reading(MIX).cycles == pytest.approx(0.5)
     assert (found.count(MIX), found.count(ADD)) == (3, 1)
     found.ask({MIX: 3})
@@ -78,6 +79,7 @@ def test_samples_taken_anew_count_instead_of_the_old_ones() -> None:
 
 def test_recorded_data_stay_what_they_are() -> None:
     found = sampler(RecordedMeasurer(SimulatedProcessor(ZENLIKE).measure([ADD])))
-    found.ask_anew({ADD: 3})
-    found.ask_anew({ADD: 3})
+    found.ask({ADD: 3})
+    found.forget([ADD])
+    found.ask({ADD: 3})
     assert found.reading(ADD).samples == 1

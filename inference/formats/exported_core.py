@@ -25,10 +25,14 @@ from inference.storage.errors import ExchangeError
 
 @dataclass(frozen=True)
 class ExportedCore:
-    """A core model with the schemes of its mapping, those that need no µops included."""
+    """A core model with the schemes of its mapping, those that need no µops included.
+
+    `alone`: schemes whose ports could not be found; `predicted` is what an instance takes alone.
+    """
 
     mapping: ExportedMapping
     model: CoreModel
+    alone: tuple[ExportedScheme, ...] = ()
 
     def chained(self, text: str) -> float | None:
         """Cycles that a scheme adds to a chain through registers, None where that is not known.
@@ -99,7 +103,8 @@ def exported_core(
         model.mapping.slots,
     )
     schemes = tuple(_schemes(isa, value, evidence or {}))
-    return ExportedCore(ExportedMapping(name, isa, value, schemes, provenance, tools), model)
+    mapping = ExportedMapping(name, isa, value, schemes, provenance, tools)
+    return ExportedCore(mapping, model, tuple(_by_time(isa, model, value.usage)))
 
 
 def _schemes(
@@ -118,6 +123,17 @@ def _schemes(
             evidence.get(scheme.text, NOTHING),
             value.slots_of(scheme.text),
             hidden_in(value, scheme.text, hidden),
+        )
+
+
+def _by_time(isa: str, model: CoreModel, usage: Mapping[str, object]) -> Iterator[ExportedScheme]:
+    cycles = {text: cycles for text, cycles in model.alone.items() if text not in usage}
+    for scheme in _of_instruction_set(isa, cycles):
+        alone = cycles[scheme.text]
+        operands = [operand.as_json() for operand in scheme.operands]
+        evidence = SchemeEvidence(measured=alone)
+        yield ExportedScheme(
+            scheme.text, scheme.mnemonic, operands, scheme.extension, scheme.category, (), alone, evidence
         )
 
 

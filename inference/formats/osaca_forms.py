@@ -38,7 +38,8 @@ _ONE = "0x1"
 class OsacaForm:
     """A scheme as OSACA sees it: mnemonics without and with a letter for the width, classes of operands.
 
-    `regular`: the last operand is just written, and the others are just read. `latency` in cycles.
+    `regular`: the last operand is just written, and the others are just read. `latency` in cycles. `alone`:
+    cycles of an instance, where these are known in place of ports.
     """
 
     scheme: ExportedScheme
@@ -47,25 +48,29 @@ class OsacaForm:
     operands: tuple[str, ...]
     regular: bool = True
     latency: float = 0.0
+    alone: float | None = None
 
     @property
-    def preference(self) -> tuple[bool, int, int]:
-        """Of several that OSACA cannot tell apart: undecorated, wide registers, short immediates."""
+    def preference(self) -> tuple[bool, bool, int, int]:
+        """Of several that OSACA cannot tell apart: known ports, undecorated, wide, short immediates."""
         shown = self.scheme.shown
         widths = [each["width"] for each in shown if each["kind"] != "immediate"]
         immediates = [each["width"] for each in shown if each["kind"] == "immediate"]
-        return "{" in self.scheme.text, -max(widths, default=0), sum(immediates)
+        decorated = "{" in self.scheme.text
+        return self.alone is not None, decorated, -max(widths, default=0), sum(immediates)
 
     @property
-    def costs(self) -> tuple[Uops, int, float]:
+    def costs(self) -> tuple[Uops, int, float, float | None]:
         """What schemes have to agree in to share a form."""
-        return self.scheme.uops, self.scheme.slots, self.latency
+        return self.scheme.uops, self.scheme.slots, self.latency, self.alone
 
 
-def forms_of(scheme: ExportedScheme, latency: float, *, x86: bool) -> list[OsacaForm]:
+def forms_of(
+    scheme: ExportedScheme, latency: float, *, x86: bool, alone: float | None = None
+) -> list[OsacaForm]:
     """The forms of a scheme, as several assemblers write it; none where OSACA has no words for it."""
     found = _x86_forms(scheme) if x86 else _arm_forms(scheme)
-    return [replace(form, latency=latency) for form in found]
+    return [replace(form, latency=latency, alone=alone) for form in found]
 
 
 def specific_first(operands: Sequence[str]) -> int:

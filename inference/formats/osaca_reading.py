@@ -20,7 +20,7 @@ from inference.formats.file_units import FileUnit
 from inference.formats.json_fields import COUNT_LIMIT, as_ports
 from inference.formats.known_entries import nothing_left
 from inference.formats.osaca_matching import SchemeForm, described, fits, indexed, scheme_forms
-from inference.formats.osaca_yaml import BOTTLENECK, SLOTS
+from inference.formats.osaca_yaml import ALONE, BOTTLENECK, SLOTS
 from inference.formats.problems import Problems, excerpt
 from inference.formats.source import Source
 from inference.formats.told_latencies import in_one_number, register_pairs
@@ -33,6 +33,8 @@ _FORMS = re.compile(r"^instruction_forms:", re.MULTILINE)
 _HEAD = re.compile(r"^(?:osaca_version|arch_code|micro_architecture):", re.MULTILINE)
 _LIMITS = (BOTTLENECK, SLOTS)
 """Ports of our own exports that are none: their shares are those of limits outside the ports."""
+_ALONE = re.compile(rf"{ALONE}\d+")
+"""Ports of our own exports for single instructions whose ports were not found."""
 _CLOSE = 1e-6
 Pressure = tuple[tuple[float, tuple[str, ...]], ...]
 """Cycles on any of these ports, for each kind of µop."""
@@ -89,7 +91,7 @@ def read_osaca_ports(source: Source, problems: Problems, unit: FileUnit | None) 
     model = _read(source, problems)
     if model is None:
         return Document(facts=facts)
-    ports = tuple(port for port in model.ports if port not in _LIMITS)
+    ports = tuple(port for port in model.ports if port not in _LIMITS and not _ALONE.fullmatch(port))
     bits = {port: 1 << bit for bit, port in enumerate(ports)}
     shares = {limit: _least_share(model.forms, limit) for limit in _LIMITS}
     dropped: dict[str, str] = {}
@@ -294,6 +296,8 @@ def _uops(form: _Form, bits: Mapping[str, int]) -> Uops | str:
     uops = []
     for cycles, ports in form.pressure:
         count = round(cycles)
+        if _ALONE.fullmatch(ports[0]):
+            return f"its ports were not found; it takes {cycles:g} cycles alone"
         if ports[0] in _LIMITS or not cycles:
             continue
         if abs(cycles - count) > _CLOSE or not 1 <= count <= COUNT_LIMIT:

@@ -5,7 +5,8 @@ tell registers of different widths apart, so schemes that differ in no other way
 agree, and have the letter for the width behind their mnemonic where they do not (`addq`). Which operands an
 instruction reads and writes OSACA's own data says, of mnemonics without that letter; all others are taken to
 write their last operand and to read the rest. Where that is wrong, forms of a core model have no letters:
-chains of dependencies count for more than widths. See docs/formats.md.
+chains of dependencies count for more than widths. An instruction whose time is known, but not its ports,
+has a port to itself that it keeps busy for as long. See docs/formats.md.
 Written from what this project measures; nothing of OSACA's own data goes in.
 """
 
@@ -20,10 +21,13 @@ from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.formats.exported_core import ExportedCore
 from inference.formats.osaca_forms import OsacaForm, forms_of, specific_first
 from inference.formats.osaca_latencies import OsacaLatencies
+from inference.formats.provenance import PRODUCT
 
 FORMAT_VERSION = "0.7.1"
 BOTTLENECK = "Rmax"
 SLOTS = "Slots"
+ALONE = "Alone"
+"""With a number: what takes an instruction's time where its ports are not known."""
 LOAD = "mov GPR[64]:W, MEM[64]:R", "ldr GPR[64]:W, MEM[64]:R"
 STORE = "mov MEM[64]:W, GPR[64]:R", "str GPR[64]:R, MEM[64]:W"
 """The schemes that stand for what every load and store needs, where an instruction has no form of its own."""
@@ -46,18 +50,22 @@ class _Model:
         self._mapping = mapping
         self._core = core
         self._latencies = None if core is None else OsacaLatencies(core)
+        self._by_time = {} if core is None else {scheme.text: scheme for scheme in core.alone}
+        self._alone: dict[str, str] = {}  # {scheme: what takes its time}, of those that have a form
         self._code = (arch or mapping.tools.osaca or ("SKX" if mapping.x86 else "A72")).upper()
 
     def text(self) -> str:
         forms: list[OsacaForm] = []
         left_out = []
-        for scheme in self._mapping.schemes:
+        for scheme in (*self._mapping.schemes, *self._by_time.values()):
             latency = 0.0 if self._latencies is None else self._latencies.of(scheme)
-            found = forms_of(scheme, latency, x86=self._mapping.x86)
+            alone = scheme.predicted if scheme.text in self._by_time else None
+            found = forms_of(scheme, latency, x86=self._mapping.x86, alone=alone)
             forms += found
             if not found:
                 left_out.append(scheme)
-        return "".join([*self._head(), *self._entries(forms), *self._left_out(left_out)])
+        entries = [*self._entries(forms)]
+        return "".join([*self._head(), *entries, *self._left_out(left_out)])
 
     def _head(self) -> Iterator[str]:
         mapping, code = self._mapping, self._code
@@ -76,6 +84,9 @@ class _Model:
         if mapping.value.issue_width is not None:
             ports.append(SLOTS)
             yield f"# {SLOTS}: no port, but the issue width, {mapping.value.issue_width:g} slots per cycle\n"
+        if self._alone:
+            ports += self._alone.values()
+            yield f"# {ALONE}1, …: no ports, but the times of instructions whose ports were not found\n"
         yield f"osaca_version: {FORMAT_VERSION}\n"
         yield f"micro_architecture: {_quoted(mapping.name)}\n"
         yield f"arch_code: {_quoted(code)}\n"
@@ -131,14 +142,21 @@ class _Model:
         yield from (f"  - {{{each.removeprefix('fixed ')}}}\n" for each in operands)
         cycles = chosen.scheme.predicted if measured is None else measured
         yield f"  latency: {_cycles(chosen.latency)}\n  throughput: {max(cycles, LEAST_THROUGHPUT):.4f}\n"
-        yield f"  uops: {chosen.scheme.count}\n"
+        yield f"  uops: {chosen.scheme.count if chosen.alone is None else '~'}\n"
         pressure = self._pressure(chosen.scheme.uops, slots=chosen.scheme.slots)
+        if chosen.alone is not None:
+            its = self._alone.setdefault(chosen.scheme.text, f"{ALONE}{len(self._alone) + 1}")
+            pressure.append([round(chosen.alone, 4), [its]])
         yield f"  port_pressure: {json.dumps(pressure, ensure_ascii=False)}\n"
 
     def _line(self, scheme: ExportedScheme) -> str:
         """Where the word on a scheme comes from."""
         told = "" if self._core is None else self._core.pairs(scheme.text)
-        line = self._mapping.line(scheme)
+        if scheme.text in self._by_time:
+            measured = f"{scheme.predicted:.4g} cycles alone"
+            line = f"{scheme.text}; ports not found; {measured}; “{self._mapping.name}”; {PRODUCT}"
+        else:
+            line = self._mapping.line(scheme)
         return f"{line}; latencies {told}" if told else line
 
     def _left_out(self, schemes: Sequence[ExportedScheme]) -> Iterator[str]:

@@ -93,6 +93,7 @@ def exported_mapping(
 
 MOVE = "mov GPR[64]:W, GPR[64]:R"
 ADD_TO = "add MEM[64]:RW, GPR[64]:R"
+BSF = "bsf GPR[64]:RW, GPR[64]:R"
 IMUL = "imul GPR[64]:RW, GPR[64]:R"
 LATENCIES: dict[str, OperandLatencies] = {
     ADD: {("1", "1"): 1.0, ("2", "1"): 1.0, ("1", "flags"): 1.0},
@@ -117,10 +118,12 @@ CORE = CoreModel(
     ),
     LATENCIES,
     moves=frozenset({MOVE}),
+    alone={BSF: 3.0},
     memory=MemoryTimes({(64, 64, 0, False): 4.5}, usual=12.0),
 )
 
 
 def exported_toy_core() -> ExportedCore:
-    """A core model with these latencies, a move that is eliminated, and forwarding."""
+    """A core model with these latencies, a move that is eliminated, one that is known by its time, and
+    forwarding."""
     return exported_core("Toy core", "x86-64", CORE, PROVENANCE, ToolNames("ZEN3", "znver3"), EVIDENCE)

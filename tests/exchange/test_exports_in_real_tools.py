@@ -66,7 +66,7 @@ def pressure(home: Path, arch: str, kernel: str) -> tuple[list[str], list[float]
     """Port names and sums of a kernel, by OSACA with the model that it finds in this home."""
     code = home / "kernel.s"
     code.write_text(kernel)
-    syntax = ["--syntax", "att"] if arch == "zen3" else []
+    syntax = ["--syntax", "att"] if arch.startswith("zen") else []
     told = called([osaca(), "--arch", arch, *syntax, str(code)], home)
     table = [line.split("||")[0].split("|")[1:] for line in told.splitlines() if "||" in line]
     assert " X " not in told.split("Port pressure")[1], told
@@ -89,6 +89,12 @@ def test_osaca_predicts_the_port_pressure_of_our_mapping(home: Path) -> None:
         assert names == [*mapping.value.ports, "Rmax"]
         assert max(sums) / body.copies == pytest.approx(inverse_throughput(mapping.value, kernel), abs=0.02)
         assert sums[-1] / body.copies == pytest.approx(kernel.length / 4, abs=0.02)
+
+
+def test_osaca_predicts_instructions_whose_ports_were_not_found_by_their_time(home: Path) -> None:
+    names, sums = pressure(home, "zen2", "bsfq %rax, %rbx\nbsfq %rax, %rcx\naddq %rax, %rdx\n")
+    assert dict(zip(names, sums, strict=True))["Alone1"] == pytest.approx(2 * 3.0)
+    assert max(sums) == pytest.approx(2 * 3.0)
 
 
 def test_osaca_finds_no_fault_with_the_model(home: Path) -> None:

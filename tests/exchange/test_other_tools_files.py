@@ -17,7 +17,16 @@ from inference.isa.llvm_opcodes import llvm_instructions
 from inference.isa.llvm_schemes import LlvmScheme, llvm_schemes
 from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, StoredCoreModel
 from inference.storage.core_models import core_model_of_parts
-from tests.exchange.exports import ADD, ADD_BYTE, IMUL, LATENCIES, VADD, exported_mapping, exported_toy_core
+from tests.exchange.exports import (
+    ADD,
+    ADD_BYTE,
+    BSF,
+    IMUL,
+    LATENCIES,
+    VADD,
+    exported_mapping,
+    exported_toy_core,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 needs_llvm = pytest.mark.skipif(llvm_mc.program() is None, reason="llvm-mc is not installed")
@@ -201,6 +210,14 @@ def test_an_own_machine_model_reads_back_the_same_ports_and_limits(of_core: bool
         if "{" not in scheme and scheme not in hidden and not scheme.startswith("lock"):
             assert (scheme, found.usage[scheme]) == (scheme, uops)
             assert found.slots_of(scheme) == mapping.value.slots_of(scheme)
+
+
+def test_an_own_machine_model_reads_back_without_ports_that_were_not_found() -> None:
+    parsed = parsed_of(write_osaca_core(exported_toy_core()), "toy.yml")
+    assert parsed.mapping is not None
+    assert BSF not in parsed.mapping.usage
+    (reason,) = (reason for place, reason in parsed.left_out.items() if place.startswith("bsf"))
+    assert "3 cycles alone" in reason
 
 
 def test_own_latencies_read_back_from_a_machine_model() -> None:

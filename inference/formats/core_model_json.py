@@ -100,6 +100,8 @@ class MemoryTold(_Part):
     forwarded: list[ForwardingTold] = []
     to_one_line: Amount | None = None
     to_another_line: Amount | None = None
+    to_another_half: Amount | None = None
+    three_and_one: Amount | None = None
     foreseen: Amount | None = None
 
 
@@ -247,6 +249,8 @@ def core_model_json(
             "of_one_word": model.memory.of_one_word,
             "to_one_line": model.memory.to_one_line,
             "to_another_line": model.memory.to_another_line,
+            "to_another_half": model.memory.to_another_half,
+            "three_and_one": model.memory.three_and_one,
             "foreseen": model.memory.foreseen,
             "forwarded": [
                 {"stored": stored, "loaded": loaded, "offset": offset, "vector": vector, "cycles": cycles}

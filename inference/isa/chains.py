@@ -104,6 +104,7 @@ class IdiomChains:
 
 
 ONE_LINE, LINES_IN_TURN = "one cache line", "two cache lines in turn"
+HALVES_IN_TURN, THREE_AND_ONE = "two halves of one cache line in turn", "three times one line, then another"
 """Where stores alone go."""
 ONE_WORD = "one word"
 """What loads alone read."""

@@ -16,8 +16,16 @@ from inference.core.front_end import read_front_end
 from inference.core.latency import Forwarding, IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
-from inference.isa.chains import BLOCKED, FORESEEN, LINES_IN_TURN, ONE_LINE, ONE_WORD
-from inference.isa.x86.same_work import LEGACY_SSE, MOVES_OF_STACK_INSTRUCTIONS, same_work
+from inference.isa.chains import (
+    BLOCKED,
+    FORESEEN,
+    HALVES_IN_TURN,
+    LINES_IN_TURN,
+    ONE_LINE,
+    ONE_WORD,
+    THREE_AND_ONE,
+)
+from inference.isa.x86.same_work import LEGACY_SSE, WORK_OF_OTHERS, same_work
 from inference.models import InstructionScheme, LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.front_ends import settled_readings
@@ -72,7 +80,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         wanted = None if texts is None else {*texts, *itertools.chain(*same.values())}
         mapping, alone = _mapping(row.mapping, wanted, same), _alone(row.mapping, wanted, same)
         if not same.keys().isdisjoint(mapping.usage):
-            sources["push, pop, legacy SSE"] = "as moves, and as forms with VEX"
+            sources["push, pop, accumulator, legacy SSE"] = "as moves, other registers, and forms with VEX"
     if row.latencies is not None:
         sources["latencies"] = row.latencies.name
         memory = _memory(row.latencies.memory)
@@ -110,7 +118,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
 
 def _same_work(isa_id: int, texts: Collection[str] | None) -> dict[str, tuple[str, ...]]:
     """{scheme: those that do its work} of schemes that cannot be measured themselves."""
-    known = Q(text__in=MOVES_OF_STACK_INSTRUCTIONS) | Q(exclusion__startswith=LEGACY_SSE)
+    known = Q(text__in=WORK_OF_OTHERS) | Q(exclusion__startswith=LEGACY_SSE)
     found = InstructionScheme.objects.filter(known, isa=isa_id)
     if texts is not None:
         found = found.filter(text__in=texts)
@@ -213,6 +221,8 @@ def _memory(listed: list[Json]) -> MemoryTimes:
         of_one_word=alone.get(ONE_WORD),
         to_one_line=alone.get(ONE_LINE),
         to_another_line=alone.get(LINES_IN_TURN),
+        to_another_half=alone.get(HALVES_IN_TURN),
+        three_and_one=alone.get(THREE_AND_ONE),
         foreseen=alone.get(FORESEEN),
     )
 

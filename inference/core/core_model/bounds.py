@@ -208,7 +208,7 @@ def _is_a_store(one: InstructionAccesses, model: CoreModel, stores: StoreBound |
         stores is not None
         and limit is not None
         and any(access.memory is not None for access in one.writes)
-        and _NEARLY * model.alone[one.scheme or ""] <= limit
+        and model.alone[one.scheme or ""] < 1.5 * limit  # as long as one store, rather than two
     )
 
 

@@ -21,7 +21,7 @@ ASSUMED = "assumed"
 MEMORY = "memory"
 _REGISTERS = ("general", "vector")
 _IN_ADDRESS = ("address", "base", "index")
-_MOVES = ("mov", "vmov", "pop ")
+_MOVES = ("mov", "vmov", "lddqu", "vlddqu", "pop ")
 """How schemes begin whose result is what they load."""
 
 

@@ -50,7 +50,8 @@ class MemoryTimes:
     `load`: cycles from an address to what is loaded. `blocked`: cycles per iteration where a load wants more
     than a store before it wrote. `of_one_word`: cycles per load where all read one word of the first-level
     cache, or the same word of several lines. `to_one_line`, `to_another_line`: cycles per store where each
-    goes to the cache line of the one before, and where none does. `foreseen`: cycles per iteration of a load
+    goes to the cache line of the one before, and where none does; `to_another_half` of that line, and where
+    `three_and_one` go to a line in turn. `foreseen`: cycles per iteration of a load
     that reads what was just stored, by an address that the load before gave.
     """
 
@@ -63,6 +64,8 @@ class MemoryTimes:
     of_one_word: float | None = None
     to_one_line: float | None = None
     to_another_line: float | None = None
+    to_another_half: float | None = None
+    three_and_one: float | None = None
     foreseen: float | None = None
 
     @property

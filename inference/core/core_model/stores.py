@@ -1,8 +1,9 @@
 """How long the stores of a block take to reach the first-level cache.
 
-Many cores write one cache line per cycle, and of stores that follow each other to one line two. Measured
-experiments store to another line each time, so that a port mapping says that every store takes a cycle of its
-own. In a block, those that share a cycle with the store before need that port no more.
+Many cores write one cache line per cycle, or one half of a line, and of stores that follow each other to one
+of these two. Measured experiments store to another line each time, so that a port mapping says that every
+store takes a cycle of its own. In a block, those that share a cycle with the store before need that port no
+more, but where loads can use it, too, a port of theirs: what they share is an address to be computed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from inference.core.mapping import PortMapping
 from inference.isa.dependences import PAGE_BYTES, InstructionAccesses, MemoryPlace
 
 _LINE = 64
+_HALF = 32
+PLAIN_LOADS = "mov GPR[64]:W, MEM[64]:R", "ldr GPR[64]:W, MEM[64]:R"
+"""Of x86-64 and AArch64."""
 _ITERATIONS = 8
 """After so many, steps of eight bytes and more have brought what moves back to where it was in its line."""
 _SLACK = 0.1
@@ -25,16 +29,19 @@ _SLACK = 0.1
 
 @dataclass(frozen=True)
 class StoreBound:
-    """`cycles` per iteration for so many `stores`, in `runs` of those that go to one line."""
+    """`cycles` per iteration for so many `stores`, in `runs` of those that go to one line, or to one half."""
 
     stores: int
     runs: float
     cycles: float
+    halves: bool = False
 
     @property
     def why(self) -> str:
         """In a few words."""
-        lines = "one cache line" if self.runs == 1 else f"cache lines that change {self.runs:.3g} times"
+        what = "half of a cache line" if self.halves else "cache line"
+        several = "halves of cache lines" if self.halves else "cache lines"
+        lines = f"one {what}" if self.runs == 1 else f"{several} that change {self.runs:.3g} times"
         return f"{self.stores} store{'s' if self.stores > 1 else ''} to {lines}"
 
 
@@ -52,19 +59,34 @@ def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Sto
     spots = [_spot(place) for place in places]
     moves = any(step for _, _, step in spots)
     iterations = _ITERATIONS if moves else 1
-    lines = [(where, (at + k * step) // _LINE) for k in range(iterations) for where, at, step in spots]
+    halves = _takes_halves(times)
+    size = _HALF if halves else _LINE
+    lines = [(where, (at + k * step) // size) for k in range(iterations) for where, at, step in spots]
     runs = [len(list(run)) for _, run in groupby(lines)]
     goes_on = lines[0] == lines[-1]
     if goes_on and len(runs) == 1:
-        return StoreBound(len(places), 1, len(places) * one)
+        return StoreBound(len(places), 1, len(places) * one, halves)
     if goes_on:
         runs[0] += runs.pop()
-    if moves:
+    if moves or _merges(times):
         changes = len(runs) / iterations
-        return StoreBound(len(places), changes, max(len(places) * one, changes * another))
+        return StoreBound(len(places), changes, max(len(places) * one, changes * another), halves)
     together = max(another / one, 1.0)
     cycles = another * sum(math.ceil(run / together - _SLACK) for run in runs)
-    return StoreBound(len(places), len(runs), cycles)
+    return StoreBound(len(places), len(runs), cycles, halves)
+
+
+def _takes_halves(times: MemoryTimes) -> bool:
+    """Whether stores to two halves of a line take as long as those to two lines, rather than to one."""
+    one, half, another = times.to_one_line, times.to_another_half, times.to_another_line
+    return one is not None and another is not None and half is not None and 2 * half > one + another
+
+
+def _merges(times: MemoryTimes) -> bool:
+    """Whether three stores to one line can share one cycle, rather than two of them, and the third has
+    another."""
+    another, each = times.to_another_line, times.three_and_one
+    return another is not None and each is not None and 4 * each < 2.5 * another
 
 
 def without_shared_stores(
@@ -72,7 +94,8 @@ def without_shared_stores(
 ) -> dict[int, float]:
     """The µops of a block, {port mask: µops}, less those of stores that share a cycle with the one before.
 
-    The port of stores is the one that each storing scheme needs; without such a port, nothing changes.
+    The port of stores is the one that each storing scheme needs; without such a port, nothing changes. Where
+    it is one of those of loads, these µops may go to any of them.
     """
     storing = [one.scheme or "" for one in block if _places(one)]
     usages = [dict(mapping.usage[scheme]) for scheme in storing if scheme in mapping.usage]
@@ -83,8 +106,17 @@ def without_shared_stores(
         return dict(work)
     port = min(single, key=lambda mask: (work.get(mask, 0.0), mask))
     needed = float(sum(one[port] for one in usages))
-    saved = max(needed - found.cycles, 0.0)
-    return {**work, port: max(work.get(port, 0.0) - saved, 0.0)}
+    saved = min(max(needed - found.cycles, 0.0), work.get(port, 0.0))
+    changed = {**work, port: work.get(port, 0.0) - saved}
+    if (loading := _ports_of_loads(mapping)) is not None and loading & port:
+        changed[loading] = changed.get(loading, 0.0) + saved
+    return changed
+
+
+def _ports_of_loads(mapping: PortMapping) -> int | None:
+    """Those of a plain load, None where the mapping has none of one µop."""
+    usage = next((mapping.usage[text] for text in PLAIN_LOADS if text in mapping.usage), ())
+    return usage[0][0] if len(usage) == 1 and usage[0][1] == 1 else None
 
 
 def _places(one: InstructionAccesses) -> list[MemoryPlace]:

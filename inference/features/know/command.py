@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from django.db.models import Q, QuerySet
 
 from inference.core.core_model import nearest_scheme
 from inference.features.know.request import HOUR
+from inference.isa.x86.same_work import WORK_OF_OTHERS
 from inference.isa.x86.scheme_set import described
 from inference.models import InstructionScheme, Machine, Run, StoredCoreModel
 from inference.models.scheme_search import CHAINABLE
@@ -90,6 +92,8 @@ class Command(RunCommand):
         more = able.filter(text__in=texts).values_list("pk", flat=True)
         others = machine.isa.schemes.filter(text__in=texts).exclude(pk__in=more)
         instead = _measured_instead(others.values_list("text", flat=True), able)
+        same = itertools.chain.from_iterable(WORK_OF_OTHERS.get(text, ()) for text in texts)
+        more = [*more, *able.filter(text__in=set(same)).values_list("pk", flat=True)]
         return {**chosen, "schemes": sorted({*chosen["schemes"], *more, *instead})}
 
 

@@ -1,8 +1,9 @@
 """Schemes that do the work of others, by which they are known where they cannot be measured themselves.
 
 `push` and `pop` move the stack pointer that the next one uses. Cores follow that pointer ahead of everything
-else and spend no µop on it, so that the move is all that ports and slots see. Legacy SSE costs extra cycles
-beside instructions with VEX; its own work is that of the form with VEX.
+else and spend no µop on it, so that the move is all that ports and slots see. Short forms with the
+accumulator (`and eax, 5`, `cdqe`) read what they write: each copy waits for the one before. Legacy SSE costs
+extra cycles beside instructions with VEX; its own work is that of the form with VEX.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ _LOAD, _STORE = "mov GPR[64]:W, MEM[64]:R", "mov MEM[64]:W, GPR[64]:R"
 _NARROW_LOAD, _NARROW_STORE = "mov GPR[16]:W, MEM[16]:R", "mov MEM[16]:W, GPR[16]:R"
 _STORE_OF_A_NUMBER = "mov MEM[64]:W, IMM[32]:R"
 
-MOVES_OF_STACK_INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
+_ACCUMULATORS = {"al": 8, "ax": 16, "eax": 32, "rax": 64}
+
+WORK_OF_OTHERS: Mapping[str, tuple[str, ...]] = {
     "push GPR[64]:R": (_STORE,),
     "push GPR[16]:R": (_NARROW_STORE,),
     "push 0x0": (_STORE_OF_A_NUMBER,),
@@ -28,6 +31,16 @@ MOVES_OF_STACK_INSTRUCTIONS: Mapping[str, tuple[str, ...]] = {
     "pop GPR[16]:W": (_NARROW_LOAD,),
     "pop MEM[64]:W": (_LOAD, _STORE),
     "pop MEM[16]:W": (_NARROW_LOAD, _NARROW_STORE),
+    "cbw": ("movsx GPR[16]:W, GPR[8]:R",),
+    "cwde": ("movsx GPR[32]:W, GPR[16]:R",),
+    "cdqe": ("movsxd GPR[64]:W, GPR[32]:R",),
+    **{
+        f"{mnemonic} {register}:RW, IMM[{min(width, 32)}]:R": (
+            f"{mnemonic} GPR[{width}]:RW, IMM[{min(width, 32)}]:R",
+        )
+        for mnemonic in ("add", "and", "or", "sub", "xor")
+        for register, width in _ACCUMULATORS.items()
+    },
 }
 """{scheme: schemes that together need the same ports and slots}."""
 
@@ -38,7 +51,7 @@ LEGACY_SSE = GROUPS["legacy-sse"]
 def same_work(text: str) -> tuple[str, ...]:
     """The schemes that together need the same ports and slots as this one, which is excluded as legacy SSE or
     listed above; of the former the name that its form with VEX would have."""
-    return MOVES_OF_STACK_INSTRUCTIONS.get(text) or (_with_vex(text),)
+    return WORK_OF_OTHERS.get(text) or (_with_vex(text),)
 
 
 def _with_vex(text: str) -> str:

@@ -181,6 +181,37 @@ def test_stores_that_follow_each_other_to_one_line_share_cycles(
 
 
 @pytest.mark.parametrize(
+    ("offsets", "cycles"),
+    # Measured on a Zen 4: two per cycle to one half of a line, as many as there are; one half per cycle.
+    [((0, 8), 1.0), ((0, 32), 2.0), ((24, 16, 104, 24), 2.0), ((24, 16, 32, 8, 80), 4.0), ((32, 16, 8), 2.0)],
+)
+def test_some_cores_write_half_a_line_per_cycle_and_merge_what_goes_there(
+    offsets: tuple[int, ...], cycles: float
+) -> None:
+    times = MemoryTimes(to_one_line=0.5, to_another_line=1.0, to_another_half=1.0, three_and_one=0.5)
+    stores = block("\n".join(f"mov qword ptr [rsi+{offset}], rax" for offset in offsets))
+    core = replace(CORE, memory=times)
+    found = predict_core(accesses_of(stores), CodeShape(len(stores.code), loop=False), core)
+    memory = next(one for one in found.bounds if one.kind is BoundKind.MEMORY)
+    assert memory.cycles == cycles
+    assert "half" in memory.why or "halves" in memory.why
+
+
+def test_a_store_that_shares_a_cycle_still_computes_its_address() -> None:
+    """Zen 4: three ports compute addresses; one of them, in a mapping, is the only one that stores go to."""
+    assert CORE.mapping is not None
+    usage = {**CORE.mapping.usage, LOAD: ((0b111, 1),), STORE: ((0b001, 1),)}
+    core = replace(
+        CORE,
+        mapping=replace(CORE.mapping, usage=usage),
+        memory=MemoryTimes(to_one_line=0.5, to_another_line=1.0),
+    )
+    one = block("mov rbx, qword ptr [rdi]\nmov qword ptr [rsi], rax")
+    found = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False), core)
+    assert {each.kind: each.cycles for each in found.bounds}[BoundKind.PORTS] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
     ("code", "cycles"),
     # Measured on a Golden Cove: what moves on fills its lines, and what is left over waits for nothing.
     [

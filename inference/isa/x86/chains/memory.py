@@ -13,9 +13,11 @@ from iced_x86 import Code, Instruction, MemoryOperand, Register
 from inference.isa.chains import (
     BLOCKED,
     FORESEEN,
+    HALVES_IN_TURN,
     LINES_IN_TURN,
     ONE_LINE,
     ONE_WORD,
+    THREE_AND_ONE,
     ChainLink,
     DependencyChain,
     MemoryChain,
@@ -68,6 +70,13 @@ _GENERAL_PAIRS = (
     *((32, 64, 0), (16, 64, 0), (8, 64, 0), (8, 32, 0)),
     *((64, 64, 4), (64, 64, 1), (32, 32, 2)),
 )
+_STORED_TO = {
+    ONE_LINE: (0, 8),
+    HALVES_IN_TURN: (0, LINE // 2),
+    LINES_IN_TURN: (0, LINE),
+    THREE_AND_ONE: (0, 8, 16, LINE),
+}
+"""Bytes behind an aligned address that stores go to, one after the other."""
 _VECTOR_PAIRS = ((128, 128, 0), (256, 256, 0), (256, 128, 0), (256, 128, 16), (128, 256, 0), (128, 128, 8))
 
 
@@ -188,10 +197,9 @@ def _vectors() -> Iterator[MemoryChain]:
 
 def _unchained() -> Iterator[MemoryChain]:
     code, hole = _STORES[64]
-    for lines, distance in ((ONE_LINE, 8), (LINES_IN_TURN, LINE)):
+    for lines, offsets in _STORED_TO.items():
         stores = [
-            Instruction.create_mem_reg(code, _at(offset), register_of(hole, _VALUE))
-            for offset in (0, distance)
+            Instruction.create_mem_reg(code, _at(offset), register_of(hole, _VALUE)) for offset in offsets
         ]
         chain = DependencyChain(encoded(stores), (), loop=True, instances=len(stores))
         yield MemoryChain(64, 0, "general", lines, chain)

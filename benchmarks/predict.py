@@ -97,5 +97,5 @@ def _model(codes: Sequence[bytes]) -> CoreModel:
             to_another_line=1.0,
             foreseen=0.5,
         ),
-        front_end=FrontEndLimits(6.0, 4.0, 16.0, 1500.0, 1.0, frozenset({"add reg, reg + je"})),
+        front_end=FrontEndLimits(6.0, 4.0, 16.0, 1500.0, 1.0, fused=frozenset({"add reg, reg + je"})),
     )

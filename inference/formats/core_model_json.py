@@ -103,6 +103,7 @@ class MemoryTold(_Part):
     to_another_half: Amount | None = None
     three_and_one: Amount | None = None
     foreseen: Amount | None = None
+    behind_pop: Amount | None = None
 
 
 class FrontEndTold(_Part):
@@ -113,6 +114,7 @@ class FrontEndTold(_Part):
     straight_bytes: _Rate | None = None
     loop_capacity: _Rate | None = None
     taken: _Rate | None = None
+    nops: _Rate | None = None
     fused: list[_Text] | None = None
     by_length: list[Annotated[list[_Rate], Field(min_length=2, max_length=2)]] = []
 
@@ -252,6 +254,7 @@ def core_model_json(
             "to_another_half": model.memory.to_another_half,
             "three_and_one": model.memory.three_and_one,
             "foreseen": model.memory.foreseen,
+            "behind_pop": model.memory.behind_pop,
             "forwarded": [
                 {"stored": stored, "loaded": loaded, "offset": offset, "vector": vector, "cycles": cycles}
                 for (stored, loaded, offset, vector), cycles in sorted(model.memory.forwarded.items())

@@ -112,6 +112,8 @@ BLOCKED = "a part, then the whole"
 """What is stored and then loaded, without waiting for what was loaded before."""
 FORESEEN = "what was stored, by an address that the load before gave"
 """What a load reads that would have to wait for its address, if the core did not foresee what it reads."""
+BEHIND_POP = "the stack pointer, behind a pop"
+"""What a subtraction computes with that puts it back."""
 
 
 @dataclass(frozen=True, slots=True)

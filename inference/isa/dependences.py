@@ -75,13 +75,15 @@ class OperandAccess(NamedTuple):
 
 class InstructionAccesses(NamedTuple):
     """One instruction: `scheme` is None where it has none. `one_register`: all operands that can be the same
-    register are. `vector`: what it loads or stores is in a vector register."""
+    register are. `vector`: what it loads or stores is in a vector register. `behind_stack`: it computes with
+    the stack pointer, which `push` or `pop` moved before."""
 
     scheme: str | None
     reads: tuple[OperandAccess, ...]
     writes: tuple[OperandAccess, ...]
     one_register: bool = False
     vector: bool = False
+    behind_stack: bool = False
 
     @property
     def in_memory(self) -> bool:

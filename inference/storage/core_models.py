@@ -17,6 +17,7 @@ from inference.core.latency import Forwarding, IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
 from inference.isa.chains import (
+    BEHIND_POP,
     BLOCKED,
     FORESEEN,
     HALVES_IN_TURN,
@@ -224,6 +225,7 @@ def _memory(listed: list[Json]) -> MemoryTimes:
         to_another_half=alone.get(HALVES_IN_TURN),
         three_and_one=alone.get(THREE_AND_ONE),
         foreseen=alone.get(FORESEEN),
+        behind_pop=alone.get(BEHIND_POP),
     )
 
 
@@ -241,6 +243,7 @@ def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
         straight_bytes=found.number("straight_bytes").value,
         loop_capacity=None if capacity.at_least else capacity.value,
         taken=found.number("taken").value,
+        nops=found.number("nops").value,
         fused=frozenset(pair.name for pair in found.fusion if pair.is_fused) if found.fusion else None,
         by_length=found.straight_lengths,
     )

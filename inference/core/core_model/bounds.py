@@ -153,7 +153,7 @@ def predict_core(
     if model.front_end is None:
         lacking.append("no front end")
     else:
-        bounds.append(_front_end(len(block), shape, model))
+        bounds.append(_front_end(block, shape, model))
     kept = [bound for bound in bounds if bound.kind not in without]
     return CorePrediction(
         tuple(sorted(kept, key=lambda bound: -bound.cycles)), tuple(lacking), tuple(unknown)
@@ -191,13 +191,13 @@ def _of_mapping(
         *described,
         *(one for one in others if one.scheme in model.moves or one.scheme in model.alone),
     ]
-    jumps = _jumps(shape, model)
+    jumps = _jumps(shape, model) - _paired_nops(block, model)
     if mapping.issue_width is not None:
         slots = sum(mapping.slots_of(one.scheme or "") for one in everything) + jumps
-        bounds.append(CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, f"{slots} issue slots"))
+        bounds.append(CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, f"{slots:g} issue slots"))
     if mapping.r_max is not None:
         count = len(everything) + jumps
-        bounds.append(CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, f"{count} instructions"))
+        bounds.append(CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, f"{count:g} instructions"))
     return bounds
 
 
@@ -215,6 +215,18 @@ def _is_a_store(one: InstructionAccesses, model: CoreModel, stores: StoreBound |
 def _busiest(work: Mapping[int, float]) -> float:
     """The bound of the ports, for numbers of µops that need not be whole."""
     return port_bound({mask: round(mass * _PARTS) for mask, mass in work.items()}) / _PARTS
+
+
+def _paired_nops(block: Sequence[InstructionAccesses], model: CoreModel) -> float:
+    """NOPs that take no slot of their own, but share that of the instruction beside them."""
+    if model.front_end is None or not model.front_end.pairs_nops:
+        return 0
+    nops = sum(_is_nop(one) for one in block)
+    return min(nops, len(block) / 2)
+
+
+def _is_nop(one: InstructionAccesses) -> bool:
+    return one.scheme is not None and one.scheme.partition(" ")[0] == "nop"
 
 
 def _jumps(shape: CodeShape, model: CoreModel) -> int:
@@ -240,20 +252,21 @@ def _is_portless(one: InstructionAccesses, model: CoreModel) -> bool:
     return one.one_register and one.scheme in model.portless
 
 
-def _front_end(instructions: int, shape: CodeShape, model: CoreModel) -> CoreBound:
+def _front_end(block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel) -> CoreBound:
     limits = model.front_end
     assert limits is not None, "asked where there is a front end"
+    instructions, paired = len(block), _paired_nops(block, model)
     width = None if model.mapping is None else model.mapping.r_max
     # Whatever runs at the core's width has passed the front end at that rate.
     most = limits.slots if limits.slots is None or width is None else max(limits.slots, width)
     if shape.loop and (limits.loop_capacity is None or instructions <= limits.loop_capacity):
-        slots = instructions + 1 - _fused(shape, limits.fused or ())
+        slots = instructions + 1 - _fused(shape, limits.fused or ()) - paired
         reasons = [
-            (slots, most, f"{slots} slots"),
+            (slots, most, f"{slots:g} slots"),
             (1, limits.taken, "one taken branch"),
         ]
     elif shape.copied:
-        reasons = [(instructions, most, f"{instructions} slots")]
+        reasons = [(instructions - paired, most, f"{instructions - paired:g} slots")]
     elif (cycles := limits.decoding(instructions, shape.size)) is not None:
         if width and instructions > _NEARLY * width * cycles:  # as quick as the core is wide
             cycles = instructions / float(width)

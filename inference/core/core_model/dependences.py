@@ -208,7 +208,11 @@ class _Graph:
             return 0.0
         loads = access.operand.endswith("address") and any(each.memory for each in one.reads)
         unknown = UNKNOWN_LATENCY if not loads else self._loaded(scheme)
-        return known.get((access.operand, destination), unknown)
+        cycles = known.get((access.operand, destination), unknown)
+        if cycles is None or not one.behind_stack:
+            return cycles
+        moved = any(written.location == access.location for written in one.writes)
+        return max(cycles, self._model.memory.behind_pop or 0.0) if moved else cycles
 
     def _loaded(self, scheme: str) -> float:
         """From an address to the result, where that was not measured."""

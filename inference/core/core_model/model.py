@@ -20,17 +20,23 @@ LatencyBases = Mapping[tuple[str, str], str]
 @dataclass(frozen=True)
 class FrontEndLimits:
     """What comes in per cycle. `loop_capacity`: instructions in the longest loop that is handed over at
-    `slots` per cycle; `taken`: branches. `by_length`: (bytes of an average instruction, instructions per
-    cycle) of straight code, by length. `fused`: pairs of an instruction and a conditional jump that are one
-    (`cmp reg, imm + je`), None where that was not measured."""
+    `slots` per cycle; `taken`: branches; `nops`: in a loop. `by_length`: (bytes of an average instruction,
+    instructions per cycle) of straight code, by length. `fused`: pairs of an instruction and a conditional
+    jump that are one (`cmp reg, imm + je`), None where that was not measured."""
 
     slots: float | None = None
     straight_instructions: float | None = None
     straight_bytes: float | None = None
     loop_capacity: float | None = None
     taken: float | None = None
+    nops: float | None = None
     fused: frozenset[str] | None = None
     by_length: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def pairs_nops(self) -> bool:
+        """Whether a NOP and the instruction beside it take one slot."""
+        return self.slots is not None and self.nops is not None and self.nops > 1.5 * self.slots
 
     def decoding(self, instructions: int, size: int) -> float | None:
         """Cycles of straight code of so many bytes, by what was measured of such instructions; else None."""
@@ -52,7 +58,8 @@ class MemoryTimes:
     cache, or the same word of several lines. `to_one_line`, `to_another_line`: cycles per store where each
     goes to the cache line of the one before, and where none does; `to_another_half` of that line, and where
     `three_and_one` go to a line in turn. `foreseen`: cycles per iteration of a load
-    that reads what was just stored, by an address that the load before gave.
+    that reads what was just stored, by an address that the load before gave. `behind_pop`: cycles per
+    iteration of a pop and of what moves the stack pointer back.
     """
 
     forwarded: Mapping[tuple[int, int, int, bool], float] = field(default_factory=dict)
@@ -67,6 +74,7 @@ class MemoryTimes:
     to_another_half: float | None = None
     three_and_one: float | None = None
     foreseen: float | None = None
+    behind_pop: float | None = None
 
     @property
     def foresees(self) -> bool:

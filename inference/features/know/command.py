@@ -89,11 +89,10 @@ class Command(RunCommand):
         if not isinstance(chosen["schemes"], list):
             raise CommandError("--blocks adds to a selection of schemes: not to probes or all")
         able = machine.isa.schemes.filter(Q(exclusion="") | CHAINABLE)
-        more = able.filter(text__in=texts).values_list("pk", flat=True)
+        same = set(itertools.chain.from_iterable(WORK_OF_OTHERS.get(text, ()) for text in texts))
+        more = able.filter(text__in={*texts, *same}).values_list("pk", flat=True)
         others = machine.isa.schemes.filter(text__in=texts).exclude(pk__in=more)
         instead = _measured_instead(others.values_list("text", flat=True), able)
-        same = itertools.chain.from_iterable(WORK_OF_OTHERS.get(text, ()) for text in texts)
-        more = [*more, *able.filter(text__in=set(same)).values_list("pk", flat=True)]
         return {**chosen, "schemes": sorted({*chosen["schemes"], *more, *instead})}
 
 

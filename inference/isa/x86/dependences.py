@@ -68,7 +68,28 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
         found.append(one)
         begin += len(code)
         depth += step.pushed
+    if stack_moved:
+        for place in _behind_stack(found, [step.mnemonic for step in steps]):
+            found[place] = found[place]._replace(behind_stack=True)
     return tuple(found)
+
+
+def _behind_stack(block: Sequence[InstructionAccesses], mnemonics: Sequence[str]) -> Iterator[int]:
+    """The places of what computes with the stack pointer, where what read it last, in this iteration or the
+    one before, is `push` or `pop`, say: what they moved it by is added first.
+
+    Not of `lea`, which adds that with its own displacement (Zen 4).
+    """
+    ahead = False
+    for place in (*range(len(block)), *range(len(block), 2 * len(block))):
+        one, mnemonic = block[place % len(block)], mnemonics[place % len(block)]
+        if mnemonic in _STACK:
+            ahead = True
+        elif any(each.location == _STACK_POINTER for each in one.reads):
+            writes = any(each.location == _STACK_POINTER for each in one.writes)
+            if ahead and writes and place >= len(block) and mnemonic != "lea":
+                yield place - len(block)
+            ahead = False
 
 
 def _placed(

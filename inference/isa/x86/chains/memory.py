@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from iced_x86 import Code, Instruction, MemoryOperand, Register
 
 from inference.isa.chains import (
+    BEHIND_POP,
     BLOCKED,
     FORESEEN,
     HALVES_IN_TURN,
@@ -218,6 +219,9 @@ def _unchained() -> Iterator[MemoryChain]:
     )
     chain = DependencyChain(encoded([store, chasing]), (), loop=True)
     yield MemoryChain(64, 64, "general", FORESEEN, chain)
+    pop = Instruction.create_reg(Code.POP_R64, Register.RAX)
+    back = Instruction.create_reg_i32(Code.SUB_RM64_IMM8, Register.RSP, 8)
+    yield MemoryChain(0, 64, "general", BEHIND_POP, DependencyChain(encoded([pop, back]), (), loop=True))
 
 
 def _link(stored: int, loaded: int, offset: int, address: str, register: str) -> ChainLink:

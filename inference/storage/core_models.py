@@ -81,7 +81,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         wanted = None if texts is None else {*texts, *itertools.chain(*same.values())}
         mapping, alone = _mapping(row.mapping, wanted, same), _alone(row.mapping, wanted, same)
         if not same.keys().isdisjoint(mapping.usage):
-            sources["push, pop, accumulator, legacy SSE"] = "as moves, other registers, and forms with VEX"
+            sources["push, pop, accumulator forms, legacy SSE"] = "as what does their work"
     if row.latencies is not None:
         sources["latencies"] = row.latencies.name
         memory = _memory(row.latencies.memory)

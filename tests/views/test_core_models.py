@@ -93,7 +93,7 @@ def test_what_does_the_work_of_others_counts_as_these(model: StoredCoreModel) ->
         assert found.mapping is not None
         assert found.mapping.usage[push] == truth.usage[store]
         assert found.mapping.usage[legacy] == truth.usage[vex]
-        assert "push, pop, legacy SSE" in found.sources
+        assert "push, pop, accumulator forms, legacy SSE" in found.sources
 
 
 def test_what_does_the_work_of_one_without_ports_takes_its_time(model: StoredCoreModel) -> None:

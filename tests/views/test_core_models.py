@@ -83,16 +83,21 @@ def test_the_page_of_blocks_says_why(visitor: Client, model: StoredCoreModel) ->
 def test_what_does_the_work_of_others_counts_as_these(model: StoredCoreModel) -> None:
     load, store, push = "mov GPR[64]:W, MEM[64]:R", "mov MEM[64]:W, GPR[64]:R", "push GPR[64]:R"
     legacy, vex = "pxor XMM:RW, MEM[128]:R", "vpxor XMM:W, XMM:R, MEM[128]:R"
-    texts = (load, store, push, legacy, vex)
+    short, general = "and eax:RW, IMM[32]:R", "and GPR[32]:RW, IMM[32]:R"
+    texts = (load, store, push, legacy, vex, short, general)
     isa = store_isa("x86-64", [found[0] for text in texts if (found := described(text))], "a test")
-    truth = Mapping(("0", "1"), {load: ((0b11, 1),), store: ((0b10, 1),), vex: ((0b01, 1), (0b11, 1))})
+    truth = Mapping(
+        ("0", "1"),
+        {load: ((0b11, 1),), store: ((0b10, 1),), vex: ((0b01, 1), (0b11, 1)), general: ((0b01, 1),)},
+    )
     model.mapping = store_mapping("moves", isa, truth, origin=PortMapping.Origin.IMPORT)
     model.save()
-    for asked in (None, {push, legacy}):
+    for asked in (None, {push, legacy, short}):
         found = core_model_of(model, asked)
         assert found.mapping is not None
         assert found.mapping.usage[push] == truth.usage[store]
         assert found.mapping.usage[legacy] == truth.usage[vex]
+        assert found.mapping.usage[short] == truth.usage[general]
         assert "push, pop, accumulator forms, legacy SSE" in found.sources
 
 

@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from inference.core.core_model.stores import PLAIN_LOADS
 from inference.core.mapping import Uops, ports_in
 from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.formats.exported_core import ExportedCore
@@ -28,9 +29,8 @@ BOTTLENECK = "Rmax"
 SLOTS = "Slots"
 ALONE = "Alone"
 """With a number: what takes an instruction's time where its ports are not known."""
-LOAD = "mov GPR[64]:W, MEM[64]:R", "ldr GPR[64]:W, MEM[64]:R"
 STORE = "mov MEM[64]:W, GPR[64]:R", "str GPR[64]:R, MEM[64]:W"
-"""The schemes that stand for what every load and store needs, where an instruction has no form of its own."""
+"""What every store needs, as `PLAIN_LOADS` are for loads, where an instruction has no form of its own."""
 LEAST_THROUGHPUT = 0.0001
 """Cycles: OSACA leaves instructions that take none out of its sums, limits outside of ports included."""
 
@@ -103,7 +103,7 @@ class _Model:
         loads = {} if self._latencies is None else self._latencies.loads
         told = (f"{name}: {_cycles(loads.get(name))}" for name in names)
         yield f"load_latency: {{{', '.join(told)}}}\n"
-        for key, texts in (("load", LOAD), ("store", STORE)):
+        for key, texts in (("load", PLAIN_LOADS), ("store", STORE)):
             found = next((each for each in self._mapping.schemes if each.text in texts), None)
             pressure = [] if found is None else self._pressure(found.uops, slots=None)
             said = found.text if found else "unknown: memory in a form that is not listed is underestimated"

@@ -29,6 +29,7 @@ from inference.formats.core_model_exporting import LLVM_SOURCES
 from inference.formats.core_model_json import core_model_of, read_core_model
 from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.isa import llvm_mc
+from inference.isa.chains import BEHIND_POP, HALVES_IN_TURN, THREE_AND_ONE
 from inference.isa.x86.scheme_set import described
 from inference.models import PortMapping, Run, StoredCoreModel, Upload
 from inference.runs import lifecycle
@@ -99,6 +100,20 @@ def test_what_does_the_work_of_others_counts_as_these(model: StoredCoreModel) ->
         assert found.mapping.usage[legacy] == truth.usage[vex]
         assert found.mapping.usage[short] == truth.usage[general]
         assert "push, pop, accumulator forms, legacy SSE" in found.sources
+
+
+def test_throughputs_of_memory_become_times_of_the_model(model: StoredCoreModel) -> None:
+    measured = {HALVES_IN_TURN: 1.0, THREE_AND_ONE: 0.75, BEHIND_POP: 2.0}
+    assert model.latencies is not None
+    model.latencies.memory = [
+        {"stored": 64, "loaded": 0, "address": address, "cycles": cycles, "chained": False, "how": None}
+        | {"offset": 0, "register_class": "general", "at_most": False}
+        for address, cycles in measured.items()
+    ]
+    model.latencies.save()
+    memory = core_model_of(model).memory
+    found = memory.to_another_half, memory.three_and_one, memory.behind_pop
+    assert found == tuple(measured.values())
 
 
 def test_what_does_the_work_of_one_without_ports_takes_its_time(model: StoredCoreModel) -> None:

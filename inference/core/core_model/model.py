@@ -57,7 +57,7 @@ class MemoryTimes:
     than a store before it wrote. `of_one_word`: cycles per load where all read one word of the first-level
     cache, or the same word of several lines. `to_one_line`, `to_another_line`: cycles per store where each
     goes to the cache line of the one before, and where none does; `to_another_half` of that line, and where
-    `three_and_one` go to a line in turn. `foreseen`: cycles per iteration of a load
+    three go to one line and the next to another (`three_and_one`). `foreseen`: cycles per iteration of a load
     that reads what was just stored, by an address that the load before gave. `behind_pop`: cycles per
     iteration of a pop and of what moves the stack pointer back.
     """

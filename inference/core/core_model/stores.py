@@ -20,7 +20,7 @@ from inference.isa.dependences import PAGE_BYTES, InstructionAccesses, MemoryPla
 _LINE = 64
 _HALF = 32
 PLAIN_LOADS = "mov GPR[64]:W, MEM[64]:R", "ldr GPR[64]:W, MEM[64]:R"
-"""Of x86-64 and AArch64."""
+"""Schemes that stand for every load, of x86-64 and of AArch64."""
 _ITERATIONS = 8
 """After so many, steps of eight bytes and more have brought what moves back to where it was in its line."""
 _SLACK = 0.1

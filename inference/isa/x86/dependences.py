@@ -81,7 +81,7 @@ def _behind_stack(block: Sequence[InstructionAccesses], mnemonics: Sequence[str]
     Not of `lea`, which adds that with its own displacement (Zen 4).
     """
     ahead = False
-    for place in (*range(len(block)), *range(len(block), 2 * len(block))):
+    for place in range(2 * len(block)):
         one, mnemonic = block[place % len(block)], mnemonics[place % len(block)]
         if mnemonic in _STACK:
             ahead = True

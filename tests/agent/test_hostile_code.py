@@ -137,8 +137,8 @@ async def test_code_that_changes_itself_or_the_clock_fails_by_name(harness: Loca
 
 
 async def test_code_that_overwrites_the_interpreter_costs_itself(harness: LocalHarness):
-    where = struct.pack("<q", id(str) + 8)  # the type of `str`, at the same address in every fork
-    code = b"\x48\xb8" + where + b"\x48\xc7\x00\x41\x41\x41\x41"  # mov qword ptr [rax], 0x41414141
+    where = struct.pack("<q", id(str) + 8)  # the type `str`, at the same address in every fork
+    code = b"\x48\xbf" + where + b"\xb0\x41\xb9\x00\x01\x00\x00\xf3\xaa"  # rep stosb, 256 times
     found = await measured(harness, item("interpreter", code))
     assert found["interpreter"].state == "failed"
 

@@ -142,7 +142,7 @@ def test_the_keyboard_reaches_the_content_the_menus_and_the_search(page: Page):
     expect(page.locator("#main")).to_be_focused()
     page.get_by_role("link", name="x86-64").first.focus()
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(r"/isas/\d+/"))
+    page.wait_for_url(re.compile(r"/isas/\d+/"))  # and until its scripts listen to keys
     page.keyboard.press("/")
     expect(page.locator("input[data-search]")).to_be_focused()
     menu = page.locator("details.account-menu")

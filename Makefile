@@ -36,6 +36,8 @@ $(VENV)/running.stamp: requirements.lock .ci/environment
 
 $(VENV)/scaled.stamp: requirements-scale.lock $(VENV)/running.stamp
 	@.ci/environment $(VENV) requirements-scale.lock
+	@# Users that services run as may write nothing here, and would compile at each start.
+	@$(PYTHON) -m compileall -q -j 0 -x '/tests?/' $(VENV)/lib pmweb inference anica_app || true
 	@$(PYTHON) -V >$@
 
 $(VENV)/developing.stamp: requirements-dev.lock $(VENV)/running.stamp

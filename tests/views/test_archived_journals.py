@@ -30,6 +30,7 @@ from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping, store_measurements
 from tests.core.explain.small import ZENLIKE, mapping_of
+from tests.drawn import fewer
 from tests.fronts import fronted
 from tests.runs import agents
 from tests.simulated import simulated_machine
@@ -39,7 +40,7 @@ from tests.zips import packed, unpacked
 __all__ = ["fronted"]
 pytestmark = pytest.mark.django_db
 
-TRIED = 25
+TRIED = fewer(25)
 """Damaged archives of each kind of run, each in another place; there are hundreds."""
 
 TRUTH = Mapping(

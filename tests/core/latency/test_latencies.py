@@ -387,6 +387,16 @@ def test_memory_that_is_read_and_written_is_made_ready_by_a_constant() -> None:
     assert pair_chains(high).why == "what makes its memory ready waits for the address as well"
 
 
+def test_what_changes_memory_takes_as_long_as_with_room_behind_it() -> None:
+    link = ChainLink("or MEM[8]:RW, IMM[8]:R", "1 data", "1 data")
+    pair = pair_chains(link)
+    listed = [[one.text.split()[0] for one in block_of_bytes(chain.code).instructions] for chain in pair.chains]
+    assert listed == [["or"], ["or", *["nop"] * 10]]
+    taken = zip(pair.chains, (7.2, 6.2), strict=True)
+    found = read_pair(pair, [ChainReading(chain, cycles) for chain, cycles in taken], {})
+    assert (found.least, found.most) == (6.2, 7.2)
+
+
 def test_flags_of_what_stores_are_a_bound() -> None:
     links = links_of("adc MEM[64]:RW, GPR[64]:R")
     (flags,) = [link for link in links if (link.source, link.destination) == ("flags", "flags")]

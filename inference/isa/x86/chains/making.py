@@ -52,6 +52,7 @@ BASE, LOW_BASE = 14, 6
 _VECTOR_SHIFT, _SHIFT = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
 _NO_STORE = "no instruction stores a constant of {} bits"
 _BANKS = frozenset({"general", "vector", "mmx", "x87", MASK, FLAGS, MEMORY})
+_NOPS = 10
 _GROWING = frozenset({"fmul", "fdiv", "fdivr"})
 _OF_STACK = "through the top of the stack, to which an exchange brings it back"
 
@@ -117,7 +118,9 @@ class ChainMaker:
         if source.bank == target.bank == FLAGS and self._demands.memory == "RW":
             why = "what it stores may take longer than its flags"
             return PairChains(self._link, self._direct(), isolated=False, why=why)
-        if source.bank == target.bank and source.bank in {FLAGS, MEMORY}:
+        if source.bank == target.bank == MEMORY:
+            return PairChains(self._link, (*self._direct(), *self._direct(spaced=True)), isolated=True)
+        if source.bank == target.bank == FLAGS:
             return PairChains(self._link, self._direct(), isolated=True)
         if self._is_address and target.bank == "general":
             return self._through_address()
@@ -153,8 +156,12 @@ class ChainMaker:
     def _is_address(self) -> bool:
         return self._source.name.endswith(ADDRESS)
 
-    def _direct(self) -> tuple[DependencyChain, ...]:
-        """The scheme with itself: its destination is its source."""
+    def _direct(self, *, spaced: bool = False) -> tuple[DependencyChain, ...]:
+        """The scheme with itself: its destination is its source.
+
+        `spaced`: with NOPs behind it. A load that comes too early for what is stored tries again later, and
+        loses by that where nothing else stands between.
+        """
         source, target = self._source, self._target
         if self._is_address and (self._scheme.mnemonic != "mov" or target.width != GPR64.width):
             return ()  # only a plain load keeps the address what it is
@@ -166,7 +173,8 @@ class ChainMaker:
             families = self._families(together=source.bank not in {FLAGS, MEMORY})
         except CannotChainError:
             return ()
-        return (self._chain(self._instance(families), (self._link,), target),)
+        nops = [Instruction.create(Code.NOPD)] * _NOPS if spaced else []
+        return (self._chain([*self._instance(families), *nops], (self._link,), target),)
 
     def _in_turn(self) -> tuple[DependencyChain, ...]:
         """Two of the scheme, each with the other's destination for its source: no connector delays it."""

@@ -116,6 +116,24 @@ def test_throughputs_of_memory_become_times_of_the_model(model: StoredCoreModel)
     assert found == tuple(measured.values())
 
 
+def test_forwarding_takes_what_it_takes_at_a_good_moment(model: StoredCoreModel) -> None:
+    assert model.latencies is not None
+    read = [(16, 16, 6.74), (8, 8, 6.6), (64, 16, 6.3), (64, 8, 6.32), (32, 16, 6.52)]
+    read += [(64, 32, 1.75), (64, 8, 9.0)]
+    chained = {"register_class": "general", "address": "same base", "chained": True, "at_most": False}
+    model.latencies.memory = [
+        {**chained, "stored": stored, "loaded": loaded, "offset": 7 * (cycles == 9.0), "cycles": cycles}
+        | {"how": "forwarded" if cycles > 2 else "renamed"}
+        for stored, loaded, cycles in read
+    ]
+    model.latencies.save()
+    memory = core_model_of(model).memory
+    quick = {memory.cycles(stored, loaded, 0, vector=False) for stored, loaded, _ in read[:5]}
+    assert quick == {6.32}  # the quickest quarter, rather than a single reading
+    assert memory.cycles(64, 32, 0, vector=False) == 1.75  # renamed
+    assert memory.cycles(64, 8, 7, vector=False) == 9.0  # not by chance
+
+
 def test_what_does_the_work_of_one_without_ports_takes_its_time(model: StoredCoreModel) -> None:
     load, pop = "mov GPR[64]:W, MEM[64]:R", "pop GPR[64]:W"
     isa = store_isa("x86-64", [found[0] for text in (load, pop) if (found := described(text))], "a test")

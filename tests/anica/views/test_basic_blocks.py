@@ -26,7 +26,7 @@ FIELDS = {
     "copies": "0",
     "registers": "0x62345600",
     "memory": "0x62345600",
-    "pages": "1000",
+    "pages": "2000",
 }
 
 
@@ -157,7 +157,7 @@ def test_measuring_in_detail_takes_one_machine(visitor: Client, machine: Machine
     assert answer.headers["Location"] == reverse("run", args=[run.pk])
     assert (run.kind, run.config["blocks"]) == ("block", ["90", "4801d8"])
     assert run.config["options"] == {
-        "mode": "unrolled", "copies": 0, "registers": 4096, "memory": 0x62345600, "pages": 1000,
+        "mode": "unrolled", "copies": 0, "registers": 4096, "memory": 0x62345600, "pages": 2000,
     }  # fmt: skip
 
 

@@ -390,7 +390,8 @@ def test_memory_that_is_read_and_written_is_made_ready_by_a_constant() -> None:
 def test_what_changes_memory_takes_as_long_as_with_room_behind_it() -> None:
     link = ChainLink("or MEM[8]:RW, IMM[8]:R", "1 data", "1 data")
     pair = pair_chains(link)
-    listed = [[one.text.split()[0] for one in block_of_bytes(chain.code).instructions] for chain in pair.chains]
+    codes = [block_of_bytes(chain.code).instructions for chain in pair.chains]
+    listed = [[one.text.split()[0] for one in code] for code in codes]
     assert listed == [["or"], ["or", *["nop"] * 10]]
     taken = zip(pair.chains, (7.2, 6.2), strict=True)
     found = read_pair(pair, [ChainReading(chain, cycles) for chain, cycles in taken], {})

@@ -118,10 +118,9 @@ class ChainMaker:
         if source.bank == target.bank == FLAGS and self._demands.memory == "RW":
             why = "what it stores may take longer than its flags"
             return PairChains(self._link, self._direct(), isolated=False, why=why)
-        if source.bank == target.bank == MEMORY:
-            return PairChains(self._link, (*self._direct(), *self._direct(spaced=True)), isolated=True)
-        if source.bank == target.bank == FLAGS:
-            return PairChains(self._link, self._direct(), isolated=True)
+        if source.bank == target.bank and source.bank in {FLAGS, MEMORY}:
+            spaced = self._direct(spaced=True) if source.bank == MEMORY else ()
+            return PairChains(self._link, (*self._direct(), *spaced), isolated=True)
         if self._is_address and target.bank == "general":
             return self._through_address()
         if source.bank == target.bank and not self._is_address:

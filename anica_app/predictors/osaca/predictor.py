@@ -7,6 +7,7 @@ both sides talk in lines of JSON. Its analysis is fed AT&T syntax; Intel syntax 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -137,6 +138,7 @@ class Osaca:
             "unknown": chosen.unknown,
             "assembly": f"llvm-mc {self._mc.version}" if self._mc else ASSEMBLY,
             "seconds": [chosen.seconds, chosen.dependency_seconds],
+            **own_models(chosen.arch),
         }
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
@@ -248,8 +250,24 @@ def _models(python: str) -> dict[str, str]:
 
     An instruction set that is not told is "".
     """
-    made = (Path.home() / ".osaca" / "data").glob("*.yml")
+    made = _made_by_user().glob("*.yml")
     return {**dict.fromkeys((file.stem.upper() for file in made), ""), **_told(python)[1]}
+
+
+def _made_by_user() -> Path:
+    """Where OSACA looks for models before it takes those of its package."""
+    return Path.home() / ".osaca" / "data"
+
+
+def own_models(arch: str) -> Json:
+    """{file: digest} of what the user has put in the place of the package's own, {} where there is nothing."""
+    files = (f"{arch.lower()}.yml", f"isa/{_X86}.yml")
+    contents = {name: _made_by_user() / name for name in files}
+    return {
+        name: hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+        for name, file in contents.items()
+        if file.is_file()
+    }
 
 
 def _for_x86(models: Mapping[str, str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from django.conf import settings as django_settings
 
 from anica_app.core.protocols import Failure, PredictorError
 from anica_app.predictors.llvm.releases import installed
-from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings
+from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings, own_models
 from anica_app.predictors.osaca.worker import may_access
 
 BLOCKS = 60
@@ -73,3 +73,18 @@ def test_where_models_may_be_kept_is_tried(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(tempfile, "TemporaryFile", forbidden)
     assert os.access(tmp_path, os.W_OK)
     assert not may_access(str(tmp_path), os.W_OK)
+
+
+def test_models_that_the_user_made_are_part_of_an_answers_identity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert own_models("ZEN4") == {}
+    model = tmp_path / ".osaca" / "data" / "zen4.yml"
+    model.parent.mkdir(parents=True)
+    model.write_text("ports: []")
+    first = own_models("ZEN4")
+    assert first.keys() == {"zen4.yml"}
+    model.write_text("ports: ['0']")
+    assert own_models("ZEN4") not in ({}, first)
+    assert own_models("HSW") == {}

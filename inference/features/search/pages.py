@@ -43,7 +43,7 @@ def search(request: HttpRequest) -> HttpResponse:
 
 def block_page(code: Pasted) -> str:
     """The page of basic blocks with this code in its form, decoded."""
-    return f"{reverse('blocks')}?{urlencode({'code': code.code})}"
+    return f"{reverse('blocks')}?{urlencode({'code': code.code})}#decoded"
 
 
 def _linked(group: SearchHits) -> list[tuple[Hit, str]]:

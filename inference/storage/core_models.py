@@ -42,7 +42,9 @@ _PLAIN = 64
 _OFF = 0.1
 """Cycles by which a bound may be too small."""
 _SAME_BASE = "same base"
-_VARIES = 1.0
+_BY_BASE = (_SAME_BASE, "base and displacement", "stack pointer")
+"""Addresses by which cores know, or do not know, that a load reads what was stored."""
+_VARIES = 2.0
 """Cycles by which forwarding may take longer as the load comes."""
 _AT_FULL_RATE = 1.2
 """Times the cycles of an instruction at the full rate, up to which a scheme alone runs at it."""
@@ -201,8 +203,10 @@ def _share(pair: Json) -> tuple[float, str]:
 
 
 def _memory(listed: list[Json]) -> MemoryTimes:
-    """What a loaded value takes after its store, with as few instructions between as were measured: a chain
-    that limits a block waits for nothing else."""
+    """What a loaded value takes after its store at a good moment.
+
+    Else with as few instructions between as were measured: a chain that limits a block waits for nothing else.
+    """
     settled = [one for one in listed if one["cycles"] is not None]
     cases = sorted((one for one in settled if one["stored"]), key=lambda one: one.get("between", 0))
     forwarded = [one["cycles"] for one in cases if one["how"] == Forwarding.FORWARDED]
@@ -210,11 +214,10 @@ def _memory(listed: list[Json]) -> MemoryTimes:
     same: dict[tuple[int, int, int, bool], float] = {}
     by: dict[str, float] = {}
     for one in cases:
-        by.setdefault(one["address"], one["cycles"])
+        cycles = _at_a_good_moment(one, cases, quick)
+        by.setdefault(one["address"], cycles)
         if one["address"] == _SAME_BASE:
-            case = one["stored"], one["loaded"], one["offset"], one["register_class"] == "vector"
-            varies = quick is not None and _is_forwarded(one) and one["cycles"] <= quick + _VARIES
-            same.setdefault(case, quick if quick is not None and varies else one["cycles"])
+            same.setdefault(_case(one), cycles)
     loads = [one["cycles"] for one in settled if _is_plain_load(one)]
     alone = {one["address"]: one["cycles"] for one in settled if not one.get("chained", True)}
     return MemoryTimes(
@@ -234,14 +237,30 @@ def _memory(listed: list[Json]) -> MemoryTimes:
     )
 
 
-def _quick_forwarding(cases: Iterable[Json]) -> float | None:
-    """What forwarding between general-purpose registers takes where the load comes at a good moment.
+def _case(one: Json) -> tuple[int, int, int, bool]:
+    return one["stored"], one["loaded"], one["offset"], one["register_class"] == "vector"
 
-    The same code takes more or less of it, without end, as what stands around it shifts; the quickest quarter
-    of the readings tells what a block may get by with.
+
+def _at_a_good_moment(one: Json, cases: Iterable[Json], quick: float | None) -> float:
+    """What a stored value takes to its load at best: the same code takes more or less of it as it shifts.
+
+    What a core renames, it does not always; what comes from the store buffer, comes when the load tries again.
     """
+    if one["how"] == Forwarding.RENAMED:
+        alike = (other for other in cases if other["how"] == one["how"] and _case(other) == _case(one))
+        return float(
+            min(other["cycles"] for other in alike if other["address"] in (one["address"], *_BY_BASE))
+        )
+    if quick is not None and _is_forwarded(one) and one["cycles"] <= quick + _VARIES:
+        return quick
+    return float(one["cycles"])
+
+
+def _quick_forwarding(cases: Iterable[Json]) -> float | None:
+    """What forwarding between general-purpose registers takes at a good moment: whole cycles, as the quickest
+    quarter of the readings tells."""
     found = sorted(one["cycles"] for one in cases if one["address"] == _SAME_BASE and _is_forwarded(one))
-    return found[len(found) // 4] if found else None
+    return float(math.floor(found[len(found) // 4] + _OFF)) if found else None
 
 
 def _is_forwarded(one: Json) -> bool:

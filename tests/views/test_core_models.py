@@ -116,22 +116,31 @@ def test_throughputs_of_memory_become_times_of_the_model(model: StoredCoreModel)
     assert found == tuple(measured.values())
 
 
-def test_forwarding_takes_what_it_takes_at_a_good_moment(model: StoredCoreModel) -> None:
+def test_a_stored_value_takes_what_it_takes_at_a_good_moment(model: StoredCoreModel) -> None:
     assert model.latencies is not None
-    read = [(16, 16, 6.74), (8, 8, 6.6), (64, 16, 6.3), (64, 8, 6.32), (32, 16, 6.52)]
-    read += [(64, 32, 1.75), (64, 8, 9.0)]
-    chained = {"register_class": "general", "address": "same base", "chained": True, "at_most": False}
+    chained = {"register_class": "general", "chained": True, "at_most": False}
+    read = [
+        (16, 16, 0, "same base", 7.74, "forwarded"),
+        (64, 8, 0, "same base", 6.32, "forwarded"),
+        (64, 16, 0, "same base", 6.3, "forwarded"),
+        (32, 16, 2, "same base", 6.52, "forwarded"),
+        (64, 8, 7, "same base", 9.0, "forwarded"),
+        (64, 64, 0, "same base", 1.5, "renamed"),
+        (64, 64, 0, "stack pointer", 0.4, "renamed"),
+        (64, 64, 0, "base and index", 0.9, "renamed"),
+    ]
     model.latencies.memory = [
-        {**chained, "stored": stored, "loaded": loaded, "offset": 7 * (cycles == 9.0), "cycles": cycles}
-        | {"how": "forwarded" if cycles > 2 else "renamed"}
-        for stored, loaded, cycles in read
+        {**chained, "stored": stored, "loaded": loaded, "offset": offset, "address": address}
+        | {"cycles": cycles, "how": how}
+        for stored, loaded, offset, address, cycles, how in read
     ]
     model.latencies.save()
     memory = core_model_of(model).memory
-    quick = {memory.cycles(stored, loaded, 0, vector=False) for stored, loaded, _ in read[:5]}
-    assert quick == {6.32}  # the quickest quarter, rather than a single reading
-    assert memory.cycles(64, 32, 0, vector=False) == 1.75  # renamed
+    quick = {memory.cycles(*case, vector=False) for case in ((16, 16, 0), (64, 8, 0), (32, 16, 2))}
+    assert quick == {6.0}  # the quickest quarter, in whole cycles
     assert memory.cycles(64, 8, 7, vector=False) == 9.0  # not by chance
+    assert memory.cycles(64, 64, 0, vector=False) == 0.4
+    assert memory.indexed == 0.4
 
 
 def test_what_does_the_work_of_one_without_ports_takes_its_time(model: StoredCoreModel) -> None:

@@ -205,7 +205,7 @@ def _share(pair: Json) -> tuple[float, str]:
 def _memory(listed: list[Json]) -> MemoryTimes:
     """What a loaded value takes after its store at a good moment.
 
-    Else with as few instructions between as were measured: a chain that limits a block waits for nothing else.
+    Else with as few instructions between as were measured: what limits a block waits for nothing else.
     """
     settled = [one for one in listed if one["cycles"] is not None]
     cases = sorted((one for one in settled if one["stored"]), key=lambda one: one.get("between", 0))
@@ -244,7 +244,7 @@ def _case(one: Json) -> tuple[int, int, int, bool]:
 def _at_a_good_moment(one: Json, cases: Iterable[Json], quick: float | None) -> float:
     """What a stored value takes to its load at best: the same code takes more or less of it as it shifts.
 
-    What a core renames, it does not always; what comes from the store buffer, comes when the load tries again.
+    What a core renames, it does not always; from the store buffer a value comes when the load tries again.
     """
     if one["how"] == Forwarding.RENAMED:
         alike = (other for other in cases if other["how"] == one["how"] and _case(other) == _case(one))

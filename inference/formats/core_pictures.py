@@ -9,7 +9,7 @@ from inference.figures.core_diagram import core_drawing
 from inference.formats.core_model_json import core_model_of
 from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
-from inference.isa.unit_classes import LOADS, STORES, UNIT_CLASSES, unit_class
+from inference.isa.unit_classes import STORES, UNIT_CLASSES, unit_class
 from inference.models import StoredCoreModel
 from inference.storage.errors import ExchangeError
 
@@ -22,7 +22,7 @@ def overview_of(row: StoredCoreModel, model: CoreModel | None = None) -> CoreOve
     described = () if model.mapping is None else model.mapping.usage
     facts = row.isa.schemes.values_list("text", "mnemonic", "category", "memory")
     kinds = {text: unit_class(text, *rest) for text, *rest in facts if text in described}
-    return core_overview(model, kinds, UNIT_CLASSES, (*LOADS, *STORES))
+    return core_overview(model, kinds, UNIT_CLASSES, STORES)
 
 
 def diagram_of(row: StoredCoreModel) -> str:

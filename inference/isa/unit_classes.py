@@ -13,7 +13,6 @@ from inference.isa.domains import ExecutionDomain, domains_in
 LOADS, STORES = ("load", "vector load"), ("store", "vector store")
 """On integer and on vector registers."""
 
-_MOVES = frozenset(("move", "extend", "broadcast", "byte-swap"))
 _CROSSING = "int ↔ vector"
 _MASK = "mask"
 _INTEGER = {
@@ -95,7 +94,7 @@ def unit_class(text: str, mnemonic: str, category: str, memory: str) -> str:
     vector = ExecutionDomain.VECTOR in domains
     if memory in ("R", "W"):
         kinds = LOADS if memory == "R" else STORES
-        return kinds[vector] if category in _MOVES else ""
+        return kinds[vector] if category == "move" else ""  # what extends may compute as well
     if memory == "RW" or category not in (*_INTEGER, *_VECTOR):
         return ""
     if _MASK_REGISTER.search(text):

@@ -17,6 +17,7 @@ from inference.isa.x86.scheme_set import described, schemes
         ("imul GPR[64]:RW, GPR[64]:R", "multiply"),
         ("shl GPR[32]:RW, cl:R", "shift"),
         ("mov GPR[64]:W, MEM[64]:R", "load"),
+        ("movsx GPR[32]:W, MEM[8]:R", ""),
         ("mov MEM[64]:W, GPR[64]:R", "store"),
         ("vmovups YMM:W, MEM[256]:R", "vector load"),
         ("vaddps YMM:W, YMM:R, YMM:R", "FP add"),

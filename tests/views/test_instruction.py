@@ -196,6 +196,17 @@ def test_the_page_leads_to_all_evidence(
     assert page.count('class="no-port"') > 3
 
 
+def test_a_range_that_looks_like_one_number_is_one(
+    visitor: Client, inferred: PortMapping, latencies: LatencySet
+):
+    latencies.schemes.update(least=3.0, most=3.003)
+    out = StringIO()
+    call_command("instruction", "imul", on=["lab"], stdout=out)
+    for told in (visitor.get("/i/x86-64/imul/").text, out.getvalue()):
+        assert "3.00" in told
+        assert "3.00–3.00" not in told
+
+
 def test_the_search_box_leads_a_mnemonic_to_its_card(visitor: Client, inferred: PortMapping):
     for word in ("imul", "IMUL"):
         answer = visitor.get(reverse("search"), {"q": word})

@@ -84,8 +84,8 @@ def _told(cpu: Cpu, cell: FormOnCpu) -> str:
     if cell.predicted is not None and (cell.alone is None or cell.off is not None):
         parts.append(f"{cell.predicted:.2f} cycles predicted")
     if cell.latency is not None and cell.latency.least is not None:
-        least, most = cell.latency.least, cell.latency.most
-        parts.append(f"latency {least:.2f}" + ("" if least == most else f"–{most:.2f}"))
+        ends = dict.fromkeys(f"{end:.2f}" for end in (cell.latency.least, cell.latency.most))
+        parts.append(f"latency {'–'.join(ends)}")
     elif cell.latency is not None and cell.latency.at_most is not None:
         parts.append(f"latency ≤ {cell.latency.at_most:.2f}")
     if cell.slots is not None:

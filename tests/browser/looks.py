@@ -25,6 +25,25 @@ _SHIFT = """() => new Promise((done) => {
 })"""
 
 
+MOST_BEFORE = 256 * 1024
+"""Bytes that have to be there before a browser shows anything: half a second at 4 Mbit/s."""
+
+_BEFORE = """() => {
+  const [page] = performance.getEntriesByType("navigation");
+  const blocks = (one) => one.renderBlockingStatus === "blocking";
+  const blocking = performance.getEntriesByType("resource").filter(blocks);
+  return blocking.reduce((sum, one) => sum + one.encodedBodySize, page.encodedBodySize);
+}"""
+
+
+def bytes_before_picture(page: Page) -> int:
+    """The page, and all that it lets its first picture wait for, as they come over the network.
+
+    How long that takes is measured where nothing else runs: benchmark `pages`.
+    """
+    return int(page.evaluate(_BEFORE))
+
+
 def layout_shift(page: Page) -> float:
     """How much has moved by itself since the page was opened."""
     return float(page.evaluate(_SHIFT))

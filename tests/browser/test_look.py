@@ -9,7 +9,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import TOLERATED, violations
-from tests.browser.looks import MOST_SHIFT, PHONE, SCREEN, layout_shift, picture
+from tests.browser.looks import (
+    MOST_BEFORE,
+    MOST_SHIFT,
+    PHONE,
+    SCREEN,
+    bytes_before_picture,
+    layout_shift,
+    picture,
+)
 from tests.browser.visiting import overflow, visit
 
 FIXED = (
@@ -74,16 +82,16 @@ def found_paths(page: Page) -> list[str]:
 
 
 @pytest.mark.usefixtures("example", "measurements")
-def test_every_page_is_accessible_says_what_it_is_stands_still_and_fits_a_phone(
-    page: Page, tolerated: list[str]
-):
+def test_every_page_is_accessible_soon_there_stands_still_and_fits_a_phone(page: Page, tolerated: list[str]):
     tolerated.append(TOLERATED)
-    wide, broken, moved = {}, {}, {}
+    wide, broken, moved, late = {}, {}, {}, {}
     for path in [*FIXED, *found_paths(page)]:
         page.set_viewport_size(SCREEN)
         visit(page, path)
         if (shift := layout_shift(page)) > MOST_SHIFT:
             moved[path] = shift
+        if (waited_for := bytes_before_picture(page)) > MOST_BEFORE:
+            late[path] = waited_for
         picture(page, "screen", path)
         assert page.locator("h1:visible").count() == 1, path
         assert page.title(), path
@@ -97,6 +105,7 @@ def test_every_page_is_accessible_says_what_it_is_stands_still_and_fits_a_phone(
             wide[path] = overflow(page)
     assert not wide
     assert not moved
+    assert not late
     assert not broken, json.dumps(broken, indent=1)
 
 

@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.views.decorators.gzip import gzip_page
 
 from inference.web.api.client import CLIENT_NAME, client_text, python_example, python_file
 from inference.web.api.document import BY_SESSION, FILE, SCOPE, Json, operations_of
@@ -97,6 +98,7 @@ class OperationGroup:
         return self.title.lower().replace(" ", "-")
 
 
+@gzip_page  # nearly a megabyte, and all of it the same for everybody
 def reference(request: HttpRequest) -> HttpResponse:
     """Every operation with its parameters, an example of a request and of an answer."""
     found = groups()

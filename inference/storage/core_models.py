@@ -241,16 +241,15 @@ def _case(one: Json) -> tuple[int, int, int, bool]:
     return one["stored"], one["loaded"], one["offset"], one["register_class"] == "vector"
 
 
-def _at_a_good_moment(one: Json, cases: Iterable[Json], quick: float | None) -> float:
+def _at_a_good_moment(one: Json, cases: Sequence[Json], quick: float | None) -> float:
     """What a stored value takes to its load at best: the same code takes more or less of it as it shifts.
 
     What a core renames, it does not always; from the store buffer a value comes when the load tries again.
     """
     if one["how"] == Forwarding.RENAMED:
+        addresses = _BY_BASE if one["address"] in _BY_BASE else (one["address"],)
         alike = (other for other in cases if other["how"] == one["how"] and _case(other) == _case(one))
-        return float(
-            min(other["cycles"] for other in alike if other["address"] in (one["address"], *_BY_BASE))
-        )
+        return float(min(other["cycles"] for other in alike if other["address"] in addresses))
     if quick is not None and _is_forwarded(one) and one["cycles"] <= quick + _VARIES:
         return quick
     return float(one["cycles"])

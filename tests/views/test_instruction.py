@@ -199,10 +199,13 @@ def test_the_page_leads_to_all_evidence(
 def test_a_range_that_looks_like_one_number_is_one(
     visitor: Client, inferred: PortMapping, latencies: LatencySet
 ):
-    latencies.schemes.update(least=3.0, most=3.003)
+    row = latencies.schemes.get()
+    row.most = row.pairs[0]["most"] = 3.003
+    row.save()
     out = StringIO()
     call_command("instruction", "imul", on=["lab"], stdout=out)
-    for told in (visitor.get("/i/x86-64/imul/").text, out.getvalue()):
+    addresses = ("/i/x86-64/imul/", reverse("latency-scheme", args=[latencies.pk, row.scheme_id]))
+    for told in (*(visitor.get(address).text for address in addresses), out.getvalue()):
         assert "3.00" in told
         assert "3.00–3.00" not in told
 

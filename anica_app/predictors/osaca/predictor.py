@@ -260,7 +260,7 @@ def _made_by_user() -> Path:
 
 
 def own_models(arch: str) -> Json:
-    """{file: digest} of what the user has put in the place of the package's own; {} of none."""
+    """{file: digest} of what the user has put in place of the package's own; {} where there is none."""
     files = (f"{arch.lower()}.yml", f"isa/{_X86}.yml")
     contents = {name: _made_by_user() / name for name in files}
     return {

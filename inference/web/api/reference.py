@@ -98,7 +98,7 @@ class OperationGroup:
         return self.title.lower().replace(" ", "-")
 
 
-@gzip_page  # nearly a megabyte, and all of it the same for everybody
+@gzip_page  # nearly a megabyte, in which nothing comes from whoever asks
 def reference(request: HttpRequest) -> HttpResponse:
     """Every operation with its parameters, an example of a request and of an answer."""
     found = groups()

@@ -52,8 +52,9 @@ BASE, LOW_BASE = 14, 6
 _VECTOR_SHIFT, _SHIFT = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
 _NO_STORE = "no instruction stores a constant of {} bits"
 _BANKS = frozenset({"general", "vector", "mmx", "x87", MASK, FLAGS, MEMORY})
-_NOPS = 10
 _GROWING = frozenset({"fmul", "fdiv", "fdivr"})
+_NOPS = 10
+"""Behind what changes memory; on a Zen 4 more than six change nothing."""
 _OF_STACK = "through the top of the stack, to which an exchange brings it back"
 
 

@@ -102,6 +102,14 @@ def test_whether_a_loop_is_bound_by_ports_or_latency_takes_a_paste_and_a_click(h
     assert hand.clicks <= 1
 
 
+def test_what_is_wrong_with_a_loop_is_seen_at_once(hand: Hand, tolerated: list[str]) -> None:
+    tolerated.append("400")
+    hand.page.get_by_label("Is a loop bound by ports or latency?").fill("frobnicate rax, 7")
+    hand.click(hand.page.get_by_role("button", name="Say why"))
+    hand.page.wait_for_url("**/blocks/**")
+    expect(hand.page.get_by_text("has no instruction 'frobnicate'").first).to_be_in_viewport()
+
+
 def test_where_predictors_disagree_takes_three_clicks(hand: Hand) -> None:
     page = hand.page
     hand.click(page.get_by_role("link", name="Where do predictors disagree?"))

@@ -61,7 +61,7 @@ for away in (False, True):
 tell()
 time.sleep(600)
 """
-    ended = run([python(tmp_path / "tool", body)], limits=Limits(seconds=1.0, memory=256))
+    ended = run([python(tmp_path / "tool", body)], limits=Limits(seconds=5.0, memory=256))
     assert ended.late
     assert ended.ending == "not done in its time"
     started = [int(line) for line in ended.output.split()]
@@ -166,7 +166,8 @@ def test_a_worker_that_hangs_is_ended_after_its_time(tmp_path):
 
 def test_a_worker_that_is_greeted_has_no_more_than_its_time_for_its_first_question(tmp_path):
     body = 'while read line; do [ "$line" = bad ] && sleep 600; echo $line; done'
-    worker = LineWorker([script(tmp_path / "tool", body)], QUICK, first_seconds=300, greeting=b"good day")
+    limits = Limits(seconds=2.0, memory=256, output=1)
+    worker = LineWorker([script(tmp_path / "tool", body)], limits, first_seconds=300, greeting=b"good day")
     try:
         began = time.monotonic()
         for _ in range(2):  # the second time in a process of its own

@@ -240,14 +240,14 @@ def test_without_llvm_mc_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
 def test_an_assembler_that_hangs_or_fails_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path):
     program = tmp_path / "llvm-mc"
     monkeypatch.setattr(llvm_mc, "program", lambda: str(program))
-    for script, message in (
-        ("while :; do :; done", "was ended for 1 lines: not done in its time"),
-        ("echo no >&2; exit 3", "no"),
-        ("echo x", "object file"),
+    for script, seconds, message in (
+        ("while :; do :; done", 0.3, "was ended for 1 lines: not done in its time"),
+        ("echo no >&2; exit 3", 20.0, "no"),
+        ("echo x", 20.0, "object file"),
     ):
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
-        monkeypatch.setattr(llvm_mc, "LIMITS", Limits(seconds=0.3))
+        monkeypatch.setattr(llvm_mc, "LIMITS", Limits(seconds=seconds))
         with pytest.raises(AssemblerError, match=message):
             llvm_mc.assemble(["nop"], "aarch64", "cortex-a72")
 

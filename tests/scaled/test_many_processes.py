@@ -167,7 +167,9 @@ def test_behind_nginx_everything_travels_by_tls(spread, nginx):
     run = spread.infer("seen through a proxy")
     address = f"wss://localhost:{nginx.secure}/ws/runs/{run.pk}/"
     headers = {"Cookie": cookies}
-    with connect(address, ssl=nginx.trust(), origin=site, additional_headers=headers, proxy=None) as socket:
+    with connect(
+        address, ssl=nginx.trust(), origin=site, additional_headers=headers, proxy=None, open_timeout=60
+    ) as socket:
         assert json.loads(socket.recv(30))["kind"] == "state"
     lifecycle.cancel(run)
     assert "/login/..." in nginx.log()

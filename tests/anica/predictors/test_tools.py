@@ -201,7 +201,7 @@ def test_osaca_s_python_is_found_through_its_command(tmp_path, begin, python):
 
 
 def test_the_time_in_which_osaca_loads_is_not_given_to_a_block_after_a_crash(tmp_path):
-    settings = OsacaSettings(program=osaca(tmp_path / "python"), processes=1, seconds=0.8)
+    settings = OsacaSettings(program=osaca(tmp_path / "python"), processes=1, seconds=3.0)
     predictor = Osaca(settings)
     try:
         began = time.monotonic()

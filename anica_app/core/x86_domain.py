@@ -63,6 +63,13 @@ class X86Domain:
             found += self.vocabulary.expansions(instruction, number)
         return [*found, *(AliasExpansion(pair) for pair, _ in abstract.aliasing.pairs)]
 
+    def small_expansions(self, abstract: AbstractBlock) -> list[Expansion]:
+        """Those that go less far, for where no other is possible any more, in the order to try them."""
+        found: list[Expansion] = []
+        for number, instruction in enumerate(abstract.instructions):
+            found += self.vocabulary.small_expansions(instruction, number)
+        return found
+
     def expand(self, abstract: AbstractBlock, expansion: Expansion) -> AbstractBlock:
         """The immediate successor. Raises `ValueError` where the expansion does not apply."""
         if isinstance(expansion, AliasExpansion):

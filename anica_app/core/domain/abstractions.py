@@ -10,8 +10,8 @@ up where there is but one; a step of a set drops the element that it names.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
-from functools import lru_cache
+from collections.abc import Callable, Hashable
+from functools import cache, lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from anica_app.core.protocols import AnicaError
@@ -21,6 +21,9 @@ AbstractT = TypeVar("AbstractT", bound=Hashable)
 
 UP: Final = ""
 """The step of values with one immediate successor."""
+
+FOR: Final = " > "
+"""Between an element and the weaker one that takes its place: the step `size:8 > size<=64`."""
 
 NONE: Final = "none"
 """What `Subsets` calls DefNone: the feature has no elements at all."""
@@ -44,6 +47,10 @@ class Abstraction(ABC, Generic[ConcreteT, AbstractT]):
     def steps(self, abstract: AbstractT) -> tuple[str, ...]:
         """The steps that apply to a value other than ⊤, in a fixed order."""
         return (UP,)
+
+    def small_steps(self, abstract: AbstractT) -> tuple[str, ...]:
+        """Those that go less far than one of `steps`, the longest first: for where that one goes too far."""
+        return ()
 
     @abstractmethod
     def expand(self, abstract: AbstractT, step: str) -> AbstractT | None:
@@ -177,52 +184,99 @@ class LogSizes(Abstraction[int | None, int]):
         )
 
 
-class Subsets(Abstraction[frozenset[str], frozenset[str] | Literal["none"]]):
+Elements = frozenset[str] | Literal["none"]
+"""An abstract value of `Subsets`."""
+
+
+def _implies_nothing(_element: str) -> frozenset[str]:
+    return frozenset()
+
+
+class Subsets(Abstraction[frozenset[str], Elements]):
     """Subset-or-none: at least these elements, or definitely none.
 
     The empty set stands for values that have some element. The formula of Table 8.2 would let it represent
     those without elements too, and thus all: the step from there to ⊤ could never make a difference. The
     published tool has it as it is here (its `is_in_subfeature` without any `subfeature`), where "accesses
     memory somehow" is a discovery that "accesses memory or not" is not.
+
+    `weaker`: the next weaker elements that one implies, as `size:64` does `size<=64`. With `gradual` an
+    element can become any that it implies, so that a set may say "at most 64 bits"; the paper's sets know
+    nothing between "64 bits" and any size. No element of an abstract value implies another.
     """
 
-    def represent(self, value: frozenset[str]) -> frozenset[str] | Literal["none"]:
+    def __init__(
+        self, weaker: Callable[[str], frozenset[str]] = _implies_nothing, *, gradual: bool = True
+    ) -> None:
+        self._weaker = weaker
+        self._gradual = gradual
+        self._implied = cache(self._implied_by)
+
+    def represent(self, value: frozenset[str]) -> Elements:
         """The elements, or that there are none."""
         return value or NONE
 
-    def represents(self, abstract: frozenset[str] | Literal["none"], value: frozenset[str]) -> bool:
+    def represents(self, abstract: Elements, value: frozenset[str]) -> bool:
         """Whether the value has all of the elements, or none at all."""
         if isinstance(abstract, str):
             return not value
-        return bool(value) and abstract <= value
+        return bool(value) and abstract <= self._implied(value)
 
-    def below(
-        self, special: frozenset[str] | Literal["none"], general: frozenset[str] | Literal["none"]
-    ) -> bool:
-        """More elements are more special; to have none is related to nothing else."""
+    def below(self, special: Elements, general: Elements) -> bool:
+        """More elements, and stronger ones, are more special; to have none is related to nothing else."""
         if isinstance(special, str) or isinstance(general, str):
             return special == general
-        return special >= general
+        return general <= self._implied(special)
 
-    def steps(self, abstract: frozenset[str] | Literal["none"]) -> tuple[str, ...]:
+    def steps(self, abstract: Elements) -> tuple[str, ...]:
         """Dropping an element; where there is none to drop, to ⊤."""
         return tuple(sorted(abstract)) if abstract and not isinstance(abstract, str) else (UP,)
 
-    def expand(self, abstract: frozenset[str] | Literal["none"], step: str) -> frozenset[str] | None:
-        """The set without the element, or ⊤."""
-        return abstract - {step} if step and not isinstance(abstract, str) else None
+    def small_steps(self, abstract: Elements) -> tuple[str, ...]:
+        """Putting a weaker element in the place of one."""
+        if isinstance(abstract, str) or not self._gradual:
+            return ()
+        found = [
+            (len(self._implied(frozenset((weak,)))), f"{element}{FOR}{weak}")
+            for element in abstract
+            for weak in self._implied(frozenset((element,))) - {element}
+        ]
+        return tuple(step for _, step in sorted(found))
 
-    def document(self, abstract: frozenset[str] | Literal["none"]) -> Any:
+    def expand(self, abstract: Elements, step: str) -> frozenset[str] | None:
+        """The set without the element, or with a weaker one in its place, or ⊤.
+
+        What else the element implies, and the weaker one does not follow from, stays: `size:32` for
+        `size<=64` leaves `size>=32`.
+        """
+        if not step or isinstance(abstract, str):
+            return None
+        element, _, weak = step.partition(FOR)
+        rest = abstract - {element}
+        if not weak:
+            return rest
+        beside = [each for each in self._weaker(element) if weak not in self._implied(frozenset((each,)))]
+        return rest | (frozenset((weak, *beside)) - self._implied(rest))
+
+    def document(self, abstract: Elements) -> Any:
         """A list, or "none"."""
         return abstract if isinstance(abstract, str) else sorted(abstract)
 
-    def read(self, document: Any) -> frozenset[str] | Literal["none"]:
+    def read(self, document: Any) -> Elements:
         """A list of words, or "none"."""
         if document == NONE:
             return NONE
         if not isinstance(document, list) or not all(isinstance(one, str) and one for one in document):
             raise AnicaError(f'a list of words or "none" is wanted, not {document!r}')
         return frozenset(document)
+
+    def _implied_by(self, elements: frozenset[str]) -> frozenset[str]:
+        """The elements, and all that they imply."""
+        found, newest = set[str](), elements
+        while newest:
+            found |= newest
+            newest = frozenset[str]().union(*map(self._weaker, newest)) - found
+        return frozenset(found)
 
 
 @lru_cache(maxsize=1 << 17)

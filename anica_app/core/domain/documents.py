@@ -8,7 +8,8 @@ What is not constrained (⊤) is left out, and everything is counted from 1:
 Values of features: `mnemonic` a base and a number of edits, `uops` {"fewer_than": a power of two}, `memory`
 and `operands` a list of what is there at least, or "none"; all others a word, or a list of words of which one
 holds. An expansion is {"instruction": 1, "feature": "operands", "drop": "GPR[64]:RW", "to": [...]}, without
-`drop` where there is but one way up and without `to` where that is ⊤, or {"aliasing": [one, other]}.
+`drop` where there is but one way up and without `to` where that is ⊤, or {"aliasing": [one, other]}. With
+"for" a weaker element takes the place of the dropped one: "drop": "size:8", "for": "size<=64".
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from anica_app.core.domain.abstract import (
     Expansion,
     FeatureExpansion,
 )
-from anica_app.core.domain.abstractions import UP
+from anica_app.core.domain.abstractions import FOR, UP
 from anica_app.core.domain.aliasing import Aliasing, Pair
 from anica_app.core.domain.features import Vocabulary
 from anica_app.core.domain.places import Kind, OperandPlace
@@ -67,7 +68,8 @@ def expansion_document(expansion: Expansion, vocabulary: Vocabulary) -> dict[str
         return {"aliasing": [place_name(place) for place in expansion.pair]}
     found: dict[str, Any] = {"instruction": expansion.instruction + 1, "feature": expansion.feature}
     if expansion.step != UP:
-        found["drop"] = expansion.step
+        found["drop"], _, weaker = expansion.step.partition(FOR)
+        found |= {"for": weaker} if weaker else {}
     if expansion.value is not None:
         found["to"] = _abstraction(expansion.feature, vocabulary).document(expansion.value)
     return found
@@ -80,7 +82,8 @@ def read_expansion(given: Json, vocabulary: Vocabulary) -> Expansion:
             return AliasExpansion(_pair(one, other))
         case {"instruction": int(number), "feature": str(feature)} if 1 <= number <= MOST_INSTRUCTIONS:
             value = _abstraction(feature, vocabulary).read(given["to"]) if "to" in given else None
-            return FeatureExpansion(number - 1, feature, str(given.get("drop", UP)), value)
+            step = FOR.join(str(given[name]) for name in ("drop", "for") if name in given)
+            return FeatureExpansion(number - 1, feature, step, value)
     raise AnicaError(f'an expansion has "instruction" and "feature", or "aliasing", unlike {given!r}')
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
@@ -38,11 +39,17 @@ class Vocabulary:
             for step in each.steps(value) if value is not None else ():
                 yield FeatureExpansion(number, name, step, each.expand(value, step))
 
+    def small_expansions(self, instruction: AbstractInstruction, number: int) -> Iterator[FeatureExpansion]:
+        """Likewise by the steps that go less far."""
+        for name, each, value in zip(self.names, self.abstractions, instruction.values, strict=True):
+            for step in each.small_steps(value) if value is not None else ():
+                yield FeatureExpansion(number, name, step, each.expand(value, step))
+
     def expand(self, instruction: AbstractInstruction, expansion: FeatureExpansion) -> AbstractInstruction:
         """The successor. Raises `ValueError` where the expansion does not apply."""
         position = self.names.index(expansion.feature)
         value, each = instruction.values[position], self.abstractions[position]
-        if value is None or expansion.step not in each.steps(value):
+        if value is None or expansion.step not in (*each.steps(value), *each.small_steps(value)):
             raise ValueError(f"{expansion} does not apply to {instruction}")
         return instruction.replaced(position, each.expand(value, expansion.step))
 
@@ -69,8 +76,8 @@ def abstraction(name: str, settings: DomainSettings) -> Abstraction[Any, Any]:
         return EditDistances(settings.edit_distance)
     if name == "uops":
         return LogSizes(settings.log_bound)
-    if name in ("memory", "operands"):
-        return Subsets()
+    if name in WEAKER:
+        return Subsets(WEAKER[name], gradual=settings.gradual)
     return Singletons()
 
 
@@ -119,6 +126,59 @@ def operand_types(operand: Operand) -> Iterator[str]:
 def _operands(scheme: Scheme) -> frozenset[str]:
     return frozenset(name for operand in scheme.operands for name in operand_types(operand))
 
+
+SIZE, AT_MOST, AT_LEAST = "size:", "size<=", "size>="
+"""How elements of `memory` begin that speak of bits; the last two only weaken the first."""
+
+FLAGS = frozenset(("cf", "pf", "af", "zf", "sf", "of", "df", "if", "ac", "uif", "c0", "c1", "c2", "c3"))
+SOME_FLAG = "flags:R"
+"""The element of `operands` that reads some flag."""
+
+MEMORY_OPERAND = re.compile(r"MEM\[(<=|>=|)(\d+)\]:(R|W|RW)")
+"""An element of `operands`: its comparison, "" for exactly so many, its bits and its access."""
+
+_WIDTHS = (8, 16, 32, 64, 128, 256, 512)
+
+
+def weaker_access(element: str) -> frozenset[str]:
+    """The next weaker elements of `memory`: `size:64` is at most 64 bits and at least, at most 64 is 128."""
+    found = _ACCESS_WIDTH.fullmatch(element)
+    if found is None:
+        return frozenset()
+    comparison = "" if found[1] == ":" else found[1]
+    return frozenset(f"size{one}" for one in _weaker_width(comparison, int(found[2])))
+
+
+def weaker_operand(element: str) -> frozenset[str]:
+    """The next weaker elements of `operands`: what reads the carry flag reads some flag.
+
+    Memory operands have widths as in `weaker_access`.
+    """
+    if found := MEMORY_OPERAND.fullmatch(element):
+        return frozenset(f"MEM[{one}]:{found[3]}" for one in _weaker_width(found[1], int(found[2])))
+    name, _, access = element.partition(":")
+    if name not in FLAGS or "R" not in access:
+        return frozenset()
+    return frozenset((SOME_FLAG,)) if access == "R" else frozenset((f"{name}:R", f"{name}:W"))
+
+
+_ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
+
+
+def _weaker_width(comparison: str, bits: int) -> list[str]:
+    """What the next weaker elements say of a width, such as `<=64`."""
+    found = []
+    if comparison != ">=":
+        found += [f"<={width}" for width in _WIDTHS if width > bits or (width == bits and not comparison)][:1]
+    if comparison != "<=":
+        found += [f">={width}" for width in _WIDTHS if width < bits or (width == bits and not comparison)][
+            -1:
+        ]
+    return found
+
+
+WEAKER = {"memory": weaker_access, "operands": weaker_operand}
+"""By feature, what an element implies."""
 
 _VALUES: dict[str, Callable[[Scheme, Form], str | frozenset[str]]] = {
     "mnemonic": lambda scheme, _: scheme.mnemonic,

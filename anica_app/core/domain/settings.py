@@ -52,6 +52,12 @@ class DomainSettings:
         paper=True,
     )
 
+    gradual: bool = setting(
+        True,
+        "whether a width of memory that cannot be dropped may become a range, and a flag that is read some flag",
+        paper=False,
+    )
+
     def __post_init__(self) -> None:
         _check_words("features", self.features, FEATURES)
         if not self.features.split():

@@ -12,9 +12,19 @@ from typing import Any
 
 from anica_app.core.domain import documents, features
 from anica_app.core.domain.abstract import AliasExpansion, Values
-from anica_app.core.domain.abstractions import UP
+from anica_app.core.domain.abstractions import FOR, UP
 from anica_app.core.domain.aliasing import Pair
-from anica_app.core.domain.features import YES, Vocabulary, everything
+from anica_app.core.domain.features import (
+    AT_LEAST,
+    AT_MOST,
+    FLAGS,
+    MEMORY_OPERAND,
+    SIZE,
+    SOME_FLAG,
+    YES,
+    Vocabulary,
+    everything,
+)
 from anica_app.core.domain.places import OperandPlace
 from inference.core.protocols import Json
 from inference.isa.scheme import Scheme
@@ -63,10 +73,9 @@ def mention_of(scheme: Scheme, form: Form) -> Callable[[Json], Mention | None]:
 
 ANYTHING = "any instruction"
 
-_FLAGS = frozenset(("cf", "pf", "af", "zf", "sf", "of", "df", "if", "ac", "uif", "c0", "c1", "c2", "c3"))
 _ACCESSES = {"R": "reads", "W": "writes", "RW": "reads and writes"}
 _NEEDS = {"R": "read", "W": "write", "RW": "read and write"}
-_SIZE = "size:"
+_WIDTHS = {SIZE: "", AT_LEAST: "at least ", AT_MOST: "at most "}
 _ANY = {
     "isa-set": "any instruction set",
     "lock": "with or without a `lock` prefix",
@@ -111,7 +120,9 @@ def expansion_words(document: Json) -> str:
         return f"{one} and {other} may be the same or differ"
     where = f"instruction {expansion.instruction + 1}"
     if expansion.step != UP:
-        return f"{where} need not {_dropped(expansion.feature, expansion.step)}"
+        element, _, weaker = expansion.step.partition(FOR)
+        left = f", but {_needed(expansion.feature, weaker)}" if weaker else ""
+        return f"{where} need not {_needed(expansion.feature, element)}{left}"
     if expansion.value is None:
         return f"{where}: {_ANY.get(expansion.feature, f'any {expansion.feature}')}"
     return f"{where}: {', '.join(feature(expansion.feature, expansion.value))}"
@@ -140,16 +151,15 @@ def pair(operands: Pair, wanted: bool) -> str:
     return f"{_place(operands[0])} {'is the same as' if wanted else 'differs from'} {_place(operands[1])}"
 
 
-def _dropped(name: str, element: str) -> str:
+def _needed(name: str, element: str) -> str:
     if name == "memory":
-        size = f"access {element.removeprefix(_SIZE)} bits of memory"
-        return {"R": "read memory", "W": "write memory"}.get(element, size)
+        return {"R": "read memory", "W": "write memory"}.get(element, f"access {_bits([element])} of memory")
+    if element == SOME_FLAG:
+        return "read some flag"
     operand, _, access = element.partition(":")
-    return (
-        f"{_NEEDS.get(access, 'use')} the flag {operand}"
-        if operand in _FLAGS
-        else f"have an operand `{element}`"
-    )
+    if operand in FLAGS:
+        return f"{_NEEDS.get(access, 'use')} the flag {operand}"
+    return f"have {_operand(element, 'an operand')}"
 
 
 def _place(place: OperandPlace) -> str:
@@ -161,8 +171,19 @@ def _memory(value: Any) -> str:
     if isinstance(value, str):
         return "does not access memory"
     access = _ACCESSES.get("".join(one for one in ("R", "W") if one in value), "accesses")
-    sizes = _any_of(sorted(one.removeprefix(_SIZE) for one in value if one.startswith(_SIZE)), "and")
-    return f"{access} {sizes} bits of memory" if sizes else f"{access} memory"
+    bits = _bits(value)
+    return f"{access} {bits} of memory" if bits else f"{access} memory"
+
+
+def _bits(elements: Iterable[str]) -> str:
+    """`64 bits`, `at least 16 and at most 64 bits`; "" where nothing is said of widths."""
+    found: dict[str, list[int]] = {word: [] for word in _WIDTHS}
+    for one in elements:
+        for word, sizes in found.items():
+            if one.startswith(word):
+                sizes.append(int(one.removeprefix(word)))
+    said = [f"{_WIDTHS[word]}{size}" for word, sizes in found.items() for size in sorted(sizes)]
+    return f"{_any_of(said, 'and')} bits" if said else ""
 
 
 def _operands(value: Any) -> list[str]:
@@ -174,14 +195,23 @@ def _operands(value: Any) -> list[str]:
     others = []
     for one in sorted(value):
         name, _, access = one.partition(":")
-        if name in _FLAGS:
+        if one == SOME_FLAG:
+            others.append("reads some flag")
+        elif name in FLAGS:
             flags.setdefault(_ACCESSES.get(access, "uses"), []).append(name)
         else:
-            others.append(f"`{one}`")
-    found = [f"operand {one}" for one in others]
-    return found + [
+            others.append(_operand(one, "operand"))
+    return others + [
         f"{verb} the flag{'s' * (len(names) > 1)} {', '.join(names)}" for verb, names in flags.items()
     ]
+
+
+def _operand(element: str, noun: str) -> str:
+    """`operand `GPR[64]:R``; of memory, whose width has a bound, `operand `MEM:W` of at most 64 bits`."""
+    found = MEMORY_OPERAND.fullmatch(element)
+    if found is None or not found[1]:
+        return f"{noun} `{element}`"
+    return f"{noun} `MEM:{found[3]}` of {_WIDTHS['size' + found[1]]}{found[2]} bits"
 
 
 def _mnemonic(value: Any) -> str:

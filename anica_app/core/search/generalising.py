@@ -110,7 +110,8 @@ def _generalised(
     """Algorithm 8.2.
 
     What was rejected once is not tried again: expansions are monotone, so that the block that spoke against
-    it would do so again (Theorem 8.5). It ends where no chain of expansions is infinite (Theorem 8.4), or
+    it would do so again (Theorem 8.5). Where none is left, those that go less far are tried, which the paper
+    does not have. It ends where no chain of expansions is infinite (Theorem 8.4), or
     with what it has come to when time is up.
     """
     domain = world.domain
@@ -120,9 +121,13 @@ def _generalised(
     steps: list[GeneralisingStep[BlockT, ExpansionT]] = []
     while start_check.interesting:
         available = [one for one in domain.expansions(abstract) if one not in rejected]
-        if not available:
-            break
-        expansion = choices.choice(available)
+        if available:
+            expansion = choices.choice(available)
+        else:
+            smaller = (one for one in domain.small_expansions(abstract) if one not in rejected)
+            if (first := next(smaller, None)) is None:
+                break
+            expansion = first
         expanded = domain.expand(abstract, expansion)
         if domain.same_meaning(abstract, expanded):
             check: AbstractCheck[BlockT] = AbstractCheck(InterestReason.SAME)

@@ -32,8 +32,15 @@ class AbstractDomain(Protocol[BlockT, AbstractT, ExpansionT]):
         """
         ...
 
+    def small_expansions(self, abstract: AbstractT) -> Sequence[ExpansionT]:
+        """Those that go less far than one of `expansions`, in the order in which to try them.
+
+        They are for an abstract block that none of `expansions` leaves interesting, and are monotone too.
+        """
+        ...
+
     def expand(self, abstract: AbstractT, expansion: ExpansionT) -> AbstractT:
-        """The successor that one of its expansions leads to."""
+        """The successor that one of its expansions, be it a small one, leads to."""
         ...
 
     def sample(self, abstract: AbstractT, random: Random) -> BlockT | None:

@@ -47,6 +47,7 @@ LABELS = {
     "edit_distance": "Edits of mnemonics",
     "log_bound": "Maximum k for µops",
     "aliasing": "Say which operands are the same",
+    "gradual": "Ranges of widths, any flag",
     "barren": "Blocks without a discovery",
     "blocks": "Random blocks",
 }

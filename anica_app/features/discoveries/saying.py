@@ -113,6 +113,8 @@ def label(node: Node) -> str:
         case {"aliasing": [str(one), str(other)]}:
             return f"{_short(one)} , {_short(other)} free".replace(" ,", ",")
         case {"instruction": int(number), "feature": str(feature), **given}:
+            if "for" in given:
+                return f"{number} · {feature} {given['for']}"
             if "drop" in given:
                 return f"{number} · {feature} without {given['drop']}"
             return f"{number} · {feature} {_value(given['to']) if 'to' in given else 'any'}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from anica_app.core.domain.abstractions import (
     Subsets,
     distance,
 )
+from anica_app.core.domain.features import weaker_access, weaker_operand
 from anica_app.core.protocols import AnicaError
 
 WORDS = st.text("abc", max_size=5)
@@ -81,6 +84,109 @@ def test_a_set_is_relaxed_element_by_element_and_none_is_apart() -> None:
     assert subsets.expand(NONE, UP) is None
     assert not subsets.is_below(NONE, some)
     assert not subsets.is_below(some, NONE)
+
+
+@pytest.mark.parametrize(
+    ("element", "weaker"),
+    [
+        ("size:64", {"size<=64", "size>=64"}),
+        ("size:80", {"size<=128", "size>=64"}),
+        ("size:4096", {"size>=512"}),
+        ("size:0", {"size<=8"}),
+        ("size<=64", {"size<=128"}),
+        ("size>=64", {"size>=32"}),
+        ("size<=512", set()),
+        ("size>=8", set()),
+        ("R", set()),
+    ],
+)
+def test_a_width_is_weakened_to_the_next_on_either_side(element: str, weaker: set[str]) -> None:
+    assert weaker_access(element) == weaker
+
+
+@pytest.mark.parametrize(
+    ("element", "weaker"),
+    [
+        ("cf:R", {"flags:R"}),
+        ("cf:RW", {"cf:R", "cf:W"}),
+        ("cf:W", set()),
+        ("flags:R", set()),
+        ("GPR[64]:RW", set()),
+        ("MEM[64,rsp]:W", set()),
+        ("MEM[16]:RW", {"MEM[<=16]:RW", "MEM[>=16]:RW"}),
+        ("MEM[>=16]:R", {"MEM[>=8]:R"}),
+    ],
+)
+def test_a_flag_that_is_read_is_weakened_to_any_and_memory_by_its_width(
+    element: str, weaker: set[str]
+) -> None:
+    assert weaker_operand(element) == weaker
+
+
+_ACCESSES = ("R", "W", *(f"size:{bits}" for bits in (0, 8, 16, 32, 48, 64, 80, 128, 256, 512, 4096)))
+
+
+def _climbed(subsets: Subsets, value: object, choices: list[int]) -> list[object]:
+    """The values on a way up from one, by steps of both kinds."""
+    found = [value]
+    for choice in choices:
+        value = found[-1]
+        steps = () if value is None else (*subsets.steps(value), *subsets.small_steps(value))
+        if not steps:
+            break
+        found.append(subsets.expand(value, steps[choice % len(steps)]))
+    return found
+
+
+@given(st.frozensets(st.sampled_from(_ACCESSES), max_size=4), st.lists(st.integers(0, 99), max_size=12))
+def test_small_steps_lead_up_and_less_far_than_dropping(elements: frozenset[str], choices) -> None:
+    subsets = Subsets(weaker_access)
+    way = _climbed(subsets, subsets.represent(elements), choices)
+    for low, high in itertools.pairwise(way):
+        assert high != low
+        assert subsets.is_below(low, high)
+        assert high is None or subsets.represents(high, elements)
+    for value in (one for one in way if one is not None):
+        for step in subsets.small_steps(value):
+            small, dropped = subsets.expand(value, step), subsets.expand(value, step.split(" > ")[0])
+            assert subsets.is_below(value, small)
+            assert subsets.is_below(small, dropped)
+            assert small != value
+
+
+@given(
+    st.frozensets(st.sampled_from(_ACCESSES), max_size=4),
+    st.lists(st.integers(0, 99), max_size=6),
+    st.lists(st.integers(0, 99), max_size=6),
+)
+def test_small_steps_are_monotone(elements: frozenset[str], choices, more) -> None:
+    subsets = Subsets(weaker_access)
+    low = _climbed(subsets, subsets.represent(elements), choices)[-1]
+    high = _climbed(subsets, low, more)[-1]
+    if low is not None and high is not None:
+        for step in set(subsets.small_steps(low)) & set(subsets.small_steps(high)):
+            assert subsets.is_below(subsets.expand(low, step), subsets.expand(high, step))
+
+
+def test_one_side_of_a_width_is_relaxed_while_the_other_stays() -> None:
+    subsets = Subsets(weaker_access)
+    value = frozenset({"W", "size:32"})
+    assert subsets.small_steps(value)[0] in ("size:32 > size<=512", "size:32 > size>=8")
+    assert subsets.expand(value, "size:32 > size<=128") == {"W", "size<=128", "size>=32"}
+    assert subsets.represents(frozenset({"size<=128", "size>=32"}), frozenset({"R", "size:80"}))
+    assert not subsets.represents(frozenset({"size<=128", "size>=32"}), frozenset({"R", "size:16"}))
+    flags = Subsets(weaker_operand)
+    assert flags.expand(frozenset({"cf:RW", "zf:R"}), "zf:R > flags:R") == {"cf:RW"}
+    assert flags.expand(frozenset({"cf:RW"}), "cf:RW > flags:R") == {"flags:R", "cf:W"}
+    assert flags.represents(frozenset({"flags:R"}), frozenset({"cf:RW"}))
+
+
+def test_the_paper_s_sets_know_no_small_steps() -> None:
+    subsets = Subsets(weaker_access, gradual=False)
+    value = frozenset({"W", "size:32"})
+    assert subsets.small_steps(value) == ()
+    assert subsets.small_steps(NONE) == ()
+    assert Subsets(weaker_access).small_steps(NONE) == ()
 
 
 def test_one_word_has_nothing_between_itself_and_any() -> None:

@@ -30,7 +30,7 @@ def test_documents_come_back_as_what_they_were(seed: int, scheme: bool) -> None:
     assert domain.read(json.loads(text)) == abstract
     assert json.dumps(domain.document(domain.read(json.loads(text)))) == text
     words(json.loads(text))
-    for expansion in domain.expansions(abstract):
+    for expansion in (*domain.expansions(abstract), *domain.small_expansions(abstract)):
         document = json.loads(json.dumps(domain.expansion_document(expansion)))
         back = domain.read_expansion(document)
         assert back == expansion
@@ -104,6 +104,7 @@ def test_words_say_what_a_block_asks_for() -> None:
                 "operands": ["cf:RW"],
                 "uops": {"fewer_than": 1},
             },
+            {"memory": ["W", "size<=64", "size>=16"], "operands": ["flags:R", "MEM[>=16]:W"]},
             {"memory": ["W"], "operands": []},
             {},
         ],
@@ -116,6 +117,11 @@ def test_words_say_what_a_block_asks_for() -> None:
     assert found.instructions == (
         ("mnemonic within 2 edits of `add`", "accesses memory", "no operands, not even implicit ones"),
         ("category rotate or shift", "does not access memory", "reads and writes the flag cf", "no µops"),
+        (
+            "writes at least 16 and at most 64 bits of memory",
+            "operand `MEM:W` of at least 16 bits",
+            "reads some flag",
+        ),
         ("writes memory", "some operand"),
         ("any instruction",),
     )
@@ -145,6 +151,30 @@ def test_words_say_what_a_block_asks_for() -> None:
         (
             {"instruction": 1, "feature": "memory", "drop": "size:64", "to": ["R"]},
             "instruction 1 need not access 64 bits of memory",
+        ),
+        (
+            {
+                "instruction": 2,
+                "feature": "memory",
+                "drop": "size:8",
+                "for": "size<=64",
+                "to": ["W", "size<=64"],
+            },
+            "instruction 2 need not access 8 bits of memory, but access at most 64 bits of memory",
+        ),
+        (
+            {
+                "instruction": 1,
+                "feature": "operands",
+                "drop": "cf:R",
+                "for": "flags:R",
+                "to": ["flags:R"],
+            },
+            "instruction 1 need not read the flag cf, but read some flag",
+        ),
+        (
+            {"instruction": 1, "feature": "operands", "drop": "MEM[<=64]:W", "to": []},
+            "instruction 1 need not have an operand `MEM:W` of at most 64 bits",
         ),
         (
             {"aliasing": ["1.memory.1", "2.memory.1"]},

@@ -105,6 +105,23 @@ def test_expansions_are_monotone(seed: int) -> None:
 
 @PATIENT
 @given(SEEDS)
+def test_small_expansions_lead_to_more_blocks_and_are_monotone(seed: int) -> None:
+    special, general = related(seed)
+    offered = DOMAIN.small_expansions(special)
+    assert offered == DOMAIN.small_expansions(special)
+    for expansion in offered:
+        successor = DOMAIN.expand(special, expansion)
+        assert successor != special
+        assert DOMAIN.is_below(special, successor)
+        assert DOMAIN.subsumes(successor, special)
+        block = DOMAIN.sample(special, Random(seed))
+        assert block is None or DOMAIN.contains(successor, block)
+    for expansion in set(offered) & set(DOMAIN.small_expansions(general)):
+        assert DOMAIN.is_below(DOMAIN.expand(special, expansion), DOMAIN.expand(general, expansion))
+
+
+@PATIENT
+@given(SEEDS)
 def test_what_is_more_general_represents_at_least_the_same_blocks(seed: int) -> None:
     special, general = related(seed)
     for low, high in zip(special.instructions, general.instructions, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from iced_x86 import Decoder, InstructionInfoFactory, Mnemonic, OpAccess
+from iced_x86 import Decoder, InstructionInfoFactory, MemorySizeExt, Mnemonic, OpAccess, OpKind
 
 from anica_app.core.protocols import Answer, Failure
 from inference.isa.x86.scheme_set import schemes
@@ -31,9 +31,13 @@ _WRITES = (OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE, OpAccess.RE
 _INFO = InstructionInfoFactory()
 
 
-def few_schemes():
+_SHIFTS = (Mnemonic.SHL, Mnemonic.SAR, Mnemonic.ROR)
+FLAG_NAMES = frozenset("add adc bsf cmovs cmovbe imul lea mov ror sar setb setnp sete shl".split())  # noqa: SIM905
+
+
+def few_schemes(names=NAMES):
     """The texts of a few dozen schemes, quick to search."""
-    return [one.text for one in schemes() if one.mnemonic in NAMES and one.encoding != "EVEX"]
+    return [one.text for one in schemes() if one.mnemonic in names and one.encoding != "EVEX"]
 
 
 class Decoding:
@@ -72,6 +76,27 @@ def forwarded_store(instructions):
     loaded = [addresses(one, _READS) for one in instructions]
     places = range(len(instructions))
     return 20 * any(stored[i] & loaded[j] for i in places for j in places if i != j)
+
+
+def widened_store(instructions):
+    """Twenty cycles where an instruction loads what another has stored at most half of."""
+    bits = [8 * MemorySizeExt.size(one.memory_size) for one in instructions]
+    stored = [addresses(one, _WRITES) for one in instructions]
+    loaded = [addresses(one, _READS) for one in instructions]
+    places = range(len(instructions))
+    pairs = [(i, j) for i in places for j in places if i != j and stored[i] & loaded[j]]
+    return 20 * any(bits[i] <= 64 and bits[j] >= 128 for i, j in pairs)
+
+
+def flags_after_a_shift_by_0(instructions):
+    """Thirty cycles where one shifts by 0 and another reads a flag."""
+    by_0 = [
+        one.mnemonic in _SHIFTS and one.op1_kind == OpKind.IMMEDIATE8 and not one.immediate8
+        for one in instructions
+    ]
+    reads = [bool(one.rflags_read) for one in instructions]
+    places = range(len(instructions))
+    return 30 * any(by_0[i] and reads[j] for i in places for j in places if i != j)
 
 
 def slow_scan(instructions):

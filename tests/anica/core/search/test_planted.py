@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.search.discovering import CampaignSearch
+from anica_app.core.search.discovering import BlockExplanation, CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Panel, World
+from anica_app.core.search.panel import Driver, Panel, World
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.x86_domain import X86Domain
-from tests.anica.core.search.planted import Decoding, crashing_pair, few_schemes, forwarded_store, slow_scan
+from tests.anica.core.search.planted import (
+    FLAG_NAMES,
+    Decoding,
+    crashing_pair,
+    few_schemes,
+    flags_after_a_shift_by_0,
+    forwarded_store,
+    slow_scan,
+    widened_store,
+)
 from tests.anica.core.search.toy import Kept, Quiet
 
 
@@ -48,6 +57,36 @@ def test_a_slow_load_of_what_was_stored_is_named_by_memory_and_aliasing_alone(do
     assert sorted(one["memory"] for one in instructions) == [["R"], ["W"]]
     assert all(one.keys() == {"memory"} for one in instructions)
     assert aliasing == [["1.memory.1", "2.memory.1", "same"]]
+
+
+def explained(domain, planted, code):
+    """What a block of machine code comes to, in each order of expansions."""
+    panel = Panel([Decoding(planted), Decoding()])
+    driver = Driver(domain, panel, Disagreement(InterestSettings()))
+    block = domain.block_of_code(bytes.fromhex(code))
+    (start,) = driver.judge([block])
+    assert start.verdict.interesting
+    found = BlockExplanation(World(domain, SearchSettings(), 1), driver, start, shorten=True)
+    panel.close()
+    return [named(domain.document(one.abstract)) for one in found.discoveries]
+
+
+def test_a_store_that_is_narrower_than_the_load_is_named_by_ranges_of_widths(domain):
+    store_and_load = "418846404d89dac4c17c105e40"  # mov [r14+64], al; mov r10, r11; vmovups ymm3, [r14+64]
+    said = explained(domain, widened_store, store_and_load)
+    stores = ({"memory": ["W", "size<=64"]}, {"operands": ["MEM[<=64]:W"]})
+    loads = ({"memory": ["R", "size>=128"]}, {"operands": ["MEM[>=128]:R"]})
+    same = [["1.memory.1", "2.memory.1", "same"]]
+    assert any(store in stores and load in loads and aliasing == same for (store, load), aliasing in said), (
+        said
+    )
+
+
+def test_whatever_reads_some_flag_is_named_by_that():
+    domain = X86Domain.of(among=few_schemes(FLAG_NAMES))
+    for instructions, aliasing in explained(domain, flags_after_a_shift_by_0, "c1e3004111d2"):
+        assert instructions[1] == {"operands": ["flags:R"]}
+        assert aliasing == []
 
 
 def test_a_family_of_mnemonics_is_named_by_an_edit_distance_alone(domain):

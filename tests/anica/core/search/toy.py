@@ -48,6 +48,9 @@ class ToyDomain:
         ]
         return [*found, *(("alias", pair) for pair in sorted(abstract.aliasing))]
 
+    def small_expansions(self, abstract):
+        return []
+
     def expand(self, abstract, expansion):
         what, where = expansion
         if what == "alias":

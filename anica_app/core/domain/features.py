@@ -167,14 +167,10 @@ _ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
 
 def _weaker_width(comparison: str, bits: int) -> list[str]:
     """What the next weaker elements say of a width, such as `<=64`."""
-    found = []
-    if comparison != ">=":
-        found += [f"<={width}" for width in _WIDTHS if width > bits or (width == bits and not comparison)][:1]
-    if comparison != "<=":
-        found += [f">={width}" for width in _WIDTHS if width < bits or (width == bits and not comparison)][
-            -1:
-        ]
-    return found
+    wider = [width for width in _WIDTHS if width > bits or (width == bits and not comparison)]
+    narrower = [width for width in _WIDTHS if width < bits or (width == bits and not comparison)]
+    most = [f"<={width}" for width in wider[:1] if comparison != ">="]
+    return most + [f">={width}" for width in narrower[-1:] if comparison != "<="]
 
 
 WEAKER = {"memory": weaker_access, "operands": weaker_operand}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -92,6 +93,8 @@ class LocalHarness:
         self._counters: Sequence[str] = ()
         self._no_counters = ""
         self._distrusted = ""
+        self._looked = -math.inf
+        self._trouble = ""
 
     @property
     def counters(self) -> Json:
@@ -136,8 +139,8 @@ class LocalHarness:
         settings = batch.settings
         shuffled = random.Random(batch.seed)  # noqa: S311  an order, not a secret
         waiting: list[SettlingItem] = []
-        trouble = await self._look(batch.frame.plain(), settings)
-        looked = undisturbed = time.monotonic()
+        await self._look_now_and_then(batch.frame, settings)
+        undisturbed = time.monotonic()
         while True:
             if not waiting:
                 waiting = [one for one in candidates if not one.is_over(settings)]
@@ -149,17 +152,15 @@ class LocalHarness:
             waiting += again
             now = time.monotonic()
             if len(again) < len(group):
-                undisturbed, trouble = now, ""
+                undisturbed, self._trouble = now, ""
                 self._set_state("measuring")
             elif now - undisturbed > settings.patience:
                 await self._time(batch, [one for one in candidates if not one.has_a_time])
-                return trouble or _ALWAYS_DISTURBED
+                return self._trouble or _ALWAYS_DISTURBED
             elif now - undisturbed > _SAID_AFTER:
-                self._set_state("contended", note=trouble)
+                self._set_state("contended", note=self._trouble)
                 await asyncio.sleep(_PAUSE)
-            if now - looked > _LOOK_EVERY:
-                trouble = await self._look(batch.frame.plain(), settings)
-                looked = time.monotonic()
+            await self._look_now_and_then(batch.frame, settings)
             progress(sum(one.is_over(settings) for one in candidates), len(candidates))
 
     async def _time(self, batch: Batch, group: Sequence[SettlingItem]) -> list[SettlingItem]:
@@ -214,6 +215,12 @@ class LocalHarness:
     def _quiet(self) -> float | None:
         """What the sentinel shows on an undisturbed computer."""
         return self._answers.true(self._additions)
+
+    async def _look_now_and_then(self, frame: Frame, settings: Settings) -> None:
+        """Ask the checks unless they have just been asked, be it for another batch. Raises `UnfitError`."""
+        if time.monotonic() - self._looked > _LOOK_EVERY:
+            self._trouble = await self._look(frame.plain(), settings)
+            self._looked = time.monotonic()
 
     async def _look(self, frame: Frame, settings: Settings) -> str:
         """Ask the checks; what is disturbed, in words. Raises `UnfitError`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -103,20 +103,52 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
     return ""
 
 
+def free_registers(block: Block) -> list[str]:
+    """Those that neither the block nor what closes its loop uses, the first to take first."""
+    used = iteration_of(block).registers
+    return [name for name in block.unused_registers if name not in used]
+
+
+def shared_counters(blocks: Sequence[Block]) -> list[str]:
+    """For each block a register that counts its iterations, the same for as many as possible; "" for none.
+
+    What has the same frame is measured in one go, and a batch for each register would take longer to hand
+    over than to measure.
+    """
+    free = [free_registers(block) for block in blocks]
+    found = [""] * len(blocks)
+    left = {number for number, names in enumerate(free) if names}
+    while left:
+        counts = Counter(name for number in sorted(left) for name in free[number])
+        name, _ = counts.most_common(1)[0]
+        served = {number for number in left if name in free[number]}
+        left -= served
+        for number in served:
+            found[number] = name
+    return found
+
+
 def prepared(
-    block: Block, options: BlockOptions, flags: Collection[str] | None, *, wide: bool = True
+    block: Block,
+    options: BlockOptions,
+    flags: Collection[str] | None,
+    *,
+    wide: bool = True,
+    counter: str | None = None,
 ) -> tuple[Frame, BatchItem]:
     """What an agent is sent for a block that has no `obstacle`.
 
-    `wide`: the agent fills masks and vectors of 512 bits.
+    `wide`: the agent fills masks and vectors of 512 bits. `counter`: the register that counts the iterations
+    of a loop, of those that are free.
     """
     once = iteration_of(block)
     unrolled = options.mode == UNROLLED
     instructions = len(block.instructions) + once.jumps
-    unused = (name for name in block.unused_registers if name not in once.registers)
+    if counter is None:
+        (counter,) = shared_counters([block])
     frame = Frame(
         memory_register="",
-        counter_register="" if unrolled else next(unused, ""),
+        counter_register="" if unrolled else counter,
         registers={**dict.fromkeys(GENERAL, options.registers), **once.registers},
         memory=options.memory,
         avx=_wants_avx(block, flags),
@@ -157,7 +189,9 @@ def _item(
 ) -> BatchItem:
     """So many copies of a code, whose name says what it is and what surrounds it."""
     half = max(copies // 2, 1)
-    described_so = f"{digits} {sorted(frame.as_json().items())} {copies}"
+    # Not by the register that counts, which depends on what else is measured at the same time.
+    surroundings = sorted(replace(frame, counter_register="").as_json().items())
+    described_so = f"{digits} {surroundings} {copies}"
     return BatchItem(
         id=hashlib.blake2b(described_so.encode(), digest_size=12).hexdigest(),
         code=once * copies,
@@ -263,15 +297,18 @@ class BlockMeasurer:
         `latency_bound`: indices of those that wait for themselves most of the time.
         """
         options = replace(self._options, mode=mode) if mode else self._options
-        able: dict[int, tuple[Frame, BatchItem]] = {}
+        fit: dict[int, Block] = {}
         for index, block in enumerate(blocks):
             if reason := obstacle(block, options, self._flags) or self._too_old_for(block):
                 yield index, Result("", "failed", note=reason)
             else:
-                frame, item = prepared(block, options, self._flags, wide=self._wide)
-                bound = self._shares and index in latency_bound
-                name = f"{item.id} {repeat}" if repeat else item.id
-                able[index] = frame, replace(item, id=name, latency_bound=bound)
+                fit[index] = block
+        able: dict[int, tuple[Frame, BatchItem]] = {}
+        for (index, block), counter in zip(fit.items(), shared_counters([*fit.values()]), strict=True):
+            frame, item = prepared(block, options, self._flags, wide=self._wide, counter=counter)
+            bound = self._shares and index in latency_bound
+            name = f"{item.id} {repeat}" if repeat else item.id
+            able[index] = frame, replace(item, id=name, latency_bound=bound)
         yield from self._each(able)
 
     def _too_old_for(self, block: Block) -> str:

@@ -7,7 +7,14 @@ import pytest
 from inference.agent.protocol import Batch, Result, Settings
 from inference.isa.x86.addresses import START
 from inference.isa.x86.blocks import GENERAL, block_of_hex, block_of_text
-from inference.measuring.blocks import LOOP, BlockMeasurer, BlockOptions, obstacle, prepared
+from inference.measuring.blocks import (
+    LOOP,
+    BlockMeasurer,
+    BlockOptions,
+    obstacle,
+    prepared,
+    shared_counters,
+)
 from tests.measuring.boards import MemoryBoard
 
 FLAGS = frozenset({"avx", "avx2", "sse", "sse2"})
@@ -71,6 +78,29 @@ def test_a_loop_counts_in_a_register_that_the_block_leaves_alone():
     assert (item.copies, item.half_copies) == (1, 1)
     everything = block_of_text("\n".join(f"inc {name}" for name in GENERAL))
     assert prepared(everything, options, FLAGS)[0].counter_register == ""
+
+
+def test_blocks_that_are_measured_together_count_in_the_same_register_where_they_can():
+    texts = (
+        "add r15, r14",
+        "add r13, r13",
+        "add rax, rbx",
+        "add r13, rcx",
+        "\n".join(map("inc {}".format, GENERAL)),
+    )
+    blocks = [block_of_text(text) for text in texts]
+    assert shared_counters(blocks) == ["r12", "r12", "r12", "r12", ""]
+    board = MemoryBoard(Answering())
+    options = BlockOptions(mode=LOOP, copies=2)
+    found = BlockMeasurer(board, {"kind": "test"}, None, Settings(), options)
+    alone = [prepared(block, options, None)[1].id for block in blocks]
+    assert len(dict(found.measure(blocks))) == len(blocks)
+    assert len(board.posted) == 2
+    assert {item.id for batch in board.posted for item in batch.items} == set(alone)
+    crowd = [
+        block_of_text("\n".join(f"inc {name}" for name in GENERAL if name != one)) for one in GENERAL[:3]
+    ]
+    assert sorted(shared_counters(crowd)) == sorted(GENERAL[:3])
 
 
 def test_upper_halves_of_vectors_are_filled_unless_only_legacy_code_uses_them():

@@ -35,6 +35,7 @@ from inference.agent.targets import CHAIN_LENGTH, target_for
 
 _SENTINEL_SHARE = 1 / 2  # of the length of samples: it need not be as exact
 _PATIENCE_NS = 30_000_000  # without an undisturbed repetition; disturbances may last as long
+_WAITING_SHARE = 1 / 8  # of the time after which an item is taken to hang: so long a pass waits in all
 _ROUNDS = 3  # of repetitions at most, the later ones for what is still doubtful
 _CONSISTENT = 0.01  # of a time: what it may have more beside its iterations than that of the chain
 _CONFIRMED = 0.002  # of a time: what lies that near to the least confirms it
@@ -148,7 +149,7 @@ class Timer:
         self._time_calls()
         timed = [self._chain, *((function, self._iterations(function)) for function, _ in bodies)]
         minima = _Minima([n for _, n in timed], [CHAIN_LENGTH, *(copies for _, copies in bodies)])
-        watch = _Watch(self, quiet)
+        watch = _Watch(self, quiet, round(self._settings.timeout * _WAITING_SHARE * 1e9))
         doubtful: Sequence[int] = range(len(timed))
         for again in range(_ROUNDS):
             turns = [(which, times) for which in doubtful for times in (1, 2)]
@@ -206,11 +207,13 @@ class _Watch:
     """Times code in moments in which nobody else uses the core, as the sentinel shows before and after.
 
     Neighbours come and go within fractions of a millisecond, so every single execution has sentinels of its
-    own. `sentinels`: cycles per addition that they showed.
+    own. `sentinels`: cycles per addition that they showed. It waits for so many nanoseconds in all: who waits
+    hardly less than its patience for each of a hundred executions would seem to hang.
     """
 
-    def __init__(self, timer: Timer, quiet: float | None) -> None:
+    def __init__(self, timer: Timer, quiet: float | None, waits: int) -> None:
         self.sentinels: list[float] = []
+        self._waits = waits
         self._timer = timer
         self._quiet = quiet
         self._clock = timer.clock()
@@ -218,14 +221,17 @@ class _Watch:
 
     def undisturbed(self, function: Function, n: int) -> int | None:
         """Nanoseconds that so many iterations take; None where the core is shared for too long."""
-        until = time.perf_counter_ns() + _PATIENCE_NS
+        began = time.perf_counter_ns()
+        until = began + min(_PATIENCE_NS, self._waits)
         looks = 0
         while looks == 0 or time.perf_counter_ns() < until:
             if not self._is_off(self._before):
+                started = time.perf_counter_ns()
                 elapsed = self._timer.elapsed(function, n)
                 self._before = self._timer.additions(self._clock)
                 if not self._is_off(self._before):
                     self.sentinels.append(self._before)
+                    self._waits -= started - began
                     return elapsed
             looks += 1
             if looks % _LOOKS_PER_CLOCK == 0:

@@ -136,3 +136,17 @@ def test_a_core_that_is_never_quiet_long_enough_ends_the_pass(pattern, monkeypat
     monkeypatch.setattr(harness, "_PATIENCE_NS", 2_000_000)
     with pytest.raises(DisturbedError):
         Scripted(sentinels=pattern * 1_000_000).cycles()
+
+
+def test_a_core_that_is_quiet_for_a_moment_now_and_then_ends_the_pass_before_it_seems_to_hang(monkeypatch):
+    now = [0]
+    monkeypatch.setattr(harness.time, "perf_counter_ns", lambda: now[0])
+
+    class Restless(Scripted):
+        def additions(self, clock: float) -> float:
+            now[0] += 1_000_000
+            return 0.25 if now[0] % 25_000_000 < 2_000_000 else 0.4  # at last just before its patience is over
+
+    with pytest.raises(DisturbedError):
+        Restless(disturbed=1000).cycles()
+    assert now[0] < 0.5e9 * Settings().timeout

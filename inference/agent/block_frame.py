@@ -21,6 +21,9 @@ from inference.agent.targets import x86_registers
 REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
 """General-purpose registers in the order of their numbers."""
 
+COUNTERS = REGISTERS[1:]
+"""Those that can count iterations: rax is set to 0 last of all, together with the flags."""
+
 PAGE = 4096
 
 # Where things are in the state, in bytes from its beginning.

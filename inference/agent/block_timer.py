@@ -40,8 +40,8 @@ class BlockTimer(Timer):
         super().__init__(frame.plain(), settings, counters)
         if not 0 < frame.pages <= MOST_PAGES:
             raise FrameError(f"a block touches 1 to {MOST_PAGES} pages, not {frame.pages}")
-        if frame.counter_register not in ("", *block_frame.REGISTERS):
-            raise FrameError(f"there is no general-purpose register {frame.counter_register!r}")
+        if frame.counter_register not in ("", *block_frame.COUNTERS):
+            raise FrameError(f"no iterations can be counted in {frame.counter_register!r}")
         self._surroundings = frame
         self._space = BlockMemory(frame)
 

@@ -104,8 +104,11 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
 
 
 def free_registers(block: Block) -> list[str]:
-    """Those that neither the block nor what closes its loop uses, the first to take first."""
-    used = iteration_of(block).registers
+    """Those that neither the block nor what closes its loop uses, the first to take first.
+
+    rax is none of them: agents set it to 0 last of all, together with the flags.
+    """
+    used = {"rax", *iteration_of(block).registers}
     return [name for name in block.unused_registers if name not in used]
 
 

@@ -11,6 +11,8 @@ from iced_x86 import Decoder
 
 from inference.agent import block_frame
 from inference.agent.block_frame import REGISTERS, Layout
+from inference.agent.block_timer import BlockTimer
+from inference.agent.counters import ProcessorCounters
 from inference.agent.facts import facts
 from inference.agent.frame import FrameError
 from inference.agent.passes import LocalHarness
@@ -73,6 +75,20 @@ def test_what_surrounds_a_block_is_built_for_any_register_as_counter():
         block_frame.function(surroundings(r16=1), b"\x90", layout.code, layout, refills=False)
     with pytest.raises(FrameError, match="not for armv8"):
         block_frame.function(Frame(isa="armv8", pages=1), b"\x90", layout.code, layout, refills=False)
+
+
+@needs_x86
+@pytest.mark.parametrize("counter", ["", *block_frame.COUNTERS])
+async def test_a_loop_ends_whatever_counts_its_iterations(harness: LocalHarness, counter: str):
+    found = await measured(harness, surroundings(unrolled=False, counter=counter), nop="90")
+    assert found["nop"].state != "failed", found["nop"].note
+
+
+@needs_x86
+def test_rax_counts_no_iterations():
+    frame = surroundings(unrolled=False, counter="rax")
+    with pytest.raises(FrameError, match="no iterations can be counted in 'rax'"):
+        BlockTimer(frame, HASTY, ProcessorCounters(()))
 
 
 def test_wide_frames_fill_masks_and_all_of_each_vector():

@@ -145,7 +145,9 @@ def test_a_core_that_is_quiet_for_a_moment_now_and_then_ends_the_pass_before_it_
     class Restless(Scripted):
         def additions(self, clock: float) -> float:
             now[0] += 1_000_000
-            return 0.25 if now[0] % 25_000_000 < 2_000_000 else 0.4  # at last just before its patience is over
+            return (
+                0.25 if now[0] % 25_000_000 < 2_000_000 else 0.4
+            )  # at last just before its patience is over
 
     with pytest.raises(DisturbedError):
         Restless(disturbed=1000).cycles()

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping
 from random import Random
 
 from anica_app.core.domain import documents
-from anica_app.core.domain.abstract import AbstractBlock, AliasExpansion, Expansion, subsumes
+from anica_app.core.domain.abstract import (
+    AbstractBlock,
+    AliasExpansion,
+    Expansion,
+    FeatureExpansion,
+    subsumes,
+)
 from anica_app.core.domain.aliasing import FREE, Aliasing, Operands, represent
 from anica_app.core.domain.blocks import SampledBlock, block_of_code, obstacle
 from anica_app.core.domain.features import FeatureTable
@@ -14,6 +20,10 @@ from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace
 from anica_app.core.sampling import BlockSampler, ChoiceError
 from inference.core.protocols import Json
+
+_PRECEDENCE = ("scheme", "isa-set", "extension", "mnemonic", "category", "operands")
+"""Features in the order in which they are dropped that say what instructions are called; those that say what
+they do come last, operands before the use of memory that they imply."""
 
 
 class X86Domain:
@@ -62,6 +72,12 @@ class X86Domain:
         for number, instruction in enumerate(abstract.instructions):
             found += self.vocabulary.expansions(instruction, number)
         return [*found, *(AliasExpansion(pair) for pair, _ in abstract.aliasing.pairs)]
+
+    def precedence(self, expansion: Expansion) -> int:
+        """See `_PRECEDENCE`."""
+        if isinstance(expansion, FeatureExpansion) and expansion.feature in _PRECEDENCE:
+            return _PRECEDENCE.index(expansion.feature)
+        return len(_PRECEDENCE)
 
     def small_expansions(self, abstract: AbstractBlock) -> list[Expansion]:
         """Those that go less far, for where no other is possible any more, in the order to try them."""

@@ -23,7 +23,8 @@ UP: Final = ""
 """The step of values with one immediate successor."""
 
 FOR: Final = " > "
-"""Between an element and the weaker one that takes its place: the step `size:8 > size<=64`."""
+AND: Final = " & "
+"""Between an element and what takes its place, and between these: the step `cf:RW > cf:R & cf:W`."""
 
 NONE: Final = "none"
 """What `Subsets` calls DefNone: the feature has no elements at all."""
@@ -233,30 +234,27 @@ class Subsets(Abstraction[frozenset[str], Elements]):
         return tuple(sorted(abstract)) if abstract and not isinstance(abstract, str) else (UP,)
 
     def small_steps(self, abstract: Elements) -> tuple[str, ...]:
-        """Putting a weaker element in the place of one."""
+        """Putting a weaker element in the place of one, or all the next weaker ones together."""
         if isinstance(abstract, str) or not self._gradual:
             return ()
-        found = [
-            (len(self._implied(frozenset((weak,)))), f"{element}{FOR}{weak}")
-            for element in abstract
-            for weak in self._implied(frozenset((element,))) - {element}
-        ]
+        found: list[tuple[int, str]] = []
+        for element in abstract:
+            together = self._weaker(element)
+            places = [{each} for each in self._implied(frozenset((element,))) - {element}]
+            places += [set(together)] if len(together) > 1 else []
+            found += [
+                (len(self._implied(frozenset(some))), FOR.join((element, AND.join(sorted(some)))))
+                for some in places
+            ]
         return tuple(step for _, step in sorted(found))
 
     def expand(self, abstract: Elements, step: str) -> frozenset[str] | None:
-        """The set without the element, or with a weaker one in its place, or ⊤.
-
-        What else the element implies, and the weaker one does not follow from, stays: `size:32` for
-        `size<=64` leaves `size>=32`.
-        """
+        """The set without the element, or with weaker ones in its place, or ⊤."""
         if not step or isinstance(abstract, str):
             return None
-        element, _, weak = step.partition(FOR)
+        element, _, weaker = step.partition(FOR)
         rest = abstract - {element}
-        if not weak:
-            return rest
-        beside = [each for each in self._weaker(element) if weak not in self._implied(frozenset((each,)))]
-        return rest | (frozenset((weak, *beside)) - self._implied(rest))
+        return rest | (frozenset(weaker.split(AND)) - self._implied(rest)) if weaker else rest
 
     def document(self, abstract: Elements) -> Any:
         """A list, or "none"."""

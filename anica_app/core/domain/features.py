@@ -137,7 +137,8 @@ SOME_FLAG = "flags:R"
 MEMORY_OPERAND = re.compile(r"MEM\[(<=|>=|)(\d+)\]:(R|W|RW)")
 """An element of `operands`: its comparison, "" for exactly so many, its bits and its access."""
 
-_WIDTHS = (8, 16, 32, 64, 128, 256, 512)
+_MOST, _LEAST = (8, 16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512)
+"""Bounds of widths that say something: hardly anything has more than 512 bits or fewer than 8."""
 
 
 def weaker_access(element: str) -> frozenset[str]:
@@ -150,25 +151,36 @@ def weaker_access(element: str) -> frozenset[str]:
 
 
 def weaker_operand(element: str) -> frozenset[str]:
-    """The next weaker elements of `operands`: what reads the carry flag reads some flag.
+    """The next weaker elements of `operands`: what reads the carry flag reads some flag, rax is some `GPR`.
 
-    Memory operands have widths as in `weaker_access`.
+    Memory operands have widths as in `weaker_access`, and what reads and writes does either.
     """
     if found := MEMORY_OPERAND.fullmatch(element):
         return frozenset(f"MEM[{one}]:{found[3]}" for one in _weaker_width(found[1], int(found[2])))
     name, _, access = element.partition(":")
-    if name not in FLAGS or "R" not in access:
-        return frozenset()
-    return frozenset((SOME_FLAG,)) if access == "R" else frozenset((f"{name}:R", f"{name}:W"))
+    if access in ("R", "W", "RW"):
+        for kind, pattern in _REGISTERS.items():
+            if pattern.fullmatch(name):
+                return frozenset((f"{kind}:{access}",))
+    if access == "RW" and (name in FLAGS or name in _REGISTERS):
+        return frozenset((f"{name}:R", f"{name}:W"))
+    return frozenset((SOME_FLAG,)) if name in FLAGS and access == "R" else frozenset()
 
+
+_REGISTERS = {
+    "GPR": re.compile(r"GPR\[\w+\]|[re]?[abcd]x|[abcd][lh]|[re]?[sd]i|[re]?bp"),
+    "vector": re.compile(r"[XYZ]MM"),
+}
+"""What registers are whatever their width, or their number where an instruction fixes it, but for the stack
+pointer."""
 
 _ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
 
 
 def _weaker_width(comparison: str, bits: int) -> list[str]:
     """What the next weaker elements say of a width, such as `<=64`."""
-    wider = [width for width in _WIDTHS if width > bits or (width == bits and not comparison)]
-    narrower = [width for width in _WIDTHS if width < bits or (width == bits and not comparison)]
+    wider = [width for width in _MOST if width > bits or (width == bits and not comparison)]
+    narrower = [width for width in _LEAST if width < bits or (width == bits and not comparison)]
     most = [f"<={width}" for width in wider[:1] if comparison != ">="]
     return most + [f">={width}" for width in narrower[-1:] if comparison != "<="]
 

@@ -54,7 +54,7 @@ class DomainSettings:
 
     gradual: bool = setting(
         True,
-        "whether a width of memory that cannot be dropped may become a range, and a flag some flag",
+        "whether a width that cannot be dropped may become a range, and a register or flag any of its kind",
         paper=False,
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from anica_app.core.domain import documents, features
 from anica_app.core.domain.abstract import AliasExpansion, Values
-from anica_app.core.domain.abstractions import FOR, UP
+from anica_app.core.domain.abstractions import AND, FOR, UP
 from anica_app.core.domain.aliasing import Pair
 from anica_app.core.domain.features import (
     AT_LEAST,
@@ -121,7 +121,8 @@ def expansion_words(document: Json) -> str:
     where = f"instruction {expansion.instruction + 1}"
     if expansion.step != UP:
         element, _, weaker = expansion.step.partition(FOR)
-        left = f", but {_needed(expansion.feature, weaker)}" if weaker else ""
+        wanted = [_needed(expansion.feature, one) for one in weaker.split(AND)] if weaker else []
+        left = f", but {' and '.join(wanted)}" if wanted else ""
         return f"{where} need not {_needed(expansion.feature, element)}{left}"
     if expansion.value is None:
         return f"{where}: {_ANY.get(expansion.feature, f'any {expansion.feature}')}"
@@ -182,6 +183,8 @@ def _bits(elements: Iterable[str]) -> str:
         for word, sizes in found.items():
             if one.startswith(word):
                 sizes.append(int(one.removeprefix(word)))
+    if found[AT_LEAST] == found[AT_MOST]:
+        found = {SIZE: found[SIZE] + found[AT_LEAST]}
     said = [f"{_WIDTHS[word]}{size}" for word, sizes in found.items() for size in sorted(sizes)]
     return f"{_any_of(said, 'and')} bits" if said else ""
 

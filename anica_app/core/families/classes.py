@@ -29,6 +29,11 @@ _FINER = tuple(
 )
 """The first whose pattern matches the whole mnemonic of an integer instruction."""
 
+_SHIFTING = re.compile(r"(sh|sa|ro|rc)[lr]|sh[lr]d")
+_COUNTS = {"0x0": "shift or rotate by 0", "cl:R": "shift or rotate by cl"}
+"""Whatever is shifted or rotated how: flags stay as they are where the count is 0, which takes something else
+than to write them."""
+
 _INTEGER = re.compile(r"v?(p|movdq|movd|movq|lddqu|mpsad)\w*")
 _NEITHER = ("crypto", "gather", "scatter", "string compare", "state")
 _VECTOR = re.compile(r"[XYZ]?MM(x4)?")
@@ -42,6 +47,9 @@ def instruction_class(scheme: Scheme) -> str:
         return word
     if is_vector(scheme) and word not in _NEITHER:
         return f"{'vector integer' if _INTEGER.fullmatch(scheme.mnemonic) else 'FP'} {word}"
+    counts = [_COUNTS[operand.text] for operand in scheme.operands if operand.text in _COUNTS]
+    if counts and _SHIFTING.fullmatch(scheme.mnemonic):
+        return counts[0]
     found = (name for name, pattern in _FINER if pattern.fullmatch(scheme.mnemonic))
     return next(found, word)
 

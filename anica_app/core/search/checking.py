@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
@@ -119,8 +120,8 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
     """Judges by random samples, and remembers what it saw while one block is generalised.
 
     With `share_evidence`, a block that was not interesting refutes every other abstract block that
-    represents it, in all orders of expansions; it is then the one sample of that check. An abstract block
-    that several orders come to is judged once.
+    represents it, in all orders of expansions; it is then the one sample of that check. Where exceptions are
+    forgiven, it takes one block more. An abstract block that several orders come to is judged once.
     """
 
     def __init__(self, world: World[BlockT, AbstractT, ExpansionT], model: JudgedAnswers[BlockT]) -> None:
@@ -161,9 +162,11 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
     ) -> AbstractCheck[BlockT] | None:
         if not self._world.settings.share_evidence:
             return None
-        contains = self._world.domain.contains
-        found = next((one for one in self._against if contains(abstract, one.block)), None)
-        return checks.get(abstract) if found is None else AbstractCheck(InterestReason.KNOWN, (found,))
+        contains, settings = self._world.domain.contains, self._world.settings
+        enough = settings.forgiven(settings.samples) + 1
+        speaking = (one for one in self._against if contains(abstract, one.block))
+        found = tuple(itertools.islice(speaking, enough))
+        return checks.get(abstract) if len(found) < enough else AbstractCheck(InterestReason.KNOWN, found)
 
     def _learnt(self, check: AbstractCheck[BlockT]) -> AbstractCheck[BlockT]:
         if check.reason is InterestReason.SAMPLE:
@@ -183,7 +186,7 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
             if fresh:
                 judged = yield fresh
                 samples |= {one.code: one for one in judged}
-                if self._is_refuted(judged, samples.values()):
+                if self._is_refuted(samples.values(), sum(looks)):
                     return AbstractCheck(InterestReason.SAMPLE, tuple(samples.values()), failed)
             if gave_up:
                 break
@@ -191,12 +194,10 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
             InterestReason.ALL if samples else InterestReason.EMPTY, tuple(samples.values()), failed
         )
 
-    def _is_refuted(
-        self, newest: Iterable[JudgedAnswers[BlockT]], so_far: Collection[JudgedAnswers[BlockT]]
-    ) -> bool:
+    def _is_refuted(self, so_far: Collection[JudgedAnswers[BlockT]], planned: int) -> bool:
         known = sum(not one.verdict.silent for one in so_far)
-        against = any(speaks_against(self._world, one, self._model) for one in newest)
-        return against or known < _LEAST_KNOWN * len(so_far)
+        against = sum(speaks_against(self._world, one, self._model) for one in so_far)
+        return against > self._world.settings.forgiven(planned) or known < _LEAST_KNOWN * len(so_far)
 
     def _draw(
         self, abstract: AbstractT, before: AbstractT | None, number: int, random: Random

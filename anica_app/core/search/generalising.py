@@ -121,13 +121,16 @@ def _generalised(
     steps: list[GeneralisingStep[BlockT, ExpansionT]] = []
     while start_check.interesting:
         available = [one for one in domain.expansions(abstract) if one not in rejected]
+        if available and world.settings.names_first and not order:
+            least = min(map(domain.precedence, available))
+            available = [one for one in available if domain.precedence(one) == least]
         if available:
             expansion = choices.choice(available)
         else:
-            smaller = (one for one in domain.small_expansions(abstract) if one not in rejected)
-            if (first := next(smaller, None)) is None:
+            smaller = [one for one in domain.small_expansions(abstract) if one not in rejected]
+            if not smaller:
                 break
-            expansion = first
+            expansion = smaller[0]
         expanded = domain.expand(abstract, expansion)
         if domain.same_meaning(abstract, expanded):
             check: AbstractCheck[BlockT] = AbstractCheck(InterestReason.SAME)

@@ -32,6 +32,10 @@ class AbstractDomain(Protocol[BlockT, AbstractT, ExpansionT]):
         """
         ...
 
+    def precedence(self, expansion: ExpansionT) -> int:
+        """The lower, the more it relaxes of names and the less of what instructions do."""
+        ...
+
     def small_expansions(self, abstract: AbstractT) -> Sequence[ExpansionT]:
         """Those that go less far than one of `expansions`, in the order in which to try them.
 

@@ -47,12 +47,24 @@ class SearchSettings:
         "a difference and the failures of each tool are found and generalised apart from one another",
         paper=False,
     )
+    exceptions: float = setting(
+        0.0,
+        "share of the samples that need not be interesting: measurements err, processors have special cases",
+        paper=0.0,
+    )
+    names_first: bool = setting(
+        True,
+        "the first order relaxes mnemonics, categories and instruction sets first: what is left says what "
+        "instructions do",
+        paper=False,
+    )
     attempts: int = setting(20, "attempts at sampling one block before it is given up", paper=None)
 
     def __post_init__(self) -> None:
         check_whole("samples", self.samples, 1, 100_000)
         check_whole("first_look", self.first_look, 1, 100_000)
         check_number("new_share", self.new_share, 0.0, 1.0)
+        check_number("exceptions", self.exceptions, 0.0, 0.5)
         check_whole("confirming", self.confirming, 0, 100_000)
         check_whole("longest", self.longest, 1, 30)
         check_whole("orders", self.orders, 1, 100)
@@ -64,6 +76,10 @@ class SearchSettings:
         """How many samples are looked at together, one look after the other; they add up to `samples`."""
         first = min(self.first_look, self.samples)
         return [look for look in (first, self.samples - first) if look]
+
+    def forgiven(self, samples: int) -> int:
+        """How many of so many samples need not be interesting."""
+        return int(self.exceptions * samples)
 
     @property
     def confirms(self) -> bool:

@@ -39,6 +39,8 @@ LABELS = {
     "confirming": "Samples to confirm",
     "share_evidence": "Share evidence",
     "kinds_apart": "Keep kinds separate",
+    "exceptions": "Share of exceptions",
+    "names_first": "Names first",
     "attempts": "Attempts per block",
     "metric": "Disagreement measure",
     "failures": "Failures that count",
@@ -47,7 +49,7 @@ LABELS = {
     "edit_distance": "Edits of mnemonics",
     "log_bound": "Maximum k for µops",
     "aliasing": "Say which operands are the same",
-    "gradual": "Ranges of widths, any flag",
+    "gradual": "Ranges and kinds of operands",
     "barren": "Blocks without a discovery",
     "blocks": "Random blocks",
 }

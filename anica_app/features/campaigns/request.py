@@ -58,19 +58,22 @@ PRESETS = {
     ),
     "hardware": Preset(
         "A tool and a machine",
-        "At least 2 cycles of difference, half the samples, fewer blocks and orders at a time, since "
-        "measuring takes long, and nothing that reads and writes memory at once, which makes measurements "
-        "depend on each other (§8.3.3).",
+        "At least 2 cycles of difference, a third of the samples on the way and as many for results, fewer "
+        "blocks and orders at a time, since measuring takes long. Nothing that reads and writes memory at "
+        "once, which makes measurements depend on each other (§8.3.3), and no non-temporal stores, which "
+        "take the time of the memory, a different one each time.",
         {
             "metric": "absolute",
             "threshold": 2.0,
-            "samples": 50,
-            "confirming": 50,
+            "samples": 30,
+            "confirming": 100,
             "first_look": 10,
-            "orders": 3,
+            "orders": 2,
             "batch": 50,
+            "side_by_side": 8,
+            "exceptions": 0.05,
         },
-        "-memory:RW",
+        "-memory:RW -movnt",
     ),
     "crashes": Preset(
         "Crash hunt",

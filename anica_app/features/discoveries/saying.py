@@ -143,7 +143,7 @@ def reason(node: Node) -> str:
     missed = node.n - (node.interesting or 0)
     said = {
         InterestReason.ALL.value: (
-            f"{node.n - missed} of {node.n} blocks are interesting, and nobody knows of the others"
+            f"{node.n - missed} of {node.n} blocks are interesting; others are exceptions or have no answer"
             if missed
             else f"all {node.n} blocks are interesting"
         ),

@@ -106,6 +106,7 @@ def test_words_say_what_a_block_asks_for() -> None:
             },
             {"memory": ["W", "size<=64", "size>=16"], "operands": ["flags:R", "MEM[>=16]:W"]},
             {"memory": ["W"], "operands": []},
+            {"memory": ["size<=64", "size>=64"]},
             {},
         ],
         "aliasing": [
@@ -123,6 +124,7 @@ def test_words_say_what_a_block_asks_for() -> None:
             "reads some flag",
         ),
         ("writes memory", "some operand"),
+        ("accesses 64 bits of memory",),
         ("any instruction",),
     )
     assert found.aliasing == (
@@ -171,6 +173,16 @@ def test_words_say_what_a_block_asks_for() -> None:
                 "to": ["flags:R"],
             },
             "instruction 1 need not read the flag cf, but read some flag",
+        ),
+        (
+            {
+                "instruction": 1,
+                "feature": "operands",
+                "drop": "cf:RW",
+                "for": "cf:R & cf:W",
+                "to": ["cf:R", "cf:W"],
+            },
+            "instruction 1 need not read and write the flag cf, but read the flag cf and write the flag cf",
         ),
         (
             {"instruction": 1, "feature": "operands", "drop": "MEM[<=64]:W", "to": []},

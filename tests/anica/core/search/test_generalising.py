@@ -136,6 +136,42 @@ def test_measurements_that_others_disturb_do_not_stand_in_the_way(confirming):
     assert expected in [trace.result for trace in traces]
 
 
+@pytest.mark.parametrize(("exceptions", "whole"), [(0.0, False), (0.4, True)])
+def test_a_rule_may_have_as_many_exceptions_as_are_forgiven(exceptions, whole):
+    special = ("a1y", "b1y")
+
+    def answer(block):
+        return plain(block) if block == special else slow_aliased_store(block)
+
+    options = {"samples": 20, "first_look": 20, "confirming": 20, "exceptions": exceptions}
+    traces, _ = generalised(answer, ("a1x", "b2x"), **options)
+    expected = Abstract((("a1", None), (None, "b")), frozenset({(0, 1, MUST)}))
+    assert (expected in [trace.result for trace in traces]) == whole
+    assert any(special in DOMAIN.listed(trace.result) for trace in traces) == whole
+    counted = [step.check.samples for trace in traces for step in trace.steps if step.taken]
+    for samples in counted:
+        exceptional = sum(not one.verdict.interesting for one in samples)
+        assert exceptional <= exceptions * options["samples"]
+
+
+def test_the_first_order_drops_names_first_and_only_if_wanted():
+    class Named(ToyDomain):
+        def precedence(self, expansion):
+            return {"alias": 0, "family": 1, "name": 2}[expansion[0]]
+
+    def taken(**settings):
+        world = World(Named(), SearchSettings(**settings), 1)
+        start = DOMAIN.represent(("a1x", "b2x"))
+        check = AbstractCheck(InterestReason.ALL)
+        traces = [ended(generalise(world, start, check, Ideal({*PAIRS}), order, ())) for order in (0, 1)]
+        return [[step.expansion[0] for step in trace.steps] for trace in traces]
+
+    first, second = taken()
+    assert first == ["alias", "family", "family", "name", "name"]
+    assert second != first
+    assert taken(names_first=False)[0] != first
+
+
 def test_what_hardly_anybody_knows_about_is_not_interesting():
     def lost(block):
         return Failure.NO_NUMBER if block != ("a1x", "b2x") else slow_aliased_store(block)

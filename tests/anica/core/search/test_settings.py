@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anica_app.core.search.settings import SearchSettings
+from inference.core.errors import InvalidInputError
 
 
 @pytest.mark.parametrize(
@@ -25,3 +26,10 @@ def test_samples_are_looked_at_in_turn_and_confirmed_where_evidence_is_shared(
         assert found.looks() == looks
     if confirms is not None:
         assert found.confirms is confirms
+
+
+def test_of_so_many_samples_a_share_is_forgiven():
+    assert [SearchSettings(exceptions=0.05).forgiven(n) for n in (10, 19, 20, 100)] == [0, 0, 1, 5]
+    assert SearchSettings().forgiven(1000) == 0
+    with pytest.raises(InvalidInputError, match="exceptions"):
+        SearchSettings(exceptions=0.6)

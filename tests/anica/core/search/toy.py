@@ -48,6 +48,9 @@ class ToyDomain:
         ]
         return [*found, *(("alias", pair) for pair in sorted(abstract.aliasing))]
 
+    def precedence(self, expansion):
+        return 0
+
     def small_expansions(self, abstract):
         return []
 

@@ -3,7 +3,8 @@
 A steady state waits for nothing but what goes from one execution of the block to the next: through a
 register, the flags, a place in memory. Each of these ways that the block writes, a *carrier*, can be cut by
 an instruction that writes it anew and reads nothing that the block writes. The instruction stands once
-before several copies of the block, so that its own cost hardly counts.
+before several copies of the block, so that its own cost hardly counts. Where a tool waits in each copy anew,
+that cuts too little: then it stands before each instruction that reads what it writes.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ class ChangeKind(StrEnum):
     REPEATED = "repeated"
     CUT_ALL = "all dependencies cut"
     CUT = "one dependency cut"
+    CUT_EVERYWHERE = "all dependencies cut in each copy"
+    CUT_ONE_EVERYWHERE = "one dependency cut in each copy"
     PADDED = "padded"
     UNLOCKED = "lock prefixes left out"
     LOADS_FIRST = "loads before stores"
@@ -116,6 +119,7 @@ class ChangedBlock:
             raise AnicaError("these bytes are no basic block")
         self._code = code
         self.copies = max(1, min(COPIES, _MOST_INSTRUCTIONS // len(self._instructions)))
+        self._readers: dict[Carrier, tuple[int, ...]] = {}
         self._breakers = dict(self._carriers(executes=executes))
 
     @property
@@ -134,6 +138,34 @@ class ChangedBlock:
     def each(self) -> list[BlockChange]:
         """One carrier cut at a time; () where there is but one."""
         return [self.cut((one,), ChangeKind.CUT) for one in self.carriers] if len(self._breakers) > 1 else []
+
+    def everywhere(self) -> list[BlockChange]:
+        """Whatever goes through registers and flags cut before each instruction that reads it."""
+        wanted = self._read()
+        return [self._cut_everywhere(wanted, ChangeKind.CUT_EVERYWHERE)] if wanted else []
+
+    def each_everywhere(self) -> list[BlockChange]:
+        """One of these at a time; () where there is but one."""
+        wanted = self._read()
+        if len(wanted) < 2:
+            return []
+        return [self._cut_everywhere([one], ChangeKind.CUT_ONE_EVERYWHERE) for one in wanted]
+
+    def _read(self) -> list[Carrier]:
+        return [
+            one
+            for one in self.carriers
+            if one.kind in (CarrierKind.REGISTER, CarrierKind.FLAGS) and self._readers[one]
+        ]
+
+    def _cut_everywhere(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
+        code = b""
+        begin = 0
+        for number, one in enumerate(self._instructions):
+            code += b"".join(self._breakers[each] for each in carriers if number in self._readers[each])
+            code += self._code[begin : begin + one.len]
+            begin += one.len
+        return BlockChange(kind, code * self.copies, self.copies, tuple(carriers))
 
     def parted(self) -> list[BlockChange]:
         """The copies with their loads before their stores, where there is a difference; none where not.
@@ -169,14 +201,18 @@ class ChangedBlock:
             if made is not None:
                 kind = CarrierKind.STACK if register == Register.RSP else CarrierKind.REGISTER
                 name = register_names()[register]
-                yield Carrier(kind, name, touched.role(register), touched.writers(register)), encoded(made)
-        flags = touched.writers(FLAGS)
-        if flags:
+                yield self._carrier(kind, name, touched, register), encoded(made)
+        if touched.writers(FLAGS):
             test = Instruction.create_reg_reg(Code.TEST_RM64_R64, base, base)
-            yield Carrier(CarrierKind.FLAGS, "flags", touched.role(FLAGS), flags), encoded(test)
+            yield self._carrier(CarrierKind.FLAGS, "flags", touched, FLAGS), encoded(test)
         for place in touched.stored:
-            carrier = Carrier(CarrierKind.MEMORY, str(place), touched.role(place), touched.writers(place))
+            carrier = self._carrier(CarrierKind.MEMORY, str(place), touched, place)
             yield carrier, encoded(_store(place, base, touched))
+
+    def _carrier(self, kind: CarrierKind, name: str, touched: _Touched, what: object) -> Carrier:
+        found = Carrier(kind, name, touched.role(what), touched.writers(what))
+        self._readers[found] = touched.readers(what)
+        return found
 
 
 FLAGS = "flags"
@@ -258,6 +294,9 @@ class _Touched:
 
     def writers(self, what: object) -> tuple[int, ...]:
         return tuple(n for n, each in enumerate(self._writes) if what in each)
+
+    def readers(self, what: object) -> tuple[int, ...]:
+        return tuple(n for n, each in enumerate(self._reads) if what in each)
 
     def role(self, what: object) -> CarrierRole:
         pairs = zip(self._reads, self._writes, strict=True)

@@ -23,6 +23,8 @@ Ask = Callable[[Sequence[bytes]], Sequence[Answers]]
 """The answers of all tools for each block, in the order asked."""
 
 
+_EVERYWHERE = ChangeKind.CUT_EVERYWHERE
+
 REMAINING = 0.5
 """Share of a difference that may be left where a change is said to make it vanish."""
 
@@ -121,14 +123,22 @@ def causes_of(
     first = _tried(world, answered, [(one, each) for one, _, wanted in open_ones for each in wanted])
     closer: list[tuple[DisagreementWitness, BlockChange]] = []
     for one, block, _ in open_ones:
-        wanted = block.each() if _vanishes(first[one.number], ChangeKind.CUT_ALL) else block.parted()
+        vanishes = _vanishes(first[one.number], ChangeKind.CUT_ALL)
+        wanted = block.each() if vanishes else block.parted() + block.everywhere()
         if spent + len(wanted) <= questions:
             spent += len(wanted)
             closer += [(one, each) for each in wanted]
     second = _tried(world, answered, closer)
+    closest: list[tuple[DisagreementWitness, BlockChange]] = []
+    for one, block, _ in open_ones:
+        wanted = block.each_everywhere() if _vanishes(second.get(one.number, ()), _EVERYWHERE) else []
+        if spent + len(wanted) <= questions:
+            spent += len(wanted)
+            closest += [(one, each) for each in wanted]
+    third = _tried(world, answered, closest)
     found = {}
     for one in witnesses:
-        tried = (*first.get(one.number, ()), *second.get(one.number, ()))
+        tried = tuple(each for round_ in (first, second, third) for each in round_.get(one.number, ()))
         found[one.number] = _concluded(one, answered[one], tried, world)
     return found, spent
 
@@ -155,6 +165,8 @@ def _tried(
         scaled = tuple(_per_copy(answer, change.copies) for answer in given)
         left, before = _apart(scaled), _apart(answered[one])
         vanishes = left is not None and before is not None and left <= REMAINING * before
+        if change.kind in (_EVERYWHERE, ChangeKind.CUT_ONE_EVERYWHERE):
+            vanishes = vanishes and _eases(answered[one], scaled)
         found.setdefault(one.number, []).append(TriedChange(change, scaled, vanishes))
     return found
 
@@ -167,6 +179,15 @@ def _apart(answers: Answers) -> float | None:
     """By how many cycles two tools differ."""
     cycles = [answer.cycles for answer in answers if answer.cycles is not None]
     return abs(cycles[0] - cycles[1]) if len(cycles) == len(answers) == 2 else None
+
+
+def _eases(before: Answers, after: Answers) -> bool:
+    """Whether the slower tool gains by it: what cuts everywhere may hide a difference by its own cost, too."""
+    slower, apart = slower_of(before), _apart(before)
+    if not slower or apart is None:
+        return False
+    then, now = before[slower - 1].cycles, after[slower - 1].cycles
+    return then is not None and now is not None and then - now >= (1 - REMAINING) * apart
 
 
 def _vanishes(tried: Sequence[TriedChange], kind: ChangeKind) -> bool:
@@ -182,7 +203,7 @@ def _concluded(
     said = world.said(answers)
     # Where copies alone make it vanish, cutting them says nothing.
     cuts = [] if _vanishes(tried, ChangeKind.REPEATED) else [t for t in tried if t.vanishes and t.change.cut]
-    if cuts:
+    if cuts and not _is_between_accesses(tried):
         carriers = _fewest(cuts)
         memory = all(carrier.kind is CarrierKind.MEMORY for carrier in carriers)
         bound = DifferingBound.MEMORY if memory else DifferingBound.DEPENDENCIES

@@ -157,6 +157,8 @@ _CHANGES = {
     "loads before stores": "as several copies, all loads of which stand before all stores",
     "all dependencies cut": "behind instructions that write {cut} anew",
     "one dependency cut": "behind an instruction that writes {cut} anew",
+    "all dependencies cut in each copy": "with {cut} written anew before each instruction that reads it",
+    "one dependency cut in each copy": "with {cut} written anew before each instruction that reads it",
 }
 
 

@@ -34,7 +34,7 @@ class McaSettings:
     program: str = setting("", "path of an llvm-mca; empty: of the release below", None)
     release: str = setting("", "major version, such as 19; empty: the newest that is installed", "13")
     cpu: str = setting(
-        "haswell", "processor that is simulated, -mcpu; `llvm-mca -mcpu=help` lists them", "haswell"
+        "haswell", "processor that is simulated, -mcpu; llvm-mca -mcpu=help lists them", "haswell"
     )
     flags: str = setting("", "more options of llvm-mca, such as -noalias=false", "")
     counting: str = choice(

@@ -91,6 +91,52 @@ def test_a_long_block_that_is_measured_a_little_longer_is_not_bound_by_the_front
     assert found[0].bound is DifferingBound.PORTS
 
 
+def waits_after_a_shift_by_0(code):
+    """Thirty cycles each time that flags are read after a shift by 0, without anything that writes them."""
+    total, unknown = 0.0, False
+    for one in 2 * list(Decoder(64, code)):
+        total += 0.5 + 15 * (unknown and bool(one.rflags_read))
+        if str(one).endswith(",0"):
+            unknown = True
+        elif one.rflags_modified:
+            unknown = False
+    return total
+
+
+@pytest.mark.parametrize("code", ["c1e300" + "11d2", "11d2" + "c1e300"])  # shl ebx, 0; adc edx, edx
+def test_what_waits_within_each_copy_is_cut_in_each(code):
+    def ask(codes):
+        return [
+            (Answer(cycles=waits_after_a_shift_by_0(one)), Answer(cycles=float(len(list(Decoder(64, one))))))
+            for one in codes
+        ]
+
+    witness = DisagreementWitness(0, bytes.fromhex(code), "difference")
+    found, spent = causes_of([witness], CauseWorld(ask), 100)
+    assert (found[0].bound, found[0].slower) == ("dependencies", 1)
+    assert [one.kind for one in found[0].carriers] == ["flags"]
+    assert spent <= 10
+    kinds = [one.change.kind for one in found[0].tried if one.vanishes]
+    assert kinds == [ChangeKind.CUT_EVERYWHERE, ChangeKind.CUT_ONE_EVERYWHERE]
+
+
+def test_a_difference_that_is_only_hidden_by_what_cuts_is_none_of_dependencies():
+    def ask(codes):
+        copies = [one.count(bytes.fromhex(CARRY)) for one in codes]
+        cuts = [sum(str(each).startswith("test") for each in Decoder(64, one)) for one in codes]
+        slow = [Answer(cycles=4.0 * count) for count in copies]
+        return list(
+            zip(
+                slow, [Answer(cycles=n + 3.0 * cut) for n, cut in zip(copies, cuts, strict=True)], strict=True
+            )
+        )
+
+    witness = DisagreementWitness(0, bytes.fromhex(CARRY), "difference")
+    found, _ = causes_of([witness], CauseWorld(ask), 100)
+    assert found[0].bound is DifferingBound.PORTS
+    assert not any(one.vanishes for one in found[0].tried)
+
+
 def test_a_load_wider_than_the_store_reads_what_is_stored():
     block = ChangedBlock(bytes.fromhex("c5f8174d40" + "c5a5d54d40"))  # vmovhps [rbp+0x40], vpmullw [rbp+0x40]
     (place,) = [one for one in block.carriers if one.kind is CarrierKind.MEMORY]

@@ -29,7 +29,7 @@ _FINER = tuple(
 )
 """The first whose pattern matches the whole mnemonic of an integer instruction."""
 
-_SHIFTING = re.compile(r"(sh|sa|ro|rc)[lr]|sh[lr]d")
+_SHIFTING = re.compile(r"(sh|sa|ro)[lr]|sh[lr]d")
 _COUNTS = {"0x0": "shift or rotate by 0", "cl:R": "shift or rotate by cl"}
 """Whatever is shifted or rotated how: flags stay as they are where the count is 0, which takes something else
 than to write them."""

@@ -182,7 +182,7 @@ def _apart(answers: Answers) -> float | None:
 
 
 def _eases(before: Answers, after: Answers) -> bool:
-    """Whether the slower tool gains by it: what cuts everywhere may hide a difference by its own cost, too."""
+    """Whether the slower tool gains: what cuts everywhere may hide a difference by its own cost, too."""
     slower, apart = slower_of(before), _apart(before)
     if not slower or apart is None:
         return False

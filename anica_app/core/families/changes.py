@@ -202,7 +202,7 @@ class ChangedBlock:
                 kind = CarrierKind.STACK if register == Register.RSP else CarrierKind.REGISTER
                 name = register_names()[register]
                 yield self._carrier(kind, name, touched, register), encoded(made)
-        if touched.writers(FLAGS):
+        if touched.writers(FLAGS) or touched.readers(FLAGS):  # some wait for what is said to write none
             test = Instruction.create_reg_reg(Code.TEST_RM64_R64, base, base)
             yield self._carrier(CarrierKind.FLAGS, "flags", touched, FLAGS), encoded(test)
         for place in touched.stored:

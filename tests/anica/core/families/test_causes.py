@@ -103,7 +103,8 @@ def waits_after_a_shift_by_0(code):
     return total
 
 
-@pytest.mark.parametrize("code", ["c1e300" + "11d2", "11d2" + "c1e300"])  # shl ebx, 0; adc edx, edx
+# shl ebx, 0 with adc edx, edx before it, behind it; with seto cl, when nothing writes flags by the manual
+@pytest.mark.parametrize("code", ["c1e300" + "11d2", "11d2" + "c1e300", "0f90c1" + "c1e300"])
 def test_what_waits_within_each_copy_is_cut_in_each(code):
     def ask(codes):
         return [
@@ -117,7 +118,8 @@ def test_what_waits_within_each_copy_is_cut_in_each(code):
     assert [one.kind for one in found[0].carriers] == ["flags"]
     assert spent <= 10
     kinds = [one.change.kind for one in found[0].tried if one.vanishes]
-    assert kinds == [ChangeKind.CUT_EVERYWHERE, ChangeKind.CUT_ONE_EVERYWHERE]
+    assert kinds[0] is ChangeKind.CUT_EVERYWHERE
+    assert kinds[1:] in ([], [ChangeKind.CUT_ONE_EVERYWHERE])
 
 
 def test_a_difference_that_is_only_hidden_by_what_cuts_is_none_of_dependencies():

@@ -22,8 +22,8 @@ from anica_app.core.sampling import BlockSampler, ChoiceError
 from inference.core.protocols import Json
 
 _PRECEDENCE = ("scheme", "isa-set", "extension", "mnemonic", "category", "operands")
-"""Features in the order in which they are dropped that say what instructions are called; those that say what
-they do come last, operands before the use of memory that they imply."""
+"""Features in the order in which they are dropped: first what instructions are called, then operands, which
+imply what is said of memory, then everything else."""
 
 
 class X86Domain:

@@ -10,7 +10,7 @@ from anica_app.models.campaign import Campaign
 
 
 class Discovery(models.Model):
-    """An abstract block all of whose sampled blocks were interesting.
+    """An abstract block all of whose sampled blocks were interesting, but for exceptions.
 
     `abstract` is its document as `anica_app.core.domain` writes and reads it; None where a foreign document
     says something that ours cannot. `foreign` is the document as an imported file has it, None for our own.

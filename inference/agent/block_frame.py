@@ -22,7 +22,7 @@ REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".spli
 """General-purpose registers in the order of their numbers."""
 
 COUNTERS = REGISTERS[1:]
-"""Those that can count iterations: rax is set to 0 last of all, together with the flags."""
+"""Those that can count iterations: rax is set to 0, for the flags, after the counter has got its value."""
 
 PAGE = 4096
 

@@ -35,7 +35,7 @@ from inference.agent.targets import CHAIN_LENGTH, target_for
 
 _SENTINEL_SHARE = 1 / 2  # of the length of samples: it need not be as exact
 _PATIENCE_NS = 30_000_000  # without an undisturbed repetition; disturbances may last as long
-_WAITING_SHARE = 1 / 8  # of the time after which an item is taken to hang: so long a pass waits in all
+_WAITING_SHARE = 1 / 8  # of the time after which an item is taken to hang: so long a comparison waits in all
 _ROUNDS = 3  # of repetitions at most, the later ones for what is still doubtful
 _CONSISTENT = 0.01  # of a time: what it may have more beside its iterations than that of the chain
 _CONFIRMED = 0.002  # of a time: what lies that near to the least confirms it
@@ -207,8 +207,8 @@ class _Watch:
     """Times code in moments in which nobody else uses the core, as the sentinel shows before and after.
 
     Neighbours come and go within fractions of a millisecond, so every single execution has sentinels of its
-    own. `sentinels`: cycles per addition that they showed. It waits for so many nanoseconds in all: who waits
-    hardly less than its patience for each of a hundred executions would seem to hang.
+    own. `sentinels`: cycles per addition that they showed. It waits for `waits` nanoseconds in all: with
+    almost the whole patience spent on each of a hundred executions, the item would seem to hang.
     """
 
     def __init__(self, timer: Timer, quiet: float | None, waits: int) -> None:

@@ -106,7 +106,7 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
 def free_registers(block: Block) -> list[str]:
     """Those that neither the block nor what closes its loop uses, the first to take first.
 
-    rax is none of them: agents set it to 0 last of all, together with the flags.
+    rax is none of them: agents set it to 0, for the flags, after the counter has got its value.
     """
     used = {"rax", *iteration_of(block).registers}
     return [name for name in block.unused_registers if name not in used]
@@ -307,7 +307,8 @@ class BlockMeasurer:
             else:
                 fit[index] = block
         able: dict[int, tuple[Frame, BatchItem]] = {}
-        for (index, block), counter in zip(fit.items(), shared_counters([*fit.values()]), strict=True):
+        counters = shared_counters([*fit.values()]) if options.mode == LOOP else [""] * len(fit)
+        for (index, block), counter in zip(fit.items(), counters, strict=True):
             frame, item = prepared(block, options, self._flags, wide=self._wide, counter=counter)
             bound = self._shares and index in latency_bound
             name = f"{item.id} {repeat}" if repeat else item.id

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.agent import fork_server
+from inference.agent import fork_server, passes
 from inference.agent.facts import choose_core
 from inference.agent.passes import LocalHarness
 from inference.agent.process import ForkServer, MeasuringProcess, UnfitError
@@ -123,3 +123,23 @@ async def test_progress_and_beats_tell_how_it_goes(harness: LocalHarness):
         assert seen[-1] == (5, 5)
         assert beat.rate is not None
         assert beat.rate > 0
+
+
+@pytest.mark.parametrize(("every", "least", "most"), [(3600.0, 1, 1), (-1.0, 4, 1000)])
+async def test_checks_are_asked_now_and_then_whatever_batch_comes(
+    harness: LocalHarness, monkeypatch: pytest.MonkeyPatch, every: float, least: int, most: int
+):
+    looks = 0
+    look = harness._look
+
+    async def counted(plain: Frame, settings: Settings) -> str:
+        nonlocal looks
+        looks += 1
+        return await look(plain, settings)
+
+    monkeypatch.setattr(passes, "_LOOK_EVERY", every)
+    monkeypatch.setattr(harness, "_look", counted)
+    for _ in range(2):
+        (result,) = await harness.measure(Batch(frame(), HASTY, (ADD,)), lambda _done, _all: None)
+        assert result.state != "failed"
+    assert least <= looks <= most

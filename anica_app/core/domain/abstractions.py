@@ -2,9 +2,10 @@
 
 Each is a partially ordered set of abstract values with a largest one, ⊤, which is `None` in all of them and
 says nothing. A value represents a set of features' values (γ), and every feature's value has one that
-represents it best (β). *Steps* are the expansions: partial functions that lead to immediate successors. They
-are named, so that the same step means the same function for all values that it applies to: "" is the only way
-up where there is but one; a step of a set drops the element that it names.
+represents it best (β). *Steps* are the expansions: partial functions that lead to the paper's immediate
+successors, *small steps* those that stop before. They are named, so that the same step means the same
+function for all values that it applies to: "" is the only way up where there is but one; a step of a set
+drops the element that it names, a small one puts weaker elements in its place.
 """
 
 from __future__ import annotations

@@ -82,9 +82,16 @@ def read_expansion(given: Json, vocabulary: Vocabulary) -> Expansion:
             return AliasExpansion(_pair(one, other))
         case {"instruction": int(number), "feature": str(feature)} if 1 <= number <= MOST_INSTRUCTIONS:
             value = _abstraction(feature, vocabulary).read(given["to"]) if "to" in given else None
-            step = FOR.join(str(given[name]) for name in ("drop", "for") if name in given)
-            return FeatureExpansion(number - 1, feature, step, value)
+            return FeatureExpansion(number - 1, feature, _step(given), value)
     raise AnicaError(f'an expansion has "instruction" and "feature", or "aliasing", unlike {given!r}')
+
+
+def _step(given: Json) -> str:
+    """The step of an expansion of a feature. Raises `AnicaError`."""
+    words = [given[name] for name in ("drop", "for") if name in given]
+    if not all(isinstance(word, str) for word in words) or ("for" in given and "drop" not in given):
+        raise AnicaError(f'"drop" is an element, and "for" what takes its place, unlike in {given!r}')
+    return FOR.join(words) if words else UP
 
 
 def expanded(given: Json, expansion: Json) -> Json:

@@ -49,7 +49,9 @@ class Vocabulary:
         """The successor. Raises `ValueError` where the expansion does not apply."""
         position = self.names.index(expansion.feature)
         value, each = instruction.values[position], self.abstractions[position]
-        if value is None or expansion.step not in (*each.steps(value), *each.small_steps(value)):
+        if value is None or not (
+            expansion.step in each.steps(value) or expansion.step in each.small_steps(value)
+        ):
             raise ValueError(f"{expansion} does not apply to {instruction}")
         return instruction.replaced(position, each.expand(value, expansion.step))
 
@@ -134,6 +136,9 @@ FLAGS = frozenset(("cf", "pf", "af", "zf", "sf", "of", "df", "if", "ac", "uif", 
 SOME_FLAG = "flags:R"
 """The element of `operands` that reads some flag."""
 
+ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
+"""An element of `memory`: its comparison, ":" for exactly so many, and its bits."""
+
 MEMORY_OPERAND = re.compile(r"MEM\[(<=|>=|)(\d+)\]:(R|W|RW)")
 """An element of `operands`: its comparison, "" for exactly so many, its bits and its access."""
 
@@ -143,7 +148,7 @@ _MOST, _LEAST = (8, 16, 32, 64, 128, 256), (16, 32, 64, 128, 256, 512)
 
 def weaker_access(element: str) -> frozenset[str]:
     """The next weaker elements of `memory`: `size:64` is at most 64 bits and at least, at most 64 is 128."""
-    found = _ACCESS_WIDTH.fullmatch(element)
+    found = ACCESS_WIDTH.fullmatch(element)
     if found is None:
         return frozenset()
     comparison = "" if found[1] == ":" else found[1]
@@ -153,7 +158,7 @@ def weaker_access(element: str) -> frozenset[str]:
 def weaker_operand(element: str) -> frozenset[str]:
     """The next weaker elements of `operands`: what reads the carry flag reads some flag, rax is some `GPR`.
 
-    Memory operands have widths as in `weaker_access`, and what reads and writes does either.
+    Memory operands have widths as in `weaker_access`. What reads and writes a flag or a `GPR` does either.
     """
     if found := MEMORY_OPERAND.fullmatch(element):
         return frozenset(f"MEM[{one}]:{found[3]}" for one in _weaker_width(found[1], int(found[2])))
@@ -169,12 +174,10 @@ def weaker_operand(element: str) -> frozenset[str]:
 
 _REGISTERS = {
     "GPR": re.compile(r"GPR\[\w+\]|[re]?[abcd]x|[abcd][lh]|[re]?[sd]i|[re]?bp"),
-    "vector": re.compile(r"[XYZ]MM"),
+    "vector": re.compile(r"[XYZ]MM.*|[xyz]mm\d+"),
 }
 """What registers are whatever their width, or their number where an instruction fixes it, but for the stack
 pointer."""
-
-_ACCESS_WIDTH = re.compile(r"size(:|<=|>=)(\d+)")
 
 
 def _weaker_width(comparison: str, bits: int) -> list[str]:

@@ -15,6 +15,7 @@ from anica_app.core.domain.abstract import AliasExpansion, Values
 from anica_app.core.domain.abstractions import AND, FOR, UP
 from anica_app.core.domain.aliasing import Pair
 from anica_app.core.domain.features import (
+    ACCESS_WIDTH,
     AT_LEAST,
     AT_MOST,
     FLAGS,
@@ -122,7 +123,7 @@ def expansion_words(document: Json) -> str:
     if expansion.step != UP:
         element, _, weaker = expansion.step.partition(FOR)
         wanted = [_needed(expansion.feature, one) for one in weaker.split(AND)] if weaker else []
-        left = f", but {' and '.join(wanted)}" if wanted else ""
+        left = f", but must {' and '.join(wanted)}" if wanted else ""
         return f"{where} need not {_needed(expansion.feature, element)}{left}"
     if expansion.value is None:
         return f"{where}: {_ANY.get(expansion.feature, f'any {expansion.feature}')}"
@@ -154,7 +155,8 @@ def pair(operands: Pair, wanted: bool) -> str:
 
 def _needed(name: str, element: str) -> str:
     if name == "memory":
-        return {"R": "read memory", "W": "write memory"}.get(element, f"access {_bits([element])} of memory")
+        width = f"access {_bits([element]) or f'`{element}`'} of memory"
+        return {"R": "read memory", "W": "write memory"}.get(element, width)
     if element == SOME_FLAG:
         return "read some flag"
     operand, _, access = element.partition(":")
@@ -180,9 +182,8 @@ def _bits(elements: Iterable[str]) -> str:
     """`64 bits`, `at least 16 and at most 64 bits`; "" where nothing is said of widths."""
     found: dict[str, list[int]] = {word: [] for word in _WIDTHS}
     for one in elements:
-        for word, sizes in found.items():
-            if one.startswith(word):
-                sizes.append(int(one.removeprefix(word)))
+        if width := ACCESS_WIDTH.fullmatch(one):
+            found[f"size{width[1]}"].append(int(width[2]))
     if found[AT_LEAST] == found[AT_MOST]:
         found = {SIZE: found[SIZE] + found[AT_LEAST]}
     said = [f"{_WIDTHS[word]}{size}" for word, sizes in found.items() for size in sorted(sizes)]

@@ -1,7 +1,7 @@
 """The changes of a block that tell why tools disagree about it.
 
 A steady state waits for nothing but what goes from one execution of the block to the next: through a
-register, the flags, a place in memory. Each of these ways that the block writes, a *carrier*, can be cut by
+register, the flags, a place in memory. Each of these ways, a *carrier*, can be cut by
 an instruction that writes it anew and reads nothing that the block writes. The instruction stands once
 before several copies of the block, so that its own cost hardly counts. Where a tool waits in each copy anew,
 that cuts too little: then it stands before each instruction that reads what it writes.
@@ -68,14 +68,15 @@ class CarrierRole(StrEnum):
     RESULT = "result"
     """Nothing reads it: whoever waits for it takes a write for a read."""
     BETWEEN = "between"
-    """One instruction writes it, another one reads it."""
+    """One instruction reads it, and whatever writes it is another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A register, the flags or a place in memory that a block writes; `name` for the reader.
+    """A register or a place in memory that a block writes, or flags that it touches; `name` for the reader.
 
-    `instructions`: which ones write it, from 0.
+    `instructions`: which ones write it, from 0; none where it only reads flags, which some processors take to
+    be written by a shift by 0.
     """
 
     kind: CarrierKind
@@ -141,17 +142,17 @@ class ChangedBlock:
 
     def everywhere(self) -> list[BlockChange]:
         """Whatever goes through registers and flags cut before each instruction that reads it."""
-        wanted = self._read()
+        wanted = self._read_carriers()
         return [self._cut_everywhere(wanted, ChangeKind.CUT_EVERYWHERE)] if wanted else []
 
     def each_everywhere(self) -> list[BlockChange]:
         """One of these at a time; () where there is but one."""
-        wanted = self._read()
+        wanted = self._read_carriers()
         if len(wanted) < 2:
             return []
         return [self._cut_everywhere([one], ChangeKind.CUT_ONE_EVERYWHERE) for one in wanted]
 
-    def _read(self) -> list[Carrier]:
+    def _read_carriers(self) -> list[Carrier]:
         return [
             one
             for one in self.carriers
@@ -202,7 +203,7 @@ class ChangedBlock:
                 kind = CarrierKind.STACK if register == Register.RSP else CarrierKind.REGISTER
                 name = register_names()[register]
                 yield self._carrier(kind, name, touched, register), encoded(made)
-        if touched.writers(FLAGS) or touched.readers(FLAGS):  # some wait for what is said to write none
+        if touched.writers(FLAGS) or touched.readers(FLAGS):
             test = Instruction.create_reg_reg(Code.TEST_RM64_R64, base, base)
             yield self._carrier(CarrierKind.FLAGS, "flags", touched, FLAGS), encoded(test)
         for place in touched.stored:

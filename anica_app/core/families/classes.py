@@ -31,8 +31,10 @@ _FINER = tuple(
 
 _SHIFTING = re.compile(r"(sh|sa|ro)[lr]|sh[lr]d")
 _COUNTS = {"0x0": "shift or rotate by 0", "cl:R": "shift or rotate by cl"}
-"""Whatever is shifted or rotated how: flags stay as they are where the count is 0, which takes something else
-than to write them."""
+"""By the operand that counts. Flags stay as they are where that is 0: more work than to write them."""
+
+BY_COUNT = frozenset(_COUNTS.values())
+"""Classes that their mnemonics do not tell from others."""
 
 _INTEGER = re.compile(r"v?(p|movdq|movd|movq|lddqu|mpsad)\w*")
 _NEITHER = ("crypto", "gather", "scatter", "string compare", "state")

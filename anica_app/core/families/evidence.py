@@ -123,11 +123,15 @@ def causes_of(
     first = _tried(world, answered, [(one, each) for one, _, wanted in open_ones for each in wanted])
     closer: list[tuple[DisagreementWitness, BlockChange]] = []
     for one, block, _ in open_ones:
-        vanishes = _vanishes(first[one.number], ChangeKind.CUT_ALL)
-        wanted = block.each() if vanishes else block.parted() + block.everywhere()
-        if spent + len(wanted) <= questions:
-            spent += len(wanted)
-            closer += [(one, each) for each in wanted]
+        is_cut = _vanishes(first[one.number], ChangeKind.CUT_ALL)
+        repeats = _vanishes(first[one.number], ChangeKind.REPEATED)
+        for wanted in (
+            block.each() if is_cut else block.parted(),
+            [] if is_cut or repeats else block.everywhere(),
+        ):
+            if spent + len(wanted) <= questions:
+                spent += len(wanted)
+                closer += [(one, each) for each in wanted]
     second = _tried(world, answered, closer)
     closest: list[tuple[DisagreementWitness, BlockChange]] = []
     for one, block, _ in open_ones:

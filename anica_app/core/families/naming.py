@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from anica_app.core.families.changes import CarrierKind, CarrierRole
+from anica_app.core.families.classes import BY_COUNT
 from anica_app.core.families.evidence import DifferingBound
 from anica_app.core.families.grouping import FamilyMember, MemberGroup
 
@@ -41,7 +42,8 @@ def subject(group: MemberGroup) -> str:
     if name == "FMA":
         return "scalar FMA" if scalar else "FMA"
     plain = f"scalar {name}" if scalar else name
-    named = ", ".join(mnemonics) if len(mnemonics) <= _MOST_NAMED else plain
+    few = len(mnemonics) <= _MOST_NAMED and name not in BY_COUNT
+    named = ", ".join(mnemonics) if few else plain
     return f"{named} with memory operand" if all(one.culprits.memory for one in members) else named
 
 

@@ -1,4 +1,4 @@
-"""Whether an abstract block is interesting: all of its random samples must be (thesis §8.1.3)."""
+"""Whether an abstract block is interesting: all its random samples must be, but for exceptions (§8.1.3)."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class InterestReason(StrEnum):
     """Why an abstract block was found interesting, or not."""
 
     ALL = "all"
-    """All samples were interesting, but for a few of which nobody knows."""
+    """All samples were interesting, but for exceptions, and for a few of which nobody knows."""
     SAMPLE = "sample"
-    """One was not, or in another way than the block that is generalised; or of too few anybody knows."""
+    """More than are forgiven were not, or in another way than the block; or of too few anybody knows."""
     KNOWN = "known"
-    """It represents a block that was seen to be not interesting when something else was checked."""
+    """It represents blocks that were seen to be not interesting when something else was checked."""
     SAME = "same"
-    """It represents the same blocks as before: a constraint went that others imply."""
+    """It represents the same blocks as before: a constraint went that others imply, or was split."""
     EMPTY = "empty"
     """No block could be sampled."""
 
@@ -121,7 +121,7 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
 
     With `share_evidence`, a block that was not interesting refutes every other abstract block that
     represents it, in all orders of expansions; it is then the one sample of that check. Where exceptions are
-    forgiven, it takes one block more. An abstract block that several orders come to is judged once.
+    forgiven, it takes one more than are. An abstract block that several orders come to is judged once.
     """
 
     def __init__(self, world: World[BlockT, AbstractT, ExpansionT], model: JudgedAnswers[BlockT]) -> None:
@@ -139,31 +139,32 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
         Of an expanded abstract block, the share `new_share` of them is of what the expansion has added: all
         else has been looked at, and what is rare would hardly be seen among it.
         """
-        known = self._remembered(abstract, self._known)
+        looks = self._world.settings.looks()
+        known = self._remembered(abstract, self._known, sum(looks))
         if known is not None:
             return known
-        looks = self._world.settings.looks()
         check = yield from self._sampled(abstract, before, looks, self._world.random(*path))
         self._known[abstract] = self._learnt(check)
         return check
 
     def confirm(self, abstract: AbstractT, path: Sequence[object]) -> Task[BlockT, AbstractCheck[BlockT]]:
         """Look at a result once more, at all that it represents; what speaks against it is remembered."""
-        known = self._remembered(abstract, self._confirmed)
+        looks = [self._world.settings.confirming]
+        known = self._remembered(abstract, self._confirmed, sum(looks))
         if known is not None:
             return known
-        looks = [self._world.settings.confirming]
         check = yield from self._sampled(abstract, None, looks, self._world.random(*path))
         self._confirmed[abstract] = self._learnt(check)
         return check
 
     def _remembered(
-        self, abstract: AbstractT, checks: dict[AbstractT, AbstractCheck[BlockT]]
+        self, abstract: AbstractT, checks: dict[AbstractT, AbstractCheck[BlockT]], samples: int
     ) -> AbstractCheck[BlockT] | None:
+        """What is known of it: as many blocks against it as so many samples may not have, or its check."""
         if not self._world.settings.share_evidence:
             return None
         contains, settings = self._world.domain.contains, self._world.settings
-        enough = settings.forgiven(settings.samples) + 1
+        enough = settings.forgiven(samples) + 1
         speaking = (one for one in self._against if contains(abstract, one.block))
         found = tuple(itertools.islice(speaking, enough))
         return checks.get(abstract) if len(found) < enough else AbstractCheck(InterestReason.KNOWN, found)
@@ -190,9 +191,10 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
                     return AbstractCheck(InterestReason.SAMPLE, tuple(samples.values()), failed)
             if gave_up:
                 break
-        return AbstractCheck(
-            InterestReason.ALL if samples else InterestReason.EMPTY, tuple(samples.values()), failed
-        )
+        reason = InterestReason.ALL if samples else InterestReason.EMPTY
+        if self._is_refuted(samples.values(), len(samples)):  # there are fewer of them than were wanted
+            reason = InterestReason.SAMPLE
+        return AbstractCheck(reason, tuple(samples.values()), failed)
 
     def _is_refuted(self, so_far: Collection[JudgedAnswers[BlockT]], planned: int) -> bool:
         known = sum(not one.verdict.silent for one in so_far)

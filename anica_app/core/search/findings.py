@@ -15,7 +15,7 @@ from inference.core.protocols import Checkpoint
 
 @dataclass(frozen=True, slots=True)
 class FoundDiscovery(Generic[AbstractT]):
-    """An abstract block all of whose samples were interesting; numbers count from 0.
+    """An abstract block all of whose samples were interesting, but for exceptions; numbers count from 0.
 
     `concrete`: nothing but the block `code` itself is known to be interesting, and `abstract` merely
     represents it. `code` is the minimised block, `start_code` the sampled one. `interestingness` is the mean

@@ -110,8 +110,9 @@ def _generalised(
     """Algorithm 8.2.
 
     What was rejected once is not tried again: expansions are monotone, so that the block that spoke against
-    it would do so again (Theorem 8.5). Where none is left, those that go less far are tried, which the paper
-    does not have. It ends where no chain of expansions is infinite (Theorem 8.4), or
+    it would do so again (Theorem 8.5; where exceptions are forgiven, most likely). The first order may take
+    names first. Where no expansion is left, those that go less far are tried in turn, which the paper does
+    not have. It ends where no chain of expansions is infinite (Theorem 8.4), or
     with what it has come to when time is up.
     """
     domain = world.domain

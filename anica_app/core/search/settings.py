@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, check_whole, setting, values_of
+
+_ROUNDING = 1e-9  # 0.29 of 100 is 29, whatever their product is in binary
 
 
 @dataclass(frozen=True)
@@ -14,7 +17,9 @@ class SearchSettings:
     """The tunables of Algorithms 8.1 and 8.2. Raises `InvalidInputError` for values outside their domain."""
 
     samples: int = setting(
-        100, "random blocks by which an abstract block is judged; all must be interesting", paper=100
+        100,
+        "random blocks by which an abstract block is judged; all but exceptions must be interesting",
+        paper=100,
     )
     first_look: int = setting(
         20,
@@ -79,7 +84,7 @@ class SearchSettings:
 
     def forgiven(self, samples: int) -> int:
         """How many of so many samples need not be interesting."""
-        return int(self.exceptions * samples)
+        return math.floor(self.exceptions * samples + _ROUNDING)
 
     @property
     def confirms(self) -> bool:

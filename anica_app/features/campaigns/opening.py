@@ -57,7 +57,8 @@ def chosen_domain(space: Json, domain: Json, scheme_filter: str = "", uops: int 
         found = search_schemes(isa.schemes.all(), scheme_filter)
         among = list(found.values_list("text", flat=True))
     try:
-        return X86Domain.of(DomainSettings(**domain), SpaceSettings(**space), among=among, uops=_uops(uops))
+        settings = DomainSettings(**{"gradual": False, **domain})  # which older descriptions do not know
+        return X86Domain.of(settings, SpaceSettings(**space), among=among, uops=_uops(uops))
     except AnicaError as error:
         raise JobError(str(error)) from error
 
@@ -83,7 +84,8 @@ def restricted_domain(
 
 def world_of(domain: X86Domain, search: Json, seed: int) -> World[Any, Any, Any]:
     """What the searches of a run have in common."""
-    return World(domain, SearchSettings(**search), seed)
+    settings = SearchSettings(**{"names_first": False, **search})  # which older descriptions do not know
+    return World(domain, settings, seed)
 
 
 def _asked(task: Task, panel: Panel, domain: X86Domain) -> Support:

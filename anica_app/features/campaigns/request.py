@@ -60,8 +60,8 @@ PRESETS = {
         "A tool and a machine",
         "At least 2 cycles of difference, a third of the samples on the way and as many for results, fewer "
         "blocks and orders at a time, since measuring takes long. Nothing that reads and writes memory at "
-        "once, which makes measurements depend on each other (§8.3.3), and no non-temporal stores, which "
-        "take the time of the memory, a different one each time.",
+        "once, which makes measurements depend on each other (§8.3.3), and no non-temporal moves: such "
+        "stores take the time of the memory, a different one each time.",
         {
             "metric": "absolute",
             "threshold": 2.0,

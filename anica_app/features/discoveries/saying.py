@@ -147,8 +147,8 @@ def reason(node: Node) -> str:
             if missed
             else f"all {node.n} blocks are interesting"
         ),
-        InterestReason.KNOWN.value: "it represents a block known not to be interesting",
-        InterestReason.SAME.value: "it represents the same blocks: other constraints imply the one that goes",
+        InterestReason.KNOWN.value: "it represents blocks known not to be interesting",
+        InterestReason.SAME.value: "it represents the same blocks: other constraints say what is left out",
         InterestReason.EMPTY.value: "no block of it could be sampled",
         InterestReason.SAMPLE.value: (
             f"{missed} of {node.n} blocks {'is' if missed == 1 else 'are'} not interesting"

@@ -162,7 +162,7 @@ def test_words_say_what_a_block_asks_for() -> None:
                 "for": "size<=64",
                 "to": ["W", "size<=64"],
             },
-            "instruction 2 need not access 8 bits of memory, but access at most 64 bits of memory",
+            "instruction 2 need not access 8 bits of memory, but must access at most 64 bits of memory",
         ),
         (
             {
@@ -172,7 +172,7 @@ def test_words_say_what_a_block_asks_for() -> None:
                 "for": "flags:R",
                 "to": ["flags:R"],
             },
-            "instruction 1 need not read the flag cf, but read some flag",
+            "instruction 1 need not read the flag cf, but must read some flag",
         ),
         (
             {
@@ -182,7 +182,8 @@ def test_words_say_what_a_block_asks_for() -> None:
                 "for": "cf:R & cf:W",
                 "to": ["cf:R", "cf:W"],
             },
-            "instruction 1 need not read and write the flag cf, but read the flag cf and write the flag cf",
+            "instruction 1 need not read and write the flag cf, "
+            "but must read the flag cf and write the flag cf",
         ),
         (
             {"instruction": 1, "feature": "operands", "drop": "MEM[<=64]:W", "to": []},
@@ -226,6 +227,27 @@ def test_words_say_what_an_expansion_allows(document: Any, expected: str) -> Non
 def test_a_wrong_document_is_refused_with_where_and_what(wrong: Any, wanted: str) -> None:
     with pytest.raises(AnicaError, match=wanted):
         DOMAIN.read(wrong)
+
+
+@pytest.mark.parametrize("word", ["size:", "size:x", "size<=", "foo", "MEM[<=]:W", "flags:X"])
+def test_words_of_others_that_say_nothing_here_are_shown_as_they_are(word: str) -> None:
+    said = words({"instructions": [{"memory": [word], "operands": [word]}]}).instructions[0]
+    assert said == ("accesses memory", f"operand `{word}`")
+    step = {"instruction": 1, "feature": "memory", "drop": word, "to": []}
+    assert expansion_words(step) == f"instruction 1 need not access `{word}` of memory"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"instruction": 1, "feature": "memory", "for": "size<=64", "to": ["size<=64"]},
+        {"instruction": 1, "feature": "memory", "drop": "size:8", "for": None, "to": []},
+        {"instruction": 1, "feature": "memory", "drop": 3, "to": []},
+    ],
+)
+def test_what_takes_the_place_of_nothing_is_refused(wrong: Any) -> None:
+    with pytest.raises(AnicaError, match='"drop" is an element'):
+        DOMAIN.read_expansion(wrong)
 
 
 @pytest.mark.parametrize(

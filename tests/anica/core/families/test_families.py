@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
+from anica_app.core.families.classes import instruction_class
 from anica_app.core.families.culprits import CulpritInstructions
 from anica_app.core.families.evidence import CauseWorld, DifferingBound, WitnessCause
 from anica_app.core.families.finding import KnownDiscovery, families_of, wilson
@@ -19,6 +20,7 @@ from anica_app.core.protocols import Answer
 from anica_app.core.ranking import fresh_blocks
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.x86_domain import X86Domain
+from inference.isa.x86.scheme_set import described
 from tests.anica.core.families.cores import PlantedCore
 from tests.anica.core.search.planted import few_schemes
 from tests.drawn import examples
@@ -186,3 +188,18 @@ def test_nothing_is_known_of_a_share_of_nothing():
 
 def test_wilson_is_as_in_the_books():
     assert wilson(10, 100) == pytest.approx((0.0552, 0.1744), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("shl GPR[32]:RW, 0x0", "shift or rotate by 0"),
+        ("ror GPR[32]:RW, 0x0", "shift or rotate by 0"),
+        ("shl GPR[32]:RW, cl:R", "shift or rotate by cl"),
+        ("shl GPR[32]:RW, IMM[8]:R", "shift"),
+        ("rcl GPR[32]:RW, 0x0", "rotate through carry"),
+        ("rcl GPR[32]:RW, cl:R", "rotate through carry"),
+    ],
+)
+def test_shifts_and_rotations_by_0_are_a_class_of_their_own(text, expected):
+    assert instruction_class(described(text)[0]) == expected

@@ -68,6 +68,7 @@ def explained(domain, planted, code):
     assert start.verdict.interesting
     found = BlockExplanation(World(domain, SearchSettings(), 1), driver, start, shorten=True)
     panel.close()
+    assert found.discoveries
     return [named(domain.document(one.abstract)) for one in found.discoveries]
 
 

@@ -30,6 +30,7 @@ def test_samples_are_looked_at_in_turn_and_confirmed_where_evidence_is_shared(
 
 def test_of_so_many_samples_a_share_is_forgiven():
     assert [SearchSettings(exceptions=0.05).forgiven(n) for n in (10, 19, 20, 100)] == [0, 0, 1, 5]
+    assert SearchSettings(exceptions=0.29).forgiven(100) == 29
     assert SearchSettings().forgiven(1000) == 0
     with pytest.raises(InvalidInputError, match="exceptions"):
         SearchSettings(exceptions=0.6)

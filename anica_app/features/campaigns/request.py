@@ -58,10 +58,9 @@ PRESETS = {
     ),
     "hardware": Preset(
         "A tool and a machine",
-        "At least 2 cycles of difference, a third of the samples on the way and as many for results, fewer "
-        "blocks and orders at a time, since measuring takes long. Nothing that reads and writes memory at "
-        "once, which makes measurements depend on each other (§8.3.3), and no non-temporal moves: such "
-        "stores take the time of the memory, a different one each time.",
+        "At least 2 cycles of difference, fewer samples, since measuring takes long, and 5 % exceptions. "
+        "Without what reads and writes memory at once, which makes measurements depend on each other "
+        "(§8.3.3), and without non-temporal moves, whose times do not settle.",
         {
             "metric": "absolute",
             "threshold": 2.0,

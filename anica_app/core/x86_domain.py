@@ -87,7 +87,7 @@ class X86Domain:
         return found
 
     def expand(self, abstract: AbstractBlock, expansion: Expansion) -> AbstractBlock:
-        """The immediate successor. Raises `ValueError` where the expansion does not apply."""
+        """The successor. Raises `ValueError` where the expansion does not apply."""
         if isinstance(expansion, AliasExpansion):
             if expansion.pair not in abstract.aliasing.value:
                 raise ValueError(f"{expansion} does not apply: nothing is said of this pair")

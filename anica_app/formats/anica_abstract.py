@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from anica_app.core.domain.features import SIZE
 from anica_app.formats import anica_words
 from inference.core.protocols import Json
 
@@ -82,7 +83,7 @@ def _instruction(theirs: Mapping[str, Any]) -> Json:
 def _width(instruction: Mapping[str, Any]) -> str:
     """The width of the memory that an instruction of our documents accesses, "" where that is not one."""
     uses = instruction.get("memory", [])
-    sizes = [each.removeprefix(anica_words.SIZE) for each in uses if each.startswith(anica_words.SIZE)]
+    sizes = [each.removeprefix(SIZE) for each in uses if each.startswith(SIZE)]
     return sizes[0] if len(sizes) == 1 else ""
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from anica_app.core.domain.features import operand_types
+from anica_app.core.domain.features import SIZE, operand_types
 from inference.isa.names import SchemeNames
 from inference.isa.reading import read
 from inference.isa.x86.scheme_set import schemes
@@ -131,8 +131,6 @@ ISA_SETS: Words = {
     "SSEMXCSR": ("SSE",),
     "SSE_PREFETCH": ("SSE",),
 }
-
-SIZE = "size:"
 
 _FLAG = re.compile(r"(RW|R|W):flag_([a-z0-9]+)")
 _NO_WIDTH = "mem[0,"

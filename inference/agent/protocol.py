@@ -108,9 +108,9 @@ class Frame:
     Basic blocks have `pages` > 0: so many pages of memory may they touch, wherever these are; each is mapped
     when it is touched first, all to one page that is filled with `memory`. No register is reserved for
     memory then, all others start with `registers` (0 where nothing is said), and an empty `counter_register`
-    counts in memory. `unrolled`: the copies are no loop; registers, and memory that was written, begin anew
-    with the first, and the difference between both lengths of an item is what counts. `offset`: how many
-    bytes behind the beginning of a cache line the first copy is.
+    counts in memory; rax cannot count. `unrolled`: the copies are no loop; registers, and memory that was
+    written, begin anew with the first, and the difference between both lengths of an item is what counts.
+    `offset`: how many bytes behind the beginning of a cache line the first copy is.
     """
 
     isa: str = "x86-64"

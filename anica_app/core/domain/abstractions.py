@@ -56,7 +56,7 @@ class Abstraction(ABC, Generic[ConcreteT, AbstractT]):
 
     @abstractmethod
     def expand(self, abstract: AbstractT, step: str) -> AbstractT | None:
-        """The immediate successor that one of its steps leads to."""
+        """What one of its steps, small ones included, leads to."""
 
     @abstractmethod
     def document(self, abstract: AbstractT) -> Any:

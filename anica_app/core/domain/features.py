@@ -113,7 +113,7 @@ def memory(scheme: Scheme) -> frozenset[str]:
     found = set()
     for operand in scheme.operands:
         if operand.kind == "memory":
-            found |= {*operand.access, f"size:{operand.width}"}
+            found |= {*operand.access, f"{SIZE}{operand.width}"}
     return frozenset(found)
 
 

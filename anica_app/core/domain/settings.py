@@ -51,7 +51,6 @@ class DomainSettings:
         "dependencies as possible",
         paper=True,
     )
-
     gradual: bool = setting(
         True,
         "whether a width that cannot be dropped may become a range, and a register or flag any of its kind",

@@ -1,10 +1,10 @@
 """The changes of a block that tell why tools disagree about it.
 
 A steady state waits for nothing but what goes from one execution of the block to the next: through a
-register, the flags, a place in memory. Each of these ways, a *carrier*, can be cut by
-an instruction that writes it anew and reads nothing that the block writes. The instruction stands once
-before several copies of the block, so that its own cost hardly counts. Where a tool waits in each copy anew,
-that cuts too little: then it stands before each instruction that reads what it writes.
+register, the flags, a place in memory. Each of these ways, a *carrier*, can be cut by an instruction that
+writes it anew and reads nothing that the block writes. The instruction stands once before several copies of
+the block, so that its own cost hardly counts. Where a tool waits in each copy anew, that cuts too little:
+then it stands before each instruction that reads what it writes.
 """
 
 from __future__ import annotations

@@ -23,8 +23,6 @@ Ask = Callable[[Sequence[bytes]], Sequence[Answers]]
 """The answers of all tools for each block, in the order asked."""
 
 
-_EVERYWHERE = ChangeKind.CUT_EVERYWHERE
-
 REMAINING = 0.5
 """Share of a difference that may be left where a change is said to make it vanish."""
 
@@ -135,7 +133,8 @@ def causes_of(
     second = _tried(world, answered, closer)
     closest: list[tuple[DisagreementWitness, BlockChange]] = []
     for one, block, _ in open_ones:
-        wanted = block.each_everywhere() if _vanishes(second.get(one.number, ()), _EVERYWHERE) else []
+        is_cut = _vanishes(second.get(one.number, ()), ChangeKind.CUT_EVERYWHERE)
+        wanted = block.each_everywhere() if is_cut else []
         if spent + len(wanted) <= questions:
             spent += len(wanted)
             closest += [(one, each) for each in wanted]
@@ -169,7 +168,7 @@ def _tried(
         scaled = tuple(_per_copy(answer, change.copies) for answer in given)
         left, before = _apart(scaled), _apart(answered[one])
         vanishes = left is not None and before is not None and left <= REMAINING * before
-        if change.kind in (_EVERYWHERE, ChangeKind.CUT_ONE_EVERYWHERE):
+        if change.kind in (ChangeKind.CUT_EVERYWHERE, ChangeKind.CUT_ONE_EVERYWHERE):
             vanishes = vanishes and _eases(answered[one], scaled)
         found.setdefault(one.number, []).append(TriedChange(change, scaled, vanishes))
     return found
@@ -205,17 +204,17 @@ def _concluded(
         return WitnessCause(DifferingBound.FAILURE, answers)
     slower = slower_of(answers)
     said = world.said(answers)
-    # Where copies alone make it vanish, cutting them says nothing.
-    cuts = [] if _vanishes(tried, ChangeKind.REPEATED) else [t for t in tried if t.vanishes and t.change.cut]
-    if cuts and not _is_between_accesses(tried):
-        carriers = _fewest(cuts)
-        memory = all(carrier.kind is CarrierKind.MEMORY for carrier in carriers)
-        bound = DifferingBound.MEMORY if memory else DifferingBound.DEPENDENCIES
-        return WitnessCause(bound, answers, slower, carriers, tried)
     if _is_between_accesses(tried):
         every = next((t.change.cut for t in tried if t.change.kind is ChangeKind.CUT_ALL), ())
         places = tuple(carrier for carrier in every if carrier.kind is CarrierKind.MEMORY)
         return WitnessCause(DifferingBound.MEMORY, answers, slower, places, tried)
+    # Where copies alone make it vanish, cutting them says nothing.
+    cuts = [] if _vanishes(tried, ChangeKind.REPEATED) else [t for t in tried if t.vanishes and t.change.cut]
+    if cuts:
+        carriers = _fewest(cuts)
+        memory = all(carrier.kind is CarrierKind.MEMORY for carrier in carriers)
+        bound = DifferingBound.MEMORY if memory else DifferingBound.DEPENDENCIES
+        return WitnessCause(bound, answers, slower, carriers, tried)
     if said:
         return WitnessCause(DifferingBound(said), answers, slower, (), tried)
     if not tried:

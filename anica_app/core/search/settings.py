@@ -59,8 +59,8 @@ class SearchSettings:
     )
     names_first: bool = setting(
         True,
-        "the first order relaxes mnemonics, categories and instruction sets first: what is left says what "
-        "instructions do",
+        "the first order relaxes mnemonics, categories and instruction sets before all else: what is left "
+        "says what instructions do",
         paper=False,
     )
     attempts: int = setting(20, "attempts at sampling one block before it is given up", paper=None)

@@ -19,7 +19,11 @@ KIND = "machine"
 Measure = Callable[[Sequence[Block]], Iterator[tuple[int, Result]]]
 """From blocks to (index, result), in any order; see `BlockMeasurer.measure`."""
 
-_FAULTS = {"illegal instruction": Failure.UNSUPPORTED, "does not end": Failure.TIMEOUT}
+_FAULTS = {
+    "illegal instruction": Failure.UNSUPPORTED,
+    "does not end": Failure.TIMEOUT,
+    "touches ": Failure.NO_NUMBER,  # memory that nobody can give it here: the processor has not failed
+}
 
 
 @dataclass(frozen=True)

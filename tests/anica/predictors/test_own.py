@@ -70,6 +70,25 @@ def test_a_machine_is_asked_for_what_can_be_measured_only():
     assert answers[1] == Answer(cycles=2.0)
 
 
+@pytest.mark.parametrize(
+    ("note", "failure"),
+    [
+        ("the process ended by SIGSEGV", Failure.CRASH),
+        ("illegal instruction", Failure.UNSUPPORTED),
+        ("does not end within 1 s", Failure.TIMEOUT),
+        ("touches more than 2000 pages of memory; the last is at 0x675ee580", Failure.NO_NUMBER),
+        ("touches 0x0, where this system lets no program have memory", Failure.NO_NUMBER),
+        ("touches memory that is not its own: 0x55550000 is of the process that measures", Failure.NO_NUMBER),
+    ],
+)
+def test_what_cannot_be_measured_here_is_no_crash_of_the_processor(note, failure):
+    def measure(blocks):
+        yield 0, Result("", "failed", note=note)
+
+    predictor = MeasuredBlocks("lab", {"machine": 1}, measure, MachineSettings("lab"))
+    assert predictor.predict([ADD_CODE]) == [Answer(failure=failure, detail=note)]
+
+
 def test_how_a_block_is_surrounded_is_part_of_the_identity():
     made = [
         MeasuredBlocks("lab", {"machine": 1}, lambda blocks: iter(()), MachineSettings("lab", **options))

@@ -53,8 +53,7 @@ def loads_first(instructions: Sequence[Instruction], copies: int) -> bytes | Non
     """The machine code, without lock prefixes; None where nothing is to be parted, or something cannot be."""
     factory = InstructionInfoFactory()
     infos = [factory.info(one) for one in instructions]
-    used = {RegisterExt.full_register(each.register) for info in infos for each in info.used_registers()}
-    free = next((each for name in _FREE if (each := getattr(Register, name)) not in used), None)
+    free = free_general(instructions)
     accesses = [[each.access for each in info.used_memory()] for info in infos]
     reading = [any(each in _LOADS for each in some) for some in accesses]
     writing = [any(each in _STORES for each in some) for some in accesses]
@@ -71,6 +70,17 @@ def loads_first(instructions: Sequence[Instruction], copies: int) -> bytes | Non
         except ValueError:  # the high half of a register beside one that was free
             return None
     return begin * copies + end * copies
+
+
+def free_general(instructions: Sequence[Instruction]) -> RegisterValue | None:
+    """A 64-bit register that no instruction uses; None where all are taken."""
+    factory = InstructionInfoFactory()
+    used = {
+        RegisterExt.full_register(each.register)
+        for one in instructions
+        for each in factory.info(one).used_registers()
+    }
+    return next((each for name in _FREE if (each := getattr(Register, name)) not in used), None)
 
 
 def unlocked(instructions: Sequence[Instruction]) -> bytes | None:
@@ -113,8 +123,8 @@ def _parted(
         one.memory_displ_size,
     )
     size = MemorySizeExt.size(one.memory_size)
-    wide = _of_size(free, max(size, 4))
-    narrow = _of_size(free, size)
+    wide = part_of_register(free, max(size, 4))
+    narrow = part_of_register(free, size)
     computed = one.copy()
     computed.has_lock_prefix = False
     computed.set_op_kind(place, OpKind.REGISTER)
@@ -123,7 +133,7 @@ def _parted(
     return _PartedInstruction([loaded, computed], [Instruction.create_mem_reg(store, where, narrow)])
 
 
-def _of_size(full: RegisterValue, size: int) -> RegisterValue:
+def part_of_register(full: RegisterValue, size: int) -> RegisterValue:
     """The part of a 64-bit register with so many bytes."""
     first, ending = _PARTS[size]
     number = full - Register.RAX

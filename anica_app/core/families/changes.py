@@ -28,6 +28,7 @@ from iced_x86 import (
 )
 
 from anica_app.core.families.accesses import encoded, loads_first, unlocked
+from anica_app.core.families.registers import without_loads
 from anica_app.core.protocols import AnicaError
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
@@ -96,6 +97,7 @@ class ChangeKind(StrEnum):
     PADDED = "padded"
     UNLOCKED = "lock prefixes left out"
     LOADS_FIRST = "loads before stores"
+    REGISTERS = "registers in place of loads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,13 @@ class ChangedBlock:
         free = unlocked(self._instructions)
         alone = [] if free is None else [BlockChange(ChangeKind.UNLOCKED, free * self.copies, self.copies)]
         return [*alone, BlockChange(ChangeKind.LOADS_FIRST, code, self.copies)]
+
+    def in_registers(self) -> list[BlockChange]:
+        """The copies with registers in place of what they load; none where that cannot be, or cuts more."""
+        stored = [one for one in self.carriers if one.kind is CarrierKind.MEMORY]
+        loaded_again = any(one.role is not CarrierRole.RESULT for one in stored)
+        code = None if loaded_again else without_loads(self._instructions)
+        return [] if code is None else [BlockChange(ChangeKind.REGISTERS, code * self.copies, self.copies)]
 
     def cut(self, carriers: Sequence[Carrier], kind: ChangeKind) -> BlockChange:
         """The copies of the block behind what writes these carriers anew."""

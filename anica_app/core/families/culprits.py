@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
@@ -11,7 +12,7 @@ from anica_app.core.families.classes import accesses_memory, instruction_class, 
 from anica_app.core.x86_domain import X86Domain
 
 _FEW = 3
-"""So many mnemonics can be named; of more, that of the witness."""
+"""So many mnemonics that are called alike are named; of more, that of the witness."""
 _NARROW = 0.1
 """Of all schemes: an abstract instruction that represents fewer is about these."""
 
@@ -21,8 +22,8 @@ class CulpritInstructions:
     """What a discovery is about.
 
     `classes`: of the instructions that cannot be just any, or what they do with memory where nothing else
-    matters; in order, each once. `mnemonics`, each after its class: of the schemes represented, where these
-    are few, else of the witness.
+    matters; in order, each once. `mnemonics`, each after its class: of the schemes represented, or of the
+    witness where these are many that are called alike, and where the class is what they do with memory.
     `memory`: all of them access memory; `scalar`: all of them compute one floating-point number.
     """
 
@@ -68,22 +69,28 @@ def _count(domain: X86Domain, abstract: AbstractBlock, place: int) -> int:
 
 
 def _mnemonics(domain: X86Domain, abstract: AbstractBlock, place: int, name: str) -> list[str]:
-    """Of the schemes of a class that an abstract instruction represents; none where they are many."""
+    """Of the schemes of a class that an abstract instruction represents; none where it asks for one like the
+    witness's, and many are.
+    """
     bits = domain.table.meaning(abstract.instructions[place])
     found = {
         scheme.mnemonic
         for at, scheme in enumerate(domain.space.schemes)
         if bits >> at & 1 and instruction_class(scheme) == name
     }
-    return sorted(found) if len(found) <= _FEW else []
+    asked = _value(domain, abstract, place, "mnemonic") is not None
+    return [] if asked and len(found) > _FEW else sorted(found)
+
+
+def _value(domain: X86Domain, abstract: AbstractBlock, place: int, feature: str) -> Any:
+    """What an abstract instruction asks of a feature, None for nothing."""
+    names = domain.vocabulary.names
+    return abstract.instructions[place].values[names.index(feature)] if feature in names else None
 
 
 def _memory_word(domain: X86Domain, abstract: AbstractBlock, place: int) -> str:
     """What an abstract instruction asks of memory, in a word; "" where it asks nothing."""
-    names = domain.vocabulary.names
-    if "memory" not in names:
-        return ""
-    value = abstract.instructions[place].values[names.index("memory")]
+    value = _value(domain, abstract, place, "memory")
     if value is None or isinstance(value, str):
         return ""
     return "store" if "W" in value else "load" if "R" in value else "memory access"

@@ -11,6 +11,7 @@ from anica_app.core.families.changes import (
     BlockChange,
     Carrier,
     CarrierKind,
+    CarrierRole,
     ChangedBlock,
     ChangeKind,
 )
@@ -29,6 +30,10 @@ REMAINING = 0.5
 _WIDEST = 8  # instructions that any core takes in within a cycle
 _SEEN = 0.8  # of what they take at least
 _LEAST_LONGER = 0.04  # of a block's time: measurements differ by less from one time to the next
+
+
+_TO_EASE = frozenset((ChangeKind.CUT_EVERYWHERE, ChangeKind.CUT_ONE_EVERYWHERE, ChangeKind.REGISTERS))
+"""Changes in every copy: they may hide a difference by what they cost, and count only if they gain."""
 
 
 class DifferingBound(StrEnum):
@@ -79,7 +84,8 @@ class WitnessCause:
     """Why the tools disagree about a witness.
 
     `answers`: for the block itself. `slower`: which tool, from 1, says more; 0 where one fails. `carriers`:
-    those whose cut makes the disagreement vanish.
+    those whose cut makes the disagreement vanish. `loads`: so does it to have registers in place of loads, so
+    that these are links of the chain for the slower tool alone.
     """
 
     bound: DifferingBound
@@ -87,6 +93,13 @@ class WitnessCause:
     slower: int = 0
     carriers: tuple[Carrier, ...] = ()
     tried: tuple[TriedChange, ...] = ()
+    loads: bool = False
+
+    @property
+    def is_false(self) -> bool:
+        """Whether a tool waits for registers that the block only writes, as if it read them."""
+        registers = [one.role for one in self.carriers if one.kind is CarrierKind.REGISTER]
+        return bool(registers) and all(role is CarrierRole.RESULT for role in registers)
 
 
 @dataclass(frozen=True)
@@ -126,6 +139,7 @@ def causes_of(
         for wanted in (
             block.each() if is_cut else block.parted(),
             [] if is_cut or repeats else block.everywhere(),
+            [] if repeats else block.in_registers(),
         ):
             if spent + len(wanted) <= questions:
                 spent += len(wanted)
@@ -168,7 +182,7 @@ def _tried(
         scaled = tuple(_per_copy(answer, change.copies) for answer in given)
         left, before = _apart(scaled), _apart(answered[one])
         vanishes = left is not None and before is not None and left <= REMAINING * before
-        if change.kind in (ChangeKind.CUT_EVERYWHERE, ChangeKind.CUT_ONE_EVERYWHERE):
+        if change.kind in _TO_EASE:
             vanishes = vanishes and _eases(answered[one], scaled)
         found.setdefault(one.number, []).append(TriedChange(change, scaled, vanishes))
     return found
@@ -193,6 +207,13 @@ def _eases(before: Answers, after: Answers) -> bool:
     return then is not None and now is not None and then - now >= (1 - REMAINING) * apart
 
 
+def _cuts_all_of_it(tried: TriedChange, before: Answers) -> bool:
+    """Whether all dependencies were cut at once, and the slower tool gains by it."""
+    return tried.change.kind in (ChangeKind.CUT_ALL, ChangeKind.CUT_EVERYWHERE) and _eases(
+        before, tried.answers
+    )
+
+
 def _vanishes(tried: Sequence[TriedChange], kind: ChangeKind) -> bool:
     return any(one.vanishes for one in tried if one.change.kind is kind)
 
@@ -208,13 +229,15 @@ def _concluded(
         every = next((t.change.cut for t in tried if t.change.kind is ChangeKind.CUT_ALL), ())
         places = tuple(carrier for carrier in every if carrier.kind is CarrierKind.MEMORY)
         return WitnessCause(DifferingBound.MEMORY, answers, slower, places, tried)
-    # Where copies alone make it vanish, cutting them says nothing.
-    cuts = [] if _vanishes(tried, ChangeKind.REPEATED) else [t for t in tried if t.vanishes and t.change.cut]
-    if cuts:
+    # Where copies alone make it vanish, cutting them says nothing. Where registers in place of loads do so, a
+    # cut need but ease a chain: what is left of it may well differ by more.
+    loads = _vanishes(tried, ChangeKind.REGISTERS)
+    cuts = [t for t in tried if t.change.cut and (t.vanishes or (loads and _cuts_all_of_it(t, answers)))]
+    if cuts and not _vanishes(tried, ChangeKind.REPEATED):
         carriers = _fewest(cuts)
         memory = all(carrier.kind is CarrierKind.MEMORY for carrier in carriers)
         bound = DifferingBound.MEMORY if memory else DifferingBound.DEPENDENCIES
-        return WitnessCause(bound, answers, slower, carriers, tried)
+        return WitnessCause(bound, answers, slower, carriers, tried, loads and not memory)
     if said:
         return WitnessCause(DifferingBound(said), answers, slower, (), tried)
     if not tried:

@@ -141,6 +141,7 @@ def guessed(one: KnownDiscovery, cause: WitnessCause) -> WitnessCause:
     if cause.bound is not DifferingBound.UNKNOWN:
         return cause
     kinds = {place.kind for pair in one.abstract.aliasing.must for place in pair}
+    kinds |= {"register"} if one.abstract.dependencies else set()
     if one.kind != DIFFERENCE or not kinds:
         return cause
     bound = DifferingBound.MEMORY if kinds == {"memory"} else DifferingBound.DEPENDENCIES

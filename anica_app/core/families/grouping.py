@@ -12,7 +12,8 @@ from anica_app.core.families.evidence import DifferingBound, WitnessCause
 MOST_FAMILIES = 30
 
 MEMORY_CLASS = "through memory"
-"""What waits through memory does so whatever the instructions are."""
+LOAD_CLASS = "load in a chain"
+"""What waits through memory, or for a load within a chain, does so whatever the instructions are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +31,29 @@ class FamilyMember:
     @property
     def way(self) -> FamilyWay:
         """How the tools disagree."""
-        return FamilyWay(self.kind, self.cause.slower, self.cause.bound)
+        return FamilyWay(self.kind, self.cause.slower, self.cause.bound, self.cause.is_false)
 
     @property
     def classes(self) -> tuple[str, ...]:
         """What it could be a family with."""
         if self.cause.bound is DifferingBound.MEMORY:
             return (MEMORY_CLASS,)
+        if self.cause.loads:
+            return (LOAD_CLASS,)
         return self.culprits.classes
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class FamilyWay:
-    """How tools disagree: in which way a block is interesting, which one is slower, which bound differs."""
+    """How tools disagree: in which way a block is interesting, which one is slower, which bound differs.
+
+    `false`: through what is written without need, see `WitnessCause.is_false`.
+    """
 
     kind: str
     slower: int
     bound: DifferingBound
+    false: bool = False
 
 
 @dataclass(frozen=True, slots=True)

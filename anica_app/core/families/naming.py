@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from anica_app.core.families.changes import CarrierKind, CarrierRole
 from anica_app.core.families.classes import BY_COUNT
 from anica_app.core.families.evidence import DifferingBound
-from anica_app.core.families.grouping import FamilyMember, MemberGroup
+from anica_app.core.families.grouping import LOAD_CLASS, FamilyMember, MemberGroup
 
 _MOST_NAMED = 3
 
@@ -37,6 +37,8 @@ def subject(group: MemberGroup) -> str:
     if group.way.bound is DifferingBound.MEMORY:
         return _around_memory(members)
     name = group.classes[0]
+    if name == LOAD_CLASS:
+        return "memory operands"
     mnemonics = sorted({each for one in members for each in _of_class(one, name)})
     scalar = all(one.culprits.scalar for one in members)
     if name == "FMA":
@@ -53,6 +55,8 @@ def cause(group: MemberGroup, tools: Sequence[str]) -> str:
     if bound is DifferingBound.FAILURE:
         return _failure(group.way.kind, tools)
     if bound is DifferingBound.DEPENDENCIES:
+        if group.classes == (LOAD_CLASS,):
+            return "load latency within a dependency chain"
         return _dependency(group)
     if bound is DifferingBound.MEMORY and all(map(_is_never_read, group.members)):
         return "memory accesses that are taken to alias"
@@ -88,6 +92,8 @@ def _around_memory(members: Sequence[FamilyMember]) -> str:
 
 def _dependency(group: MemberGroup) -> str:
     """Through what most members wait."""
+    if group.way.false:
+        return "false dependency on the result"
     votes: Counter[str] = Counter()
     for one in group.members:
         kinds = {carrier.kind for carrier in one.cause.carriers}
@@ -98,15 +104,10 @@ def _dependency(group: MemberGroup) -> str:
             votes["the flags"] += 1
         elif CarrierRole.ACCUMULATOR in roles and one.length == 1:
             votes["the accumulator" if "FMA" in group.classes else "the destination"] += 1
-        elif roles == {CarrierRole.RESULT}:
-            votes[_FALSE] += 1
         elif kinds:
             votes["registers"] += 1
     through = min(votes, key=lambda name: (-votes[name], name)) if votes else "registers"
-    return "false dependency on the result" if through == _FALSE else f"dependency through {through}"
-
-
-_FALSE = "result"
+    return f"dependency through {through}"
 
 
 def _failure(kind: str, tools: Sequence[str]) -> str:

@@ -155,6 +155,7 @@ _CHANGES = {
     "padded": "with no-ops that only take room",
     "lock prefixes left out": "without lock prefixes",
     "loads before stores": "as several copies, all loads of which stand before all stores",
+    "registers in place of loads": "as several copies, with registers in place of what they load",
     "all dependencies cut": "behind instructions that write {cut} anew",
     "one dependency cut": "behind an instruction that writes {cut} anew",
     "all dependencies cut in each copy": "with {cut} written anew before each instruction that reads it",

@@ -21,6 +21,7 @@ class PlantedCore:
     `latency` and `busy` are cycles by mnemonic, 1 without an entry. `forwarding`: cycles from a store to a
     load of the same place, None where these do not wait. `may_alias`: all places are taken for the same, and
     stores wait for whatever accesses memory before them. `false`: mnemonics that wait for their result.
+    `loading`: cycles that an instruction with a load takes more from whatever it waits for.
     """
 
     name: str = "core"
@@ -30,6 +31,7 @@ class PlantedCore:
     forwarding: float | None = None
     may_alias: bool = False
     false: frozenset = frozenset()
+    loading: float = 0.0
     asked: int = 0
 
     @property
@@ -75,6 +77,7 @@ class PlantedCore:
             place = "any" if self.may_alias else (memory.base, memory.displacement)
             loads |= {place} if memory.access in _READS else set()
             stores |= {place} if memory.access in _WRITES else set()
+        latency = self.latency.get(name_of(one), 1.0) + (self.loading if loads else 0.0)
         reads |= {"flags"} if one.rflags_read else set()
         reads |= writes if name_of(one) in self.false else set()
         writes |= {"flags"} if one.rflags_modified else set()
@@ -82,7 +85,7 @@ class PlantedCore:
             loads = stores = set()
         reads |= {"loads", "stores"} if self.may_alias and stores else set()
         start = max((ready[each] for each in reads | loads), default=0.0)
-        done = start + self.latency.get(name_of(one), 1.0)
+        done = start + latency
         for each in writes:
             ready[each] = done
         if loads:

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from iced_x86 import Decoder, InstructionInfoFactory, OpAccess
+from iced_x86 import Decoder, InstructionInfoFactory, OpAccess, OpKind, RegisterExt
 
 from anica_app.core.families.accesses import loads_first
 from anica_app.core.families.changes import CarrierKind, CarrierRole, ChangedBlock, ChangeKind
@@ -20,11 +20,13 @@ from anica_app.core.families.evidence import (
 )
 from anica_app.core.protocols import AnicaError, Answer, Failure
 from anica_app.core.x86_domain import X86Domain
+from inference.isa.x86.blocks import block_of_text, mnemonics_of
 from tests.anica.core.families.cores import PlantedCore, name_of
 from tests.anica.core.search.planted import few_schemes
 from tests.drawn import examples
 
 PLAIN = PlantedCore("plain")
+INFO = InstructionInfoFactory()
 
 
 def asking(*cores):
@@ -72,6 +74,83 @@ def test_the_planted_bound_is_found(code, planted, bound, through):
     assert sorted(one.name.replace("zmm", "xmm") for one in found.carriers) == through
     turned = cause(code, PLAIN, PlantedCore(**planted))
     assert (turned.bound, turned.slower, turned.carriers) == (found.bound, 2, found.carriers)
+
+
+CHAINS = [
+    "adc di, [rbp + 320]\nadc r13w, r10w",
+    "cmovbe rax, [r14 + 64]\nadd rax, 3",
+    "adc cl, [r15 + 64]",
+    "bsf rcx, [rbp + 128]",
+    "imul r11w, [r14 + 64]\nmov rdx, rcx\nadd r11, 3",
+    "vfmadd231sd xmm2, xmm7, [r14 + 128]",
+    "vshufps xmm3, xmm14, [r15 + 192], 3\nvphsubd xmm14, xmm3, xmm6",
+]
+
+
+@pytest.mark.parametrize("text", CHAINS)
+def test_a_load_that_is_a_link_of_a_chain_is_told_from_the_latency_of_an_instruction(text):
+    block = block_of_text(text)
+    found = cause(block.hex, PlantedCore(loading=4.0))
+    assert (found.bound, found.slower, found.loads) == ("dependencies", 1, True)
+    assert found.carriers
+    slow = dict.fromkeys(mnemonics_of(block.code), 5.0)
+    instead = cause(block.hex, PlantedCore(latency=slow))
+    assert (instead.bound, instead.loads) == ("dependencies", False)
+
+
+def test_where_loads_are_links_a_cut_need_but_ease_the_chain():
+    block = block_of_text("adc di, [rbp + 320]\nadc r13w, r10w")
+    first = block.instructions[0].code
+
+    def ask(codes):
+        said = []
+        for code in codes:
+            loads = any(INFO.info(one).used_memory() for one in Decoder(64, code))
+            copies = max(1, len(list(Decoder(64, code))) // 2)
+            chain = (5.0, 2.0) if code.startswith(first) else (2.3, 0.7)  # 1.6 of 3 cycles are left
+            each = chain if loads else (2.0, 2.0)
+            said.append(tuple(Answer(cycles=min(copies, 4) * one) for one in each))
+        return said
+
+    found, _ = causes_of([DisagreementWitness(0, block.code, "difference")], CauseWorld(ask), 100)
+    assert (found[0].bound, found[0].loads) == ("dependencies", True)
+    assert {one.name for one in found[0].carriers} == {"rdi", "r13", "flags"}
+
+
+def test_what_can_only_be_loaded_stays_a_load():
+    assert not ChangedBlock(block_of_text("vmaskmovps ymm1, ymm2, [r14 + 64]").code).in_registers()
+    assert not ChangedBlock(block_of_text("mov [r14 + 64], rax\nadd [r15], rcx").code).in_registers()
+    assert not ChangedBlock(bytes.fromhex(STORE_LOAD)).in_registers(), (
+        "which would cut the way through memory"
+    )
+    assert ChangedBlock(bytes.fromhex(APART)).in_registers()
+    found = cause(block_of_text("vmaskmovps ymm1, ymm2, [r14 + 64]").hex, PlantedCore(loading=4.0))
+    assert not found.loads
+
+
+@examples(80)
+@given(st.integers(0, 2**32), st.integers(1, 4))
+def test_registers_in_place_of_loads_change_nothing_else(seed, size):
+    block = domain().sample(domain().unconstrained(size), Random(seed))
+    changes = ChangedBlock(block.code).in_registers()
+    before = list(Decoder(64, block.code))
+    if not changes:
+        return
+    (change,) = changes
+    now = list(Decoder(64, change.code))
+    assert len(now) == change.copies * len(before)
+    used = {
+        RegisterExt.full_register(each.register) for one in before for each in INFO.info(one).used_registers()
+    }
+    for one, other in zip(before, now, strict=False):
+        assert one.mnemonic == other.mnemonic
+        assert one.op_count == other.op_count
+        for at in range(one.op_count):
+            if one.op_kind(at) == other.op_kind(at) == OpKind.REGISTER:
+                assert one.op_register(at) == other.op_register(at)
+            elif one.op_kind(at) == OpKind.MEMORY != other.op_kind(at):
+                assert INFO.info(one).op_access(at) == OpAccess.READ
+                assert RegisterExt.full_register(other.op_register(at)) not in used
 
 
 def test_a_write_that_is_waited_for_is_no_accumulator():

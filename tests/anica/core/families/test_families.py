@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from random import Random
 
@@ -10,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
+from anica_app.core.families.changes import Carrier, CarrierKind, CarrierRole
 from anica_app.core.families.classes import instruction_class
 from anica_app.core.families.culprits import CulpritInstructions
 from anica_app.core.families.evidence import CauseWorld, DifferingBound, WitnessCause
 from anica_app.core.families.finding import KnownDiscovery, families_of, wilson
 from anica_app.core.families.grouping import FamilyMember, grouped
 from anica_app.core.families.matching import FamilyIdentity, matched, nearest
+from anica_app.core.families.naming import names_of
 from anica_app.core.protocols import Answer
 from anica_app.core.ranking import fresh_blocks
 from anica_app.core.search.judging import Disagreement, InterestSettings
@@ -153,6 +156,32 @@ def test_the_class_that_most_are_about_gets_those_about_several():
         (("b",), [0, 1, 2]),
         (("c",), [3, 4]),
     ]
+
+
+def waiting(number, name, role, *, loads=False):
+    """About one class, with a dependency through a register that has this role."""
+    one = member(number, [name], "dependencies")
+    register = Carrier(CarrierKind.REGISTER, "rax", role, (0,))
+    return replace(one, cause=replace(one.cause, carriers=(register,), loads=loads))
+
+
+def test_who_waits_without_need_is_no_family_with_who_has_to():
+    members = [waiting(0, "move", CarrierRole.RESULT), waiting(1, "move", CarrierRole.BETWEEN)]
+    groups = grouped(members)
+    assert sorted(len(group.members) for group in groups) == [1, 1]
+    assert set(names_of(groups, ["one", "other"])) == {
+        "move: false dependency on the result",
+        "move: dependency through registers",
+    }
+
+
+def test_loads_within_chains_are_one_family_whatever_the_instructions():
+    members = [
+        waiting(number, name, CarrierRole.BETWEEN, loads=True) for number, name in enumerate(("move", "FMA"))
+    ]
+    (group,) = grouped([*members])
+    assert group.members == tuple(members)
+    assert names_of([group], ["one", "other"]) == ["memory operands: load latency within a dependency chain"]
 
 
 def test_what_could_not_be_asked_about_goes_where_its_class_is():

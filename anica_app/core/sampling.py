@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import combinations
+from operator import or_
 from random import Random
 
 from iced_x86 import Encoder, Instruction, Register
@@ -13,6 +15,7 @@ from iced_x86 import Encoder, Instruction, Register
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.aliasing import FREE, Aliasing
 from anica_app.core.domain.blocks import AbstractedInstruction, SampledBlock
+from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import FeatureTable
 from anica_app.core.domain.places import (
     Address,
@@ -26,7 +29,8 @@ from anica_app.core.domain.places import (
     match,
 )
 from anica_app.core.domain.sampleable import BASES
-from anica_app.core.domain.space import SchemeSpace
+from anica_app.core.domain.space import Bits, SchemeSpace
+from anica_app.core.linking import NO_LINKS, ChoiceError, LinkedSchemes, Links, links
 from inference.isa.x86.allocation import WINDOW, AllocationError, Allocator
 from inference.isa.x86.assembling import pattern, put_register
 from inference.isa.x86.choosing import LINE, RBP, aliases
@@ -158,6 +162,8 @@ def _point(instruction: Instruction, address: Address) -> None:
 # first, hence fixed ones before all others; each at random among what is not forbidden.
 #
 # A block sees few addresses, so that its memory operands often happen to be the same one, as registers do.
+# Nothing that is written is chosen to be a register that a string instruction addresses memory through.
+#
 # Each address has a cache line of its own within half a page from where the base registers point: two that
 # are written differently do not overlap even where all base registers hold the same value.
 
@@ -170,13 +176,11 @@ _BASES = tuple(aliases(GPR64.name)[family] for family in BASES)
 _LOW_BASE = aliases(GPR64.name)[RBP]
 
 
-class ChoiceError(Exception):
-    """No register or address is left: this attempt failed, another may succeed."""
-
-
-def fillings(block: Sequence[Slots], aliasing: Aliasing, random: Random) -> list[Filling]:
+def fillings(
+    block: Sequence[Slots], aliasing: Aliasing, random: Random, linked: Links = NO_LINKS
+) -> list[Filling]:
     """Registers and addresses for the operands of each instruction. Raises `ChoiceError`."""
-    classes = _Classes(block, aliasing)
+    classes = _Classes(block, linked.added_to(aliasing), linked.kept)
     addresses = _Addresses(random, low=any(one.needs_low_base for one in block))
     for one in sorted(classes.registers, key=classes.freedom):
         left = classes.families[one]
@@ -200,7 +204,9 @@ class _Classes:
     Fixed addresses are chosen already; `families` has the registers that fit all members of a class.
     """
 
-    def __init__(self, block: Sequence[Slots], aliasing: Aliasing) -> None:
+    def __init__(
+        self, block: Sequence[Slots], aliasing: Aliasing, kept: Iterable[tuple[OperandPlace, int]]
+    ) -> None:
         self._block = block
         self._starts = [0]
         for each in block:
@@ -214,13 +220,18 @@ class _Classes:
         self.families: dict[int, int] = {}
         self.indices: dict[int, RegisterValue] = {}
         self.memories: list[int] = []
+        pointing = reduce(or_, (each.pointing for each in block), 0)
         for number, slot in enumerate(self._slots):
             one = self._first(number)
             self._of[number] = one
             if isinstance(slot, RegisterSlot):
-                self.families[one] = self.families.get(one, -1) & slot.choices
+                free = slot.bank != "general" or slot.part == "fixed" or "W" not in slot.access
+                self.families[one] = self.families.get(one, -1) & slot.choices & (-1 if free else ~pointing)
             else:
                 self._add(one, slot)
+        for place, units in kept:
+            number = self._starts[place.instruction] + place.number
+            self.families[self._of[number]] &= block[place.instruction].registers[place.number].fitting(units)
         for left, right in unequal:
             one, other = self._of[left], self._of[right]
             if one == other or self._equal(one, other):
@@ -314,6 +325,10 @@ def _members(bits: int) -> tuple[int, ...]:
 # γ̂: random basic blocks that an abstract block represents (thesis §8.1.5).
 
 
+_WAYS = 5
+"""So many ways to have dependencies are tried: registers may not go together, or one write hide another."""
+
+
 class BlockSampler:
     """Samples blocks of the schemes of a space.
 
@@ -326,34 +341,58 @@ class BlockSampler:
         self._space: SchemeSpace = table.space
         self._independent = Independent(table.space) if independent else None
         self._filler = Filler(table.space)
+        self._linked = LinkedSchemes(table.space)
         self.attempts = 0
         self.failures = 0
 
     def sample(self, abstract: AbstractBlock, random: Random) -> SampledBlock | None:
         """A random block that the abstract one represents, None where this attempt failed.
 
-        Schemes are equally likely in each instruction, whatever the others are.
+        Schemes are equally likely in each instruction, whatever the others are, but for dependencies.
         """
+        meanings = [self._table.meaning(one) for one in abstract.instructions]
+        return self.sample_of(meanings, abstract.aliasing, abstract.dependencies, random)
+
+    def sample_of(
+        self,
+        allowed: Sequence[Bits],
+        aliasing: Aliasing,
+        wanted: AbstractSet[Dependency],
+        random: Random,
+    ) -> SampledBlock | None:
+        """A random block of allowed schemes with these constraints, None where this attempt failed."""
         self.attempts += 1
-        schemes = []
-        for instruction in abstract.instructions:
-            numbers = self._space.numbers(self._table.meaning(instruction))
-            if not numbers:
-                self.failures += 1
-                return None
-            schemes.append(numbers[int(random.random() * len(numbers))])
         try:
-            return self.block(schemes, abstract.aliasing, random)
+            return self.block(self._linked.draw(allowed, wanted, random), aliasing, random, wanted)
         except ChoiceError:
             self.failures += 1
             return None
 
-    def block(self, schemes: Sequence[int], aliasing: Aliasing, random: Random) -> SampledBlock:
+    def block(
+        self,
+        schemes: Sequence[int],
+        aliasing: Aliasing,
+        random: Random,
+        wanted: AbstractSet[Dependency] = frozenset(),
+    ) -> SampledBlock:
         """A block of these schemes. Raises `ChoiceError`."""
         if self._independent is not None:
-            chosen = self._independent.fillings(schemes)
-        else:
-            chosen = fillings([self._space.slots[number] for number in schemes], aliasing, random)
+            return self._made(schemes, self._independent.fillings(schemes))
+        slots = [self._space.slots[number] for number in schemes]
+        if not wanted:
+            return self._made(schemes, fillings(slots, aliasing, random))
+        uses = [self._space.uses[number] for number in schemes]
+        for _ in range(_WAYS):
+            linked = links(uses, wanted, aliasing, random)
+            try:
+                found = self._made(schemes, fillings(slots, aliasing, random, linked))
+            except ChoiceError:
+                continue
+            if found.dependencies(self._space) >= wanted:
+                return found
+        raise ChoiceError
+
+    def _made(self, schemes: Sequence[int], chosen: Sequence[Filling]) -> SampledBlock:
         make = self._filler.instruction
         return SampledBlock(tuple(make(number, each) for number, each in zip(schemes, chosen, strict=True)))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from random import Random
 
 from anica_app.core.domain import documents
 from anica_app.core.domain.abstract import (
     AbstractBlock,
     AliasExpansion,
+    DependencyExpansion,
     Expansion,
     FeatureExpansion,
     subsumes,
@@ -18,12 +20,12 @@ from anica_app.core.domain.blocks import SampledBlock, block_of_code, obstacle
 from anica_app.core.domain.features import FeatureTable
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace
-from anica_app.core.sampling import BlockSampler, ChoiceError
+from anica_app.core.sampling import BlockSampler
 from inference.core.protocols import Json
 
-_PRECEDENCE = ("scheme", "isa-set", "extension", "mnemonic", "category", "operands")
-"""Features in the order in which they are dropped: first what instructions are called, then operands, which
-imply what is said of memory, then everything else."""
+_NAMES = ("scheme", "isa-set", "extension", "mnemonic", "category", "operands")
+"""Features that are dropped before all else, in this order: what instructions are called, then operands,
+which imply what is said of memory."""
 
 
 class X86Domain:
@@ -63,21 +65,29 @@ class X86Domain:
         representing = self.table.representing
         instructions = tuple(representing[one.scheme] for one in block.instructions)
         return AbstractBlock(
-            instructions, represent(self._operands(block)) if self.settings.aliasing else FREE
+            instructions,
+            represent(self._operands(block)) if self.settings.aliasing else FREE,
+            block.dependencies(self.space) if self.settings.linked else frozenset(),
         )
 
     def expansions(self, abstract: AbstractBlock) -> list[Expansion]:
-        """Those that apply: instruction by instruction and feature by feature, then pair by pair."""
+        """Those that apply: instruction by instruction and feature by feature, pair by pair, dependencies."""
         found: list[Expansion] = []
         for number, instruction in enumerate(abstract.instructions):
             found += self.vocabulary.expansions(instruction, number)
-        return [*found, *(AliasExpansion(pair) for pair, _ in abstract.aliasing.pairs)]
+        found += [AliasExpansion(pair) for pair, _ in abstract.aliasing.pairs]
+        return [*found, *map(DependencyExpansion, sorted(abstract.dependencies))]
 
     def precedence(self, expansion: Expansion) -> int:
-        """See `_PRECEDENCE`."""
-        if isinstance(expansion, FeatureExpansion) and expansion.feature in _PRECEDENCE:
-            return _PRECEDENCE.index(expansion.feature)
-        return len(_PRECEDENCE)
+        """After `_NAMES` registers that are the same, then dependencies, which they imply; then the rest."""
+        match expansion:
+            case FeatureExpansion(feature=feature) if feature in _NAMES:
+                return _NAMES.index(feature)
+            case AliasExpansion(pair=(one, _)) if one.kind == "register":
+                return len(_NAMES)
+            case DependencyExpansion():
+                return len(_NAMES) + 1
+        return len(_NAMES) + 2
 
     def small_expansions(self, abstract: AbstractBlock) -> list[Expansion]:
         """Those that go less far, for where no other is possible any more, in the order to try them."""
@@ -91,21 +101,26 @@ class X86Domain:
         if isinstance(expansion, AliasExpansion):
             if expansion.pair not in abstract.aliasing.value:
                 raise ValueError(f"{expansion} does not apply: nothing is said of this pair")
-            return AbstractBlock(abstract.instructions, abstract.aliasing.without(expansion.pair))
+            return replace(abstract, aliasing=abstract.aliasing.without(expansion.pair))
+        if isinstance(expansion, DependencyExpansion):
+            if expansion.dependency not in abstract.dependencies:
+                raise ValueError(f"{expansion} does not apply: it is not asked for")
+            return replace(abstract, dependencies=abstract.dependencies - {expansion.dependency})
         if expansion.instruction >= len(abstract):
             raise ValueError(f"{expansion} does not apply: there are {len(abstract)} instructions")
         instructions = list(abstract.instructions)
         instructions[expansion.instruction] = self.vocabulary.expand(
             instructions[expansion.instruction], expansion
         )
-        return AbstractBlock(tuple(instructions), abstract.aliasing)
+        return replace(abstract, instructions=tuple(instructions))
 
     def is_below(self, special: AbstractBlock, general: AbstractBlock) -> bool:
-        """⊑: the same number of instructions, each as special, and aliasing as well."""
+        """⊑: the same number of instructions, each as special, and aliasing and dependencies as well."""
         pairs = zip(special.instructions, general.instructions, strict=False)
         return (
             len(special) == len(general)
             and special.aliasing.is_below(general.aliasing)
+            and special.dependencies >= general.dependencies
             and all(self.vocabulary.is_below(one, other) for one, other in pairs)
         )
 
@@ -118,16 +133,14 @@ class X86Domain:
     ) -> SampledBlock | None:
         """A random block of `general`, an expansion of `special`, of what the expansion has added.
 
-        It has a scheme that `special` does not allow, or breaks the constraint on operands that was dropped;
-        None where this attempt failed.
+        It has a scheme that `special` does not allow, or breaks the constraint on operands that was dropped,
+        or lacks the dependency; None where this attempt failed.
         """
         meaning = self.table.meaning
-        schemes = []
-        for one, other in zip(special.instructions, general.instructions, strict=True):
-            numbers = self.space.numbers(meaning(other) & ~meaning(one) or meaning(other))
-            if not numbers:
-                return None
-            schemes.append(numbers[int(random.random() * len(numbers))])
+        allowed = [
+            meaning(other) & ~meaning(one) or meaning(other)
+            for one, other in zip(special.instructions, general.instructions, strict=True)
+        ]
         dropped = {
             pair: wanted for pair, wanted in special.aliasing.pairs if pair not in general.aliasing.value
         }
@@ -135,10 +148,9 @@ class X86Domain:
             general.aliasing.must.union(pair for pair, wanted in dropped.items() if not wanted),
             general.aliasing.must_not.union(pair for pair, wanted in dropped.items() if wanted),
         )
-        try:
-            return self.sampler.block(schemes, aliasing, random)
-        except ChoiceError:
-            return None
+        block = self.sampler.sample_of(allowed, aliasing, general.dependencies, random)
+        lacking = special.dependencies - general.dependencies
+        return None if block is None or lacking & block.dependencies(self.space) else block
 
     def contains(self, abstract: AbstractBlock, block: SampledBlock) -> bool:
         """γ: whether it represents the block."""
@@ -147,26 +159,24 @@ class X86Domain:
         pairs = zip(abstract.instructions, block.instructions, strict=True)
         if not all(self.table.meaning(one) >> other.scheme & 1 for one, other in pairs):
             return False
-        return not abstract.aliasing.pairs or abstract.aliasing.holds(self._operands(block))
+        if abstract.aliasing.pairs and not abstract.aliasing.holds(self._operands(block)):
+            return False
+        return not abstract.dependencies or abstract.dependencies <= block.dependencies(self.space)
 
     def same_meaning(self, one: AbstractBlock, other: AbstractBlock) -> bool:
         """Whether both surely represent the same blocks, although they may be written differently.
 
         An expansion that changes nothing needs no sample: of what is interesting, the same stays interesting.
         """
-        return one.aliasing == other.aliasing and [*map(self.table.meaning, one.instructions)] == [
-            *map(self.table.meaning, other.instructions)
-        ]
+        return (
+            one.aliasing == other.aliasing
+            and one.dependencies == other.dependencies
+            and [*map(self.table.meaning, one.instructions)] == [*map(self.table.meaning, other.instructions)]
+        )
 
     def subsumes(self, general: AbstractBlock, special: AbstractBlock) -> bool:
         """Definition 8.7; for a concrete block ask with what represents it."""
-        meaning = self.table.meaning
-        return subsumes(
-            [meaning(one) for one in general.instructions],
-            general.aliasing,
-            [meaning(one) for one in special.instructions],
-            special.aliasing,
-        )
+        return subsumes(general, special, self.table.meaning)
 
     def generality(self, abstract: AbstractBlock) -> int:
         """The least number of schemes that one of its instructions represents (§8.1.7)."""

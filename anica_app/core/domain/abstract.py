@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from anica_app.core.domain.aliasing import FREE, Aliasing, Pair
+from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.places import OperandPlace
 from anica_app.core.domain.space import Bits
 
@@ -14,31 +15,40 @@ from anica_app.core.domain.space import Bits
 
 
 def subsumes(
-    general: Sequence[Bits], general_aliasing: Aliasing, special: Sequence[Bits], special_aliasing: Aliasing
+    general: AbstractBlock, special: AbstractBlock, meaning: Callable[[AbstractInstruction], Bits]
 ) -> bool:
-    """Definition 8.7 for two abstract blocks, each given by the schemes of its instructions and its aliasing.
+    """Definition 8.7; `meaning`: the schemes that an abstract instruction represents.
 
     Exact: the mappings that keep the cyclic order (C1, C4) are those that go on from the place of the first
     instruction, around at most once, so they are tried in this way; a branch ends where an instruction may be
-    of a scheme that it must not (C2), or a constraint on operands is missing (C3).
+    of a scheme that it must not (C2), or a constraint on operands or a dependency is missing (C3).
     """
     count, places = len(general), len(special)
     if count > places:
         return False
+    there_bits = [meaning(one) for one in special.instructions]
     fitting: list[list[int]] = []
-    for bits in general:
-        found = [place for place, other in enumerate(special) if not other & ~bits]
+    for bits in map(meaning, general.instructions):
+        found = [place for place, other in enumerate(there_bits) if not other & ~bits]
         if not found:
             return False
         fitting.append(found)
-    constraints: list[list[tuple[Pair, bool]]] = [[] for _ in general]
-    for pair, wanted in general_aliasing.pairs:
+    constraints: list[list[tuple[Pair, bool]]] = [[] for _ in range(count)]
+    for pair, wanted in general.aliasing.pairs:
         constraints[max(place.instruction for place in pair)].append((pair, wanted))
-    there = special_aliasing.value
+    waiting: list[list[Dependency]] = [[] for _ in range(count)]
+    for one in general.dependencies:
+        waiting[max(one.writer, one.reader)].append(one)
+    there = special.aliasing.value
     mapping: list[int] = []
 
     def hold(number: int) -> bool:
-        return all(there.get(_mapped(pair, mapping)) is wanted for pair, wanted in constraints[number])
+        return all(
+            there.get(_mapped(pair, mapping)) is wanted for pair, wanted in constraints[number]
+        ) and all(
+            Dependency(mapping[one.writer], mapping[one.reader], one.carrier) in special.dependencies
+            for one in waiting[number]
+        )
 
     def extended(number: int) -> bool:
         if number == count:
@@ -95,10 +105,14 @@ class AbstractInstruction:
 
 @dataclass(frozen=True)
 class AbstractBlock:
-    """A set of basic blocks of one length: a constraint per instruction, and constraints among operands."""
+    """A set of basic blocks of one length: a constraint per instruction, and constraints among operands.
+
+    Every block has at least these `dependencies`.
+    """
 
     instructions: tuple[AbstractInstruction, ...]
     aliasing: Aliasing = FREE
+    dependencies: frozenset[Dependency] = frozenset()
 
     def __len__(self) -> int:
         return len(self.instructions)
@@ -125,4 +139,11 @@ class AliasExpansion:
     pair: Pair
 
 
-Expansion = FeatureExpansion | AliasExpansion
+@dataclass(frozen=True, slots=True)
+class DependencyExpansion:
+    """Does not ask for a dependency any more."""
+
+    dependency: Dependency
+
+
+Expansion = FeatureExpansion | AliasExpansion | DependencyExpansion

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from iced_x86 import Decoder, Instruction, OpKind
 
+from anica_app.core.domain.dependencies import Dependency, dependencies
 from anica_app.core.domain.places import Content
 from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.domain.space import SchemeSpace, reasons
@@ -50,6 +51,10 @@ class SampledBlock:
     def code(self) -> bytes:
         """Its machine code."""
         return b"".join(one.code for one in self.instructions)
+
+    def dependencies(self, space: SchemeSpace) -> frozenset[Dependency]:
+        """Which instruction reads what which one wrote; `space` is that of its schemes."""
+        return dependencies([space.uses[one.scheme].of(one.contents) for one in self.instructions])
 
     def without(self, position: int) -> SampledBlock:
         """The block without the instruction at this position, from 0."""

@@ -3,13 +3,17 @@
 What is not constrained (⊤) is left out, and everything is counted from 1:
 
     {"instructions": [{"mnemonic": {"base": "add", "edits": 2}, "memory": ["W"]}, {}],
-     "aliasing": [["1.memory.1", "2.memory.1", "same"], ["1.register.1", "2.register.2", "different"]]}
+     "aliasing": [["1.memory.1", "2.memory.1", "same"], ["1.register.1", "2.register.2", "different"]],
+     "dependencies": [[1, 2, "flag"]]}
 
 Values of features: `mnemonic` a base and a number of edits, `uops` {"fewer_than": a power of two}, `memory`
 and `operands` a list of what is there at least, or "none"; all others a word, or a list of words of which one
-holds. An expansion is {"instruction": 1, "feature": "operands", "drop": "GPR[64]:RW", "to": [...]}, without
-`drop` where there is but one way up and without `to` where that is ⊤, or {"aliasing": [one, other]}. With
-"for" a weaker element takes the place of the dropped one: "drop": "size:8", "for": "size<=64".
+holds. A dependency names who writes, who reads that, and "flag" or "register".
+
+An expansion is {"instruction": 1, "feature": "operands", "drop": "GPR[64]:RW", "to": [...]}, without `drop`
+where there is but one way up and without `to` where that is ⊤; {"aliasing": [one, other]}; or {"dependency":
+[1, 2, "flag"]}. With "for" a weaker element takes the place of the dropped one: "drop": "size:8", "for":
+"size<=64".
 """
 
 from __future__ import annotations
@@ -21,11 +25,13 @@ from anica_app.core.domain.abstract import (
     AbstractBlock,
     AbstractInstruction,
     AliasExpansion,
+    DependencyExpansion,
     Expansion,
     FeatureExpansion,
 )
 from anica_app.core.domain.abstractions import FOR, UP
 from anica_app.core.domain.aliasing import Aliasing, Pair
+from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import Vocabulary
 from anica_app.core.domain.places import Kind, OperandPlace
 from anica_app.core.protocols import AnicaError
@@ -39,14 +45,17 @@ _SAME, _DIFFERENT = "same", "different"
 
 
 def document(abstract: AbstractBlock, vocabulary: Vocabulary) -> dict[str, Any]:
-    """An abstract block as JSON."""
-    return {
+    """An abstract block as JSON; without `dependencies` where there are none."""
+    found: dict[str, Any] = {
         "instructions": [_instruction(one, vocabulary) for one in abstract.instructions],
         "aliasing": [
             [*map(place_name, pair), _SAME if wanted else _DIFFERENT]
             for pair, wanted in abstract.aliasing.pairs
         ],
     }
+    if abstract.dependencies:
+        found["dependencies"] = [*map(_dependency_document, sorted(abstract.dependencies))]
+    return found
 
 
 def read(given: Json, vocabulary: Vocabulary) -> AbstractBlock:
@@ -59,13 +68,19 @@ def read(given: Json, vocabulary: Vocabulary) -> AbstractBlock:
     read_ones = tuple(
         _read_instruction(one, number, vocabulary) for number, one in enumerate(instructions, 1)
     )
-    return AbstractBlock(read_ones, _read_aliasing(given.get("aliasing", []), len(instructions)))
+    return AbstractBlock(
+        read_ones,
+        _read_aliasing(given.get("aliasing", []), len(instructions)),
+        _read_dependencies(given.get("dependencies", []), len(instructions)),
+    )
 
 
 def expansion_document(expansion: Expansion, vocabulary: Vocabulary) -> dict[str, Any]:
     """An expansion as JSON."""
     if isinstance(expansion, AliasExpansion):
         return {"aliasing": [place_name(place) for place in expansion.pair]}
+    if isinstance(expansion, DependencyExpansion):
+        return {"dependency": _dependency_document(expansion.dependency)}
     found: dict[str, Any] = {"instruction": expansion.instruction + 1, "feature": expansion.feature}
     if expansion.step != UP:
         found["drop"], _, weaker = expansion.step.partition(FOR)
@@ -80,10 +95,14 @@ def read_expansion(given: Json, vocabulary: Vocabulary) -> Expansion:
     match given:
         case {"aliasing": [str(one), str(other)]}:
             return AliasExpansion(_pair(one, other))
+        case {"dependency": dependency}:
+            return DependencyExpansion(_read_dependency(dependency, MOST_INSTRUCTIONS))
         case {"instruction": int(number), "feature": str(feature)} if 1 <= number <= MOST_INSTRUCTIONS:
             value = _abstraction(feature, vocabulary).read(given["to"]) if "to" in given else None
             return FeatureExpansion(number - 1, feature, _step(given), value)
-    raise AnicaError(f'an expansion has "instruction" and "feature", or "aliasing", unlike {given!r}')
+    raise AnicaError(
+        f'an expansion has "instruction" and "feature", or "aliasing", or "dependency", unlike {given!r}'
+    )
 
 
 def _step(given: Json) -> str:
@@ -99,13 +118,19 @@ def expanded(given: Json, expansion: Json) -> Json:
     if "aliasing" in expansion:
         pairs = [pair for pair in given["aliasing"] if pair[:2] != expansion["aliasing"]]
         return {**given, "aliasing": pairs}
+    if "dependency" in expansion:
+        left = [one for one in given["dependencies"] if one != expansion["dependency"]]
+        return {**given, "dependencies": left} if left else _without(given, "dependencies")
     instructions = list(given["instructions"])
     place, feature = expansion["instruction"] - 1, expansion["feature"]
-    left = {name: value for name, value in instructions[place].items() if name != feature}
+    instructions[place] = _without(instructions[place], feature)
     if "to" in expansion:
-        left[feature] = expansion["to"]
-    instructions[place] = left
+        instructions[place][feature] = expansion["to"]
     return {**given, "instructions": instructions}
+
+
+def _without(given: Json, name: str) -> Json:
+    return {one: value for one, value in given.items() if one != name}
 
 
 def place_name(place: OperandPlace) -> str:
@@ -154,6 +179,25 @@ def _read_aliasing(given: Any, length: int) -> Aliasing:
         names = " and ".join(map(place_name, min(both)))
         raise AnicaError(f'"aliasing": {names} cannot be both {_SAME} and {_DIFFERENT}')
     return Aliasing(frozenset(must), frozenset(must_not))
+
+
+def _dependency_document(one: Dependency) -> list[Any]:
+    return [one.writer + 1, one.reader + 1, one.carrier]
+
+
+def _read_dependencies(given: Any, length: int) -> frozenset[Dependency]:
+    if not isinstance(given, list) or len(given) > MOST_PAIRS:
+        raise AnicaError(f'"dependencies" is a list of at most {MOST_PAIRS:,} dependencies')
+    return frozenset(_read_dependency(one, length) for one in given)
+
+
+def _read_dependency(given: Any, length: int) -> Dependency:
+    match given:
+        case [int(writer), int(reader), "flag" | "register" as carrier]:
+            if writer != reader and 1 <= min(writer, reader) <= max(writer, reader) <= length:
+                return Dependency(writer - 1, reader - 1, carrier)
+            raise AnicaError(f"a dependency is between two instructions from 1 to {length}, unlike {given!r}")
+    raise AnicaError(f'a dependency is a list such as [1, 2, "flag"] or [2, 1, "register"], not {given!r}')
 
 
 def _pair(one: str, other: str) -> Pair:

@@ -14,6 +14,7 @@ operands *match*, that is could alias, if their possible registers share one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Literal, NamedTuple
@@ -21,7 +22,7 @@ from typing import Literal, NamedTuple
 from iced_x86 import Instruction, OpCodeInfo, Register, RegisterExt
 
 from anica_app.core.domain.sampleable import BASES
-from inference.isa.scheme import Scheme
+from inference.isa.scheme import Access, Operand, Scheme
 from inference.isa.x86 import choosing
 from inference.isa.x86.choosing import Bank, RegisterChoice, aliases, family_of
 from inference.isa.x86.demands import INDICES, demands
@@ -55,6 +56,8 @@ Content = int | Address
 """What stands in an operand: the units of a register, or an address."""
 
 _LOW, _SECOND = 1, 2
+_MERGING = 32
+"""A narrower general-purpose register keeps its other bits when it is written."""
 _STARTS: dict[Bank, int] = {"general": 0, "vector": 32, "mask": 64, "mmx": 72, "x87": 80}
 
 
@@ -63,7 +66,8 @@ class RegisterSlot:
     """A register operand. `possible`: the units of all registers that it could be, by its kind.
 
     `families`: {number: register} that can be encoded; a fixed register has one. `choices`: those that random
-    blocks may choose from, as bits. `position`: of the operand that it is (a part of) in the text.
+    blocks may choose from, as bits. `position`: of the operand that it is (a part of) in the text. `access`:
+    a write that keeps a part of the register reads it as well.
     """
 
     part: Part
@@ -73,12 +77,17 @@ class RegisterSlot:
     families: dict[int, RegisterValue]
     units: dict[int, int]
     choices: int
+    access: Access
     pair: bool = False
 
     @property
     def only(self) -> int:
         """The family of a fixed register."""
         return next(iter(self.families))
+
+    def fitting(self, units: int) -> int:
+        """Those of `choices` whose register has one of these units."""
+        return self.choices & sum(1 << family for family, own in self.units.items() if own & units)
 
     def content(self, instruction: Instruction) -> int:
         """The units of the register that stands here in a decoded instruction."""
@@ -144,6 +153,12 @@ class Slots:
     distinct: bool
 
     @cached_property
+    def pointing(self) -> int:
+        """The general-purpose registers that its memory is addressed through without a choice, as bits."""
+        fixed = {slot.fixed.base for slot in self.memories if slot.fixed is not None}
+        return sum(1 << family_of(base)[1] for base in fixed)
+
+    @cached_property
     def all(self) -> tuple[Slot, ...]:
         """Registers first, then memory; contents of instructions are in this order."""
         return (*self.registers, *self.memories)
@@ -174,21 +189,22 @@ def slots(scheme: Scheme, form: Form) -> Slots:
     """The operands of a scheme that can alias."""
     wanted = demands(scheme, form)
     chosen = {(choice.position, choice.part): choice for choice in wanted.choices}
+    explicit = [operand for operand in scheme.operands if not operand.implicit]
     registers: list[RegisterSlot] = []
     memories: list[MemorySlot] = []
     swapped = _accumulator(form) if scheme.mnemonic == "xchg" else None
     for position, hole in enumerate(form.holes):
         if hole.kind == "register" and hole.fixed:
-            registers.append(_fixed(position, hole))
+            registers.append(_fixed(position, hole, explicit[position]))
         elif hole.kind == "memory" and hole.shape != "moffs":
             memories.append(MemorySlot(position, _fixed_address(hole), wanted.index or Register.NONE))
         registers += [
-            _slot(chosen[position, part], swapped, indexed=wanted.index is not None)
+            _slot(chosen[position, part], explicit, swapped, indexed=wanted.index is not None)
             for part in _PARTS
             if (position, part) in chosen
         ]
     if (mask := chosen.get((0, "mask"))) is not None:
-        registers.append(_slot(mask))
+        registers.append(_slot(mask, explicit))
     info = OpCodeInfo(form.code)
     distinct = info.requires_unique_reg_nums or info.requires_unique_dest_reg_num
     return Slots(tuple(registers), tuple(memories), wanted.low_base, distinct)
@@ -227,7 +243,9 @@ def _accumulator(form: Form) -> int | None:
     return next((family_of(hole.registers[0])[1] for hole in form.holes if hole.fixed), None)
 
 
-def _slot(choice: RegisterChoice, never: int | None = None, *, indexed: bool = False) -> RegisterSlot:
+def _slot(
+    choice: RegisterChoice, explicit: Sequence[Operand], never: int | None = None, *, indexed: bool = False
+) -> RegisterSlot:
     hole = choice.hole or GPR64.name  # parts of addresses have no hole of their own
     kept = (*BASES, never) if choice.bank == "general" else (INDICES,) if indexed else ()
     possible = 0
@@ -241,15 +259,24 @@ def _slot(choice: RegisterChoice, never: int | None = None, *, indexed: bool = F
         choice.registers,
         {family: units(one) for family, one in choice.registers.items()},
         sum(1 << family for family in choice.registers if family not in kept),
+        _access(explicit[choice.position], choice.bank) if choice.part == "register" else "R",
         hole == MASK_PAIR.name,
     )
 
 
-def _fixed(position: int, hole: Hole) -> RegisterSlot:
+def _access(operand: Operand, bank: Bank) -> Access:
+    merges = bank == "general" and operand.width < _MERGING
+    return "RW" if operand.access == "W" and merges else operand.access
+
+
+def _fixed(position: int, hole: Hole, operand: Operand) -> RegisterSlot:
     register = hole.registers[0]
     found = units(register)
     bank, family = family_of(register)
-    return RegisterSlot("fixed", position, bank, found, {family: register}, {family: found}, 1 << family)
+    access = _access(operand, bank)
+    return RegisterSlot(
+        "fixed", position, bank, found, {family: register}, {family: found}, 1 << family, access
+    )
 
 
 def _fixed_address(hole: Hole) -> Address | None:

@@ -51,6 +51,12 @@ class DomainSettings:
         "dependencies as possible",
         paper=True,
     )
+    dependencies: bool = setting(
+        True,
+        "whether abstract blocks say which instruction reads what another one wrote, be it a register or a "
+        "flag; only where they say which operands are the same",
+        paper=False,
+    )
     gradual: bool = setting(
         True,
         "whether a width that cannot be dropped may become a range, and a register or flag any of its kind",
@@ -63,6 +69,11 @@ class DomainSettings:
             raise InvalidInputError(f"features must name at least one of {', '.join(FEATURES)}")
         check_whole("edit_distance", self.edit_distance, 0, MOST_EDITS)
         check_whole("log_bound", self.log_bound, 0, MOST_LOG)
+
+    @property
+    def linked(self) -> bool:
+        """Whether anything is said of dependencies."""
+        return self.aliasing and self.dependencies
 
     @property
     def feature_names(self) -> tuple[str, ...]:

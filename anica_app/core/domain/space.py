@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 
 from anica_app.core.domain import places
+from anica_app.core.domain.dependencies import SchemeUse, scheme_use
 from anica_app.core.domain.sampleable import EVEX, why_not
 from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.protocols import AnicaError
@@ -88,6 +89,11 @@ class SchemeSpace:
     def slots(self) -> tuple[places.Slots, ...]:
         """Of each scheme, the operands that can alias."""
         return tuple(places.slots(scheme, form) for scheme, form in self._members.values())
+
+    @cached_property
+    def uses(self) -> tuple[SchemeUse, ...]:
+        """Of each scheme, what its instructions read and write."""
+        return tuple(map(scheme_use, self.schemes, self.slots))
 
     @cached_property
     def zeros(self) -> dict[str, int]:

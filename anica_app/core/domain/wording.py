@@ -11,9 +11,10 @@ from enum import StrEnum
 from typing import Any
 
 from anica_app.core.domain import documents, features
-from anica_app.core.domain.abstract import AliasExpansion, Values
+from anica_app.core.domain.abstract import AliasExpansion, DependencyExpansion, Values
 from anica_app.core.domain.abstractions import AND, FOR, UP
 from anica_app.core.domain.aliasing import Pair
+from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import (
     ACCESS_WIDTH,
     AT_LEAST,
@@ -102,7 +103,10 @@ def words(document: Json) -> Words:
     pairs = sorted(abstract.aliasing.pairs, key=lambda one: not one[1])
     return Words(
         tuple(tuple(_instruction(one.values, vocabulary)) for one in abstract.instructions),
-        tuple(pair(operands, wanted) for operands, wanted in pairs),
+        (
+            *(pair(operands, wanted) for operands, wanted in pairs),
+            *(dependency(one) for one in sorted(abstract.dependencies)),
+        ),
     )
 
 
@@ -119,6 +123,8 @@ def expansion_words(document: Json) -> str:
     if isinstance(expansion, AliasExpansion):
         one, other = map(_place, expansion.pair)
         return f"{one} and {other} may be the same or differ"
+    if isinstance(expansion, DependencyExpansion):
+        return dependency(expansion.dependency, "need not read")
     where = f"instruction {expansion.instruction + 1}"
     if expansion.step != UP:
         element, _, weaker = expansion.step.partition(FOR)
@@ -151,6 +157,11 @@ def feature(name: str, value: Any) -> list[str]:
 def pair(operands: Pair, wanted: bool) -> str:
     """Which operands are the same, or are not."""
     return f"{_place(operands[0])} {'is the same as' if wanted else 'differs from'} {_place(operands[1])}"
+
+
+def dependency(one: Dependency, reads: str = "reads") -> str:
+    """Who reads what whom wrote."""
+    return f"instruction {one.reader + 1} {reads} a {one.carrier} that instruction {one.writer + 1} writes"
 
 
 def _needed(name: str, element: str) -> str:

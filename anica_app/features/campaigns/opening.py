@@ -57,7 +57,8 @@ def chosen_domain(space: Json, domain: Json, scheme_filter: str = "", uops: int 
         found = search_schemes(isa.schemes.all(), scheme_filter)
         among = list(found.values_list("text", flat=True))
     try:
-        settings = DomainSettings(**{"gradual": False, **domain})  # which older descriptions do not know
+        older = {"gradual": False, "dependencies": False}  # of descriptions that do not know them
+        settings = DomainSettings(**{**older, **domain})
         return X86Domain.of(settings, SpaceSettings(**space), among=among, uops=_uops(uops))
     except AnicaError as error:
         raise JobError(str(error)) from error

@@ -79,7 +79,10 @@ def table_of(document: Json) -> Table:
     ]
     signs = {"same": "=", "different": "≠"}
     pairs = [f"{one} {signs.get(word, word)} {other}" for one, other, word in document.get("aliasing", [])]
-    return Table(tuple(rows), tuple(pairs))
+    waits = [
+        f"{writer} → {reader} ({carrier})" for writer, reader, carrier in document.get("dependencies", [])
+    ]
+    return Table(tuple(rows), (*pairs, *waits))
 
 
 def _value(value: Any) -> str:
@@ -112,6 +115,8 @@ def label(node: Node) -> str:
     match node.expansion:
         case {"aliasing": [str(one), str(other)]}:
             return f"{_short(one)} , {_short(other)} free".replace(" ,", ",")
+        case {"dependency": [writer, reader, carrier]}:
+            return f"{writer} → {reader} ({carrier}) free"
         case {"instruction": int(number), "feature": str(feature), **given}:
             if "for" in given:
                 return f"{number} · {feature} {given['for']}"

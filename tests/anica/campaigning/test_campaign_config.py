@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from anica_app.core.domain.settings import DomainSettings
+from anica_app.features.campaigns.opening import chosen_domain
 from anica_app.features.campaigns.request import PRESETS, read_config
 from anica_app.features.questions.generalise_job import read_config as read_single
 from anica_app.models import Predictor
@@ -45,6 +47,14 @@ def test_mappings_alone_are_asked_for_blocks_without_dependencies(two, other):
     assert not read_config({"predictors": two}).domain["aliasing"]
     assert read_config({"predictors": [two[0], other]}).domain["aliasing"]
     assert read_config({"predictors": two, "settings": {"aliasing": "true"}}).domain["aliasing"]
+
+
+def test_a_description_from_before_a_setting_goes_on_without_it():
+    space = {"extensions": "BASE"}
+    older = chosen_domain(space, {"features": "mnemonic"}).settings
+    assert not older.gradual
+    assert not older.dependencies
+    assert chosen_domain(space, vars(DomainSettings())).settings == DomainSettings()
 
 
 def test_a_campaign_without_an_end_takes_ten_minutes(two):

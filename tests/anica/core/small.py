@@ -72,6 +72,7 @@ def above(domain: X86Domain, abstract: AbstractBlock, random: Random) -> Abstrac
             frozenset(pair for pair in abstract.aliasing.must if random.random() < keep),
             frozenset(pair for pair in abstract.aliasing.must_not if random.random() < keep),
         ),
+        frozenset(one for one in sorted(abstract.dependencies) if random.random() < keep),
     )
 
 

@@ -75,6 +75,7 @@ def test_the_form_is_fixed() -> None:
             },
         ],
         "aliasing": [["1.register.1", "2.register.1", "same"]],
+        "dependencies": [[1, 2, "register"]],
     }
 
 
@@ -113,6 +114,7 @@ def test_words_say_what_a_block_asks_for() -> None:
             ["1.register.1", "2.register.2", "different"],
             ["1.memory.1", "3.memory.2", "same"],
         ],
+        "dependencies": [[2, 1, "register"], [1, 2, "flag"]],
     }
     found = words(loose)
     assert found.instructions == (
@@ -130,6 +132,8 @@ def test_words_say_what_a_block_asks_for() -> None:
     assert found.aliasing == (
         "memory operand of instruction 1 is the same as memory operand 2 of instruction 3",
         "register operand 1 of instruction 1 differs from register operand 2 of instruction 2",
+        "instruction 2 reads a flag that instruction 1 writes",
+        "instruction 1 reads a register that instruction 2 writes",
     )
 
 
@@ -193,6 +197,14 @@ def test_words_say_what_a_block_asks_for() -> None:
             {"aliasing": ["1.memory.1", "2.memory.1"]},
             "memory operand of instruction 1 and memory operand of instruction 2 may be the same or differ",
         ),
+        (
+            {"dependency": [1, 2, "flag"]},
+            "instruction 2 need not read a flag that instruction 1 writes",
+        ),
+        (
+            {"dependency": [3, 2, "register"]},
+            "instruction 2 need not read a register that instruction 3 writes",
+        ),
     ],
 )
 def test_words_say_what_an_expansion_allows(document: Any, expected: str) -> None:
@@ -222,6 +234,12 @@ def test_words_say_what_an_expansion_allows(document: Any, expected: str) -> Non
             },
             "cannot be both",
         ),
+        ({"instructions": [{}], "dependencies": {}}, '"dependencies" is a list'),
+        ({"instructions": [{}], "dependencies": [[1, 1]]}, "a dependency is a list such as"),
+        ({"instructions": [{}], "dependencies": [[1, 1, "memory"]]}, "a dependency is a list such as"),
+        ({"instructions": [{}], "dependencies": [["1", 1, "flag"]]}, "a dependency is a list such as"),
+        ({"instructions": [{}], "dependencies": [[1, 2, "flag"]]}, "between two instructions from 1 to 1"),
+        ({"instructions": [{}], "dependencies": [[1, 1, "flag"]]}, "between two instructions from 1 to 1"),
     ],
 )  # fmt: skip
 def test_a_wrong_document_is_refused_with_where_and_what(wrong: Any, wanted: str) -> None:
@@ -251,7 +269,8 @@ def test_what_takes_the_place_of_nothing_is_refused(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{}, {"instruction": 0, "feature": "lock"}, {"aliasing": ["1.register.1"]}, {"instruction": 1}]
+    "wrong",
+    [{}, {"instruction": 0, "feature": "lock"}, {"aliasing": ["1.register.1"]}, {"instruction": 1}],
 )
 def test_a_wrong_expansion_is_refused(wrong: Any) -> None:
     with pytest.raises(AnicaError, match="an expansion has"):

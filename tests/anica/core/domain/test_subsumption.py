@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from random import Random
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.places import OperandPlace
 from inference.isa.x86.blocks import block_of_text
 from tests.anica.core.small import above, random_abstract, random_block, small_domain
@@ -18,6 +20,7 @@ from tests.drawn import examples
 
 DOMAIN = small_domain()
 SEEDS = st.integers(0, 2**32)
+NOP = DOMAIN.sampler.instance(DOMAIN.space.by_text["nop"])
 
 
 def by_definition(general: AbstractBlock, special: AbstractBlock) -> bool:
@@ -41,7 +44,10 @@ def constrained(general: AbstractBlock, special: AbstractBlock, mapping: tuple[i
         right = OperandPlace(mapping[other.instruction], other.kind, other.number)
         if there.get((left, right), there.get((right, left))) is not wanted:
             return False
-    return True
+    return all(
+        Dependency(mapping[one.writer], mapping[one.reader], one.carrier) in special.dependencies
+        for one in general.dependencies
+    )
 
 
 def rotated(mapping: tuple[int, ...], places: int) -> bool:
@@ -87,7 +93,13 @@ def restricted(abstract: AbstractBlock, part: list[int]) -> AbstractBlock:
         for pairs in (abstract.aliasing.must, abstract.aliasing.must_not)
     ]
     return AbstractBlock(
-        tuple(abstract.instructions[k] for k in part), type(abstract.aliasing)(*map(frozenset, aliasing))
+        tuple(abstract.instructions[k] for k in part),
+        type(abstract.aliasing)(*map(frozenset, aliasing)),
+        frozenset(
+            Dependency(numbers[one.writer], numbers[one.reader], one.carrier)
+            for one in abstract.dependencies
+            if one.writer in numbers and one.reader in numbers
+        ),
     )
 
 
@@ -102,7 +114,10 @@ def test_rotation_and_further_instructions_change_nothing(seed: int, turn: int, 
     assert DOMAIN.subsumes(abstract, DOMAIN.represent(turned))
     further = random_block(DOMAIN, random, 1).instructions
     longer = SampledBlock(turned.instructions[:at] + further + turned.instructions[at:])
-    assert DOMAIN.subsumes(abstract, DOMAIN.represent(longer))
+    without = replace(abstract, dependencies=frozenset())  # what is new may overwrite what was to be read
+    assert DOMAIN.subsumes(without, DOMAIN.represent(longer))
+    nothing = SampledBlock(turned.instructions[:at] + NOP.instructions + turned.instructions[at:])
+    assert DOMAIN.subsumes(abstract, DOMAIN.represent(nothing))
     assert not DOMAIN.subsumes(DOMAIN.represent(longer), DOMAIN.represent(block))
 
 

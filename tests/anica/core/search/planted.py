@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from iced_x86 import Decoder, InstructionInfoFactory, MemorySizeExt, Mnemonic, OpAccess, OpKind
+from iced_x86 import Decoder, InstructionInfoFactory, MemorySizeExt, Mnemonic, OpAccess, OpKind, RegisterExt
 
 from anica_app.core.protocols import Answer, Failure
 from inference.isa.x86.scheme_set import schemes
@@ -97,6 +97,28 @@ def flags_after_a_shift_by_0(instructions):
     reads = [bool(one.rflags_read) for one in instructions]
     places = range(len(instructions))
     return 30 * any(by_0[i] and reads[j] for i in places for j in places if i != j)
+
+
+def loads_in_chains(instructions):
+    """Four cycles where one loads and reads a flag of another, which reads a register of the first."""
+    read, written = [], []
+    for one in instructions:
+        used = _INFO.info(one).used_registers()
+        names = [
+            (RegisterExt.full_register(u.register), u.access, RegisterExt.size(u.register)) for u in used
+        ]
+        kept = {name for name, access, size in names if access == OpAccess.COND_WRITE or size < 4}
+        read.append(kept | {name for name, access, _ in names if access in _READS})
+        written.append({name for name, access, _ in names if access in _WRITES})
+    places = range(len(instructions))
+    return 4 * any(
+        addresses(instructions[i], _READS)
+        and instructions[i].rflags_read & instructions[j].rflags_modified
+        and written[i] & read[j]
+        for i in places
+        for j in places
+        if i != j
+    )
 
 
 def slow_scan(instructions):

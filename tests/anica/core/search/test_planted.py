@@ -9,6 +9,7 @@ from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Driver, Panel, World
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.x86_domain import X86Domain
+from inference.isa.x86.blocks import block_of_text
 from tests.anica.core.search.planted import (
     FLAG_NAMES,
     Decoding,
@@ -16,6 +17,7 @@ from tests.anica.core.search.planted import (
     few_schemes,
     flags_after_a_shift_by_0,
     forwarded_store,
+    loads_in_chains,
     slow_scan,
     widened_store,
 )
@@ -69,7 +71,8 @@ def explained(domain, planted, code):
     found = BlockExplanation(World(domain, SearchSettings(), 1), driver, start, shorten=True)
     panel.close()
     assert found.discoveries
-    return [named(domain.document(one.abstract)) for one in found.discoveries]
+    documents = [domain.document(one.abstract) for one in found.discoveries]
+    return [(*named(document), document.get("dependencies", [])) for document in documents]
 
 
 def test_a_store_that_is_narrower_than_the_load_is_named_by_ranges_of_widths(domain):
@@ -78,16 +81,28 @@ def test_a_store_that_is_narrower_than_the_load_is_named_by_ranges_of_widths(dom
     stores = ({"memory": ["W", "size<=64"]}, {"operands": ["MEM[<=64]:W"]})
     loads = ({"memory": ["R", "size>=128"]}, {"operands": ["MEM[>=128]:R"]})
     same = [["1.memory.1", "2.memory.1", "same"]]
-    assert any(store in stores and load in loads and aliasing == same for (store, load), aliasing in said), (
-        said
-    )
+    assert any(
+        store in stores and load in loads and aliasing == same for (store, load), aliasing, _ in said
+    ), said
 
 
 def test_whatever_reads_some_flag_is_named_by_that():
     domain = X86Domain.of(among=few_schemes(FLAG_NAMES))
-    for instructions, aliasing in explained(domain, flags_after_a_shift_by_0, "c1e3004111d2"):
-        assert instructions[1] == {"operands": ["flags:R"]}
+    for instructions, aliasing, dependencies in explained(domain, flags_after_a_shift_by_0, "c1e3004111d2"):
+        assert (instructions[1], dependencies) in (({"operands": ["flags:R"]}, []), ({}, [[1, 2, "flag"]]))
         assert aliasing == []
+
+
+@pytest.mark.parametrize("text", ["cmovbe rdx, [rbp + 64]\nadd rdx, 3", "adc r9w, [rbp + 64]\nshl r9d, 2"])
+def test_a_chain_with_a_load_is_named_by_who_reads_what_whom_wrote(text):
+    domain = X86Domain.of(among=few_schemes(FLAG_NAMES))
+    said = explained(domain, loads_in_chains, block_of_text(text).hex)
+    assert any(
+        instructions in ([{"memory": ["R"]}, {}], [{"memory": []}, {}])
+        and not aliasing
+        and dependencies == [[1, 2, "register"], [2, 1, "flag"]]
+        for instructions, aliasing, dependencies in said
+    ), said
 
 
 def test_a_family_of_mnemonics_is_named_by_an_edit_distance_alone(domain):

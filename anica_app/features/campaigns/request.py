@@ -58,19 +58,19 @@ PRESETS = {
     ),
     "hardware": Preset(
         "A tool and a machine",
-        "At least 2 cycles of difference, fewer samples, since measuring takes long, and 5 % exceptions. "
-        "Without what reads and writes memory at once, which makes measurements depend on each other "
+        "At least 2 cycles of difference, 10 % exceptions, and fewer samples and orders, as measuring takes "
+        "long. Without what reads and writes memory at once, which makes measurements depend on each other "
         "(§8.3.3), and without non-temporal moves, whose times do not settle.",
         {
             "metric": "absolute",
             "threshold": 2.0,
-            "samples": 30,
+            "samples": 20,
             "confirming": 100,
             "first_look": 10,
-            "orders": 2,
+            "orders": 1,
             "batch": 50,
             "side_by_side": 8,
-            "exceptions": 0.05,
+            "exceptions": 0.1,
         },
         "-memory:RW -movnt",
     ),

@@ -123,7 +123,7 @@ def test_a_preset_sets_what_belongs_to_it_and_keeps_the_rest(visitor: Client, to
     assert form["set_metric"].value() == "absolute"
     assert float(form["set_threshold"].value()) == 2
     assert form["scheme_filter"].value() == "-memory:RW -movnt"
-    assert form["set_samples"].value() == "30"
+    assert form["set_samples"].value() == "20"
     assert form["seed"].value() == "9"
     assert form["first"].value() == "tool a"
 

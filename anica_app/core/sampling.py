@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import combinations
-from operator import or_
 from random import Random
 
 from iced_x86 import Encoder, Instruction, Register
@@ -220,13 +219,15 @@ class _Classes:
         self.families: dict[int, int] = {}
         self.indices: dict[int, RegisterValue] = {}
         self.memories: list[int] = []
-        pointing = reduce(or_, (each.pointing for each in block), 0)
+        pointing = 0
+        for each in block:
+            pointing |= each.pointing
         for number, slot in enumerate(self._slots):
             one = self._first(number)
             self._of[number] = one
             if isinstance(slot, RegisterSlot):
-                free = slot.bank != "general" or slot.part == "fixed" or "W" not in slot.access
-                self.families[one] = self.families.get(one, -1) & slot.choices & (-1 if free else ~pointing)
+                choices = slot.choices & ~pointing if pointing and slot.is_chosen_to_write else slot.choices
+                self.families[one] = self.families.get(one, -1) & choices
             else:
                 self._add(one, slot)
         for place, units in kept:

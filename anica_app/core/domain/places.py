@@ -85,6 +85,11 @@ class RegisterSlot:
         """The family of a fixed register."""
         return next(iter(self.families))
 
+    @property
+    def is_chosen_to_write(self) -> bool:
+        """Whether it is a general-purpose register that is written, and not a fixed one."""
+        return self.bank == "general" and self.part != "fixed" and "W" in self.access
+
     def fitting(self, units: int) -> int:
         """Those of `choices` whose register has one of these units."""
         return self.choices & sum(1 << family for family, own in self.units.items() if own & units)
@@ -144,19 +149,15 @@ class Slots:
     """The operands of a scheme that can alias.
 
     `needs_low_base`: its memory has to be addressed through a register that needs no REX prefix. `distinct`:
-    it cannot be encoded, or means nothing, unless its vector registers differ.
+    it cannot be encoded, or means nothing, unless its vector registers differ. `pointing`: the families of
+    general-purpose registers that it addresses memory through without a choice, as bits.
     """
 
     registers: tuple[RegisterSlot, ...]
     memories: tuple[MemorySlot, ...]
     needs_low_base: bool
     distinct: bool
-
-    @cached_property
-    def pointing(self) -> int:
-        """The general-purpose registers that its memory is addressed through without a choice, as bits."""
-        fixed = {slot.fixed.base for slot in self.memories if slot.fixed is not None}
-        return sum(1 << family_of(base)[1] for base in fixed)
+    pointing: int = 0
 
     @cached_property
     def all(self) -> tuple[Slot, ...]:
@@ -207,7 +208,9 @@ def slots(scheme: Scheme, form: Form) -> Slots:
         registers.append(_slot(mask, explicit))
     info = OpCodeInfo(form.code)
     distinct = info.requires_unique_reg_nums or info.requires_unique_dest_reg_num
-    return Slots(tuple(registers), tuple(memories), wanted.low_base, distinct)
+    bases = {memory.fixed.base for memory in memories if memory.fixed is not None}
+    pointing = sum(1 << family_of(base)[1] for base in bases)
+    return Slots(tuple(registers), tuple(memories), wanted.low_base, distinct, pointing)
 
 
 def overlap(one: Content, other: Content) -> bool:

@@ -23,9 +23,8 @@ from anica_app.core.domain.space import SchemeSpace
 from anica_app.core.sampling import BlockSampler
 from inference.core.protocols import Json
 
-_NAMES = ("scheme", "isa-set", "extension", "mnemonic", "category", "operands")
-"""Features that are dropped before all else, in this order: what instructions are called, then operands,
-which imply what is said of memory."""
+_NAMES = ("scheme", "isa-set", "extension", "mnemonic", "category")
+"""Features that say what instructions are called, in the order in which they are dropped."""
 
 
 class X86Domain:
@@ -79,15 +78,19 @@ class X86Domain:
         return [*found, *map(DependencyExpansion, sorted(abstract.dependencies))]
 
     def precedence(self, expansion: Expansion) -> int:
-        """After `_NAMES` registers that are the same, then dependencies, which they imply; then the rest."""
+        """Names first, and which registers are the same; then operands, which imply what is said of memory;
+        then dependencies, then the rest.
+        """
         match expansion:
             case FeatureExpansion(feature=feature) if feature in _NAMES:
                 return _NAMES.index(feature)
             case AliasExpansion(pair=(one, _)) if one.kind == "register":
                 return len(_NAMES)
-            case DependencyExpansion():
+            case FeatureExpansion(feature="operands"):
                 return len(_NAMES) + 1
-        return len(_NAMES) + 2
+            case DependencyExpansion():
+                return len(_NAMES) + 2
+        return len(_NAMES) + 3
 
     def small_expansions(self, abstract: AbstractBlock) -> list[Expansion]:
         """Those that go less far, for where no other is possible any more, in the order to try them."""

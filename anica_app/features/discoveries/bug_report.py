@@ -82,7 +82,8 @@ def markdown(report: BugReport) -> str:
 def _cause(report: BugReport) -> list[str]:
     if not report.cause:
         return []
-    return ["## Cause", "\n".join(f"- {line}" for line in report.cause)]
+    about = [f"{report.family}."] if report.family else []
+    return ["## Cause", *about, "\n".join(f"- {line}" for line in report.cause)]
 
 
 def _for_maintainers(report: BugReport) -> list[str]:

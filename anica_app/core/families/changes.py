@@ -22,6 +22,7 @@ from iced_x86 import (
     InstructionInfoFactory,
     MemoryOperand,
     MemorySizeExt,
+    Mnemonic,
     OpAccess,
     Register,
     RegisterExt,
@@ -50,6 +51,10 @@ _GENERAL = "EAX ECX EDX EBX ESP EBP ESI EDI R8D R9D R10D R11D R12D R13D R14D R15
 _STACK = frozenset((Register.RSP,))
 _CUT = (RegisterExt.is_gpr64, RegisterExt.is_zmm, RegisterExt.is_k)
 _NARROW = {1: Code.MOV_RM8_IMM8, 2: Code.MOV_RM16_IMM16, 4: Code.MOV_RM32_IMM32, 8: Code.MOV_RM64_IMM32}
+
+
+_THROUGH_CARRY = frozenset((Mnemonic.RCL, Mnemonic.RCR))
+"""What processors take to read a flag although it is rotated by 0."""
 
 
 class CarrierKind(StrEnum):
@@ -287,7 +292,7 @@ class _Touched:
                     self.written.add(full)
                 if used.access == OpAccess.COND_WRITE or _is_partial(used.register):
                     reads.add(full)  # of what it may leave as it was
-        reads |= {FLAGS} if one.rflags_read else set()
+        reads |= {FLAGS} if one.rflags_read or one.mnemonic in _THROUGH_CARRY else set()
         writes |= {FLAGS} if one.rflags_modified else set()
         for memory in info.used_memory():
             displacement = memory.displacement - 2**64 * (memory.displacement >> 63)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,9 +22,10 @@ _NARROW = 0.1
 class CulpritInstructions:
     """What a discovery is about.
 
-    `classes`: of the instructions that cannot be just any, or what they do with memory where nothing else
-    matters; in order, each once. `mnemonics`, each after its class: of the schemes represented, or of the
-    witness where these are many that are called alike, and where the class is what they do with memory.
+    `classes`: of the instructions that cannot be just any, those of most schemes that they represent, or what
+    they do with memory where nothing else matters; in order, each once. `mnemonics`, each after its class: of
+    the schemes represented, or of the witness where these are many that are called alike, and where the class
+    is what they do with memory.
     `memory`: all of them access memory; `scalar`: all of them compute one floating-point number.
     """
 
@@ -45,7 +47,10 @@ def culprits_of(domain: X86Domain, abstract: AbstractBlock, witness: SampledBloc
         fits = len(abstract) == len(witness)
         general = fits and _count(domain, abstract, place) > wide
         said = _memory_word(domain, abstract, place) if general else ""
-        classes.append(said or instruction_class(schemes[place]))
+        own = instruction_class(schemes[place])
+        classes.append(
+            said or (_class_of_most(domain, abstract, place, own) if fits and not general else own)
+        )
         like = [] if said or not fits else _mnemonics(domain, abstract, place, classes[-1])
         mnemonics += [(classes[-1], each) for each in like or [schemes[place].mnemonic]]
     known = [schemes[place] for place in chosen]
@@ -66,6 +71,14 @@ def _chosen(domain: X86Domain, abstract: AbstractBlock) -> Sequence[int]:
 
 def _count(domain: X86Domain, abstract: AbstractBlock, place: int) -> int:
     return domain.table.meaning(abstract.instructions[place]).bit_count()
+
+
+def _class_of_most(domain: X86Domain, abstract: AbstractBlock, place: int, own: str) -> str:
+    """The class of most schemes that an abstract instruction represents, that of the witness among equals."""
+    numbers = domain.space.numbers(domain.table.meaning(abstract.instructions[place]))
+    counts = Counter(instruction_class(domain.space.schemes[number]) for number in numbers)
+    most = max(counts.values(), default=0)
+    return own if counts[own] == most else min(name for name, count in counts.items() if count == most)
 
 
 def _mnemonics(domain: X86Domain, abstract: AbstractBlock, place: int, name: str) -> list[str]:

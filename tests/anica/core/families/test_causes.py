@@ -201,6 +201,12 @@ def test_what_waits_within_each_copy_is_cut_in_each(code):
     assert kinds[1:] in ([], [ChangeKind.CUT_ONE_EVERYWHERE])
 
 
+def test_a_rotation_through_carry_by_0_reads_the_flags_for_processors():
+    block = ChangedBlock(block_of_text("rcr r10d, 0\nshrd rdx, rdx, cl").code)
+    (change,) = block.everywhere()
+    assert "flags" in [one.name for one in change.cut]
+
+
 def test_a_difference_that_is_only_hidden_by_what_cuts_is_none_of_dependencies():
     def ask(codes):
         copies = [one.count(bytes.fromhex(CARRY)) for one in codes]

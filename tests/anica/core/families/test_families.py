@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
 from anica_app.core.families.changes import Carrier, CarrierKind, CarrierRole
 from anica_app.core.families.classes import instruction_class
-from anica_app.core.families.culprits import CulpritInstructions
+from anica_app.core.families.culprits import CulpritInstructions, culprits_of
 from anica_app.core.families.evidence import CauseWorld, DifferingBound, WitnessCause
 from anica_app.core.families.finding import KnownDiscovery, families_of, wilson
 from anica_app.core.families.grouping import FamilyMember, grouped
@@ -156,6 +156,13 @@ def test_the_class_that_most_are_about_gets_those_about_several():
         (("b",), [0, 1, 2]),
         (("c",), [3, 4]),
     ]
+
+
+def test_a_discovery_about_any_of_a_class_is_called_by_the_class_of_most():
+    shifts = X86Domain.of()
+    block = shifts.block_of_code(bytes.fromhex("d3d0"))  # rcl eax, cl
+    abstract = shifts.read({"instructions": [{"operands": ["cl:R"]}]})
+    assert culprits_of(shifts, abstract, block).classes == ("shift or rotate by cl",)
 
 
 def waiting(number, name, role, *, loads=False):

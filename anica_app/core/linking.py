@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
-from typing import Any
 
 from anica_app.core.domain.aliasing import Aliasing, Pair
-from anica_app.core.domain.dependencies import Dependency, SchemeUse, through
+from anica_app.core.domain.dependencies import Dependency, SchemeUse, of_kind
 from anica_app.core.domain.places import OperandPlace
 from anica_app.core.domain.space import Bits, SchemeSpace
 
@@ -43,10 +42,10 @@ class LinkedSchemes:
             for one in wanted:
                 if one.writer == number:
                     before = self._space.uses[found[one.reader]].could_read if one.reader < number else -1
-                    left &= self._writing(through(one.carrier, before))
+                    left &= self._writing(of_kind(one.kind, before))
                 elif one.reader == number:
                     before = self._space.uses[found[one.writer]].could_write if one.writer < number else -1
-                    left &= self._reading(through(one.carrier, before))
+                    left &= self._reading(of_kind(one.kind, before))
             numbers = self._space.numbers(left)
             if not numbers:
                 raise ChoiceError
@@ -74,8 +73,8 @@ class Links:
     `pairs` of operands are the same register. `kept`: operands, each with units that it must overlap with.
     """
 
-    pairs: set[Pair] = field(default_factory=set)
-    kept: set[tuple[OperandPlace, int]] = field(default_factory=set)
+    pairs: frozenset[Pair] = frozenset()
+    kept: frozenset[tuple[OperandPlace, int]] = frozenset()
 
     def added_to(self, aliasing: Aliasing) -> Aliasing:
         """The constraints on operands, and those of the links."""
@@ -86,49 +85,61 @@ NO_LINKS = Links()
 
 
 def links(
-    uses: Sequence[SchemeUse], wanted: Collection[Dependency], aliasing: Aliasing, random: Random
+    uses: Sequence[SchemeUse],
+    wanted: Collection[Dependency],
+    aliasing: Aliasing,
+    random: Random,
+    *,
+    always: bool = False,
 ) -> Links:
     """A random way to have the dependencies, for instructions that use this. Raises `ChoiceError`.
 
-    Nothing is to be done where flags carry them, registers without a choice, or operands that `aliasing` has
-    the same.
+    Nothing is to be done where operands that `aliasing` has the same carry one, nor where flags or registers
+    without a choice do, unless `always`: somebody in between may overwrite these.
     """
-    found = Links()
+    pairs: set[Pair] = set()
+    kept: set[tuple[OperandPlace, int]] = set()
     for one in sorted(wanted):
         writer, reader = uses[one.writer], uses[one.reader]
-        if through(one.carrier, writer.written & reader.read):
+        fixed = bool(of_kind(one.kind, writer.written & reader.read))
+        if one.kind == "flag" or (fixed and not always):
+            if not fixed:
+                raise ChoiceError
             continue
-        ways = list(_ways(one, writer, reader)) if one.carrier == "register" else []
-        if any(aliasing.value.get(_pair(*way)) for way in ways):
+        same = list(_same_operands(one, writer, reader))
+        if any(aliasing.value.get(pair) for pair in same):
             continue
-        ways = [way for way in ways if _pair(*way) not in aliasing.must_not]
-        if not ways:
+        same = [pair for pair in same if pair not in aliasing.must_not]
+        fitting = list(_fitting_operands(one, writer, reader))
+        number = int(random.random() * (len(same) + len(fitting) + fixed))
+        if number < len(same):
+            pairs.add(same[number])
+        elif number < len(same) + len(fitting):
+            kept.add(fitting[number - len(same)])
+        elif not fixed:
             raise ChoiceError
-        place, other = ways[int(random.random() * len(ways))]
-        if isinstance(other, int):
-            found.kept.add((place, other))
-        else:
-            found.pairs.add(_pair(place, other))
-    return found
+    return Links(frozenset(pairs), frozenset(kept))
 
 
-def _pair(place: OperandPlace, other: OperandPlace | int) -> Any:
-    """As a key of aliasing, which has none of units."""
-    return (other, place) if isinstance(other, OperandPlace) and other < place else (place, other)
-
-
-def _ways(
-    one: Dependency, writer: SchemeUse, reader: SchemeUse
-) -> Iterator[tuple[OperandPlace, OperandPlace | int]]:
-    """Operands that one register may stand in, or one of them and the units of registers without a choice."""
+def _same_operands(one: Dependency, writer: SchemeUse, reader: SchemeUse) -> Iterator[Pair]:
+    """An operand that is written and one that is read, which one register may stand in."""
     for number in writer.writes:
-        written, slot = OperandPlace(one.writer, "register", number), writer.slots.registers[number]
-        if slot.fitting(reader.read):
-            yield written, reader.read
+        written = OperandPlace(one.writer, "register", number)
+        slot = writer.slots.registers[number]
         for other in reader.reads:
-            read = reader.slots.registers[other]
-            if slot.possible & read.possible and slot.choices & read.choices:
-                yield written, OperandPlace(one.reader, "register", other)
-    for other in reader.reads:
-        if reader.slots.registers[other].fitting(writer.written):
-            yield OperandPlace(one.reader, "register", other), writer.written
+            read = OperandPlace(one.reader, "register", other)
+            there = reader.slots.registers[other]
+            if slot.possible & there.possible and slot.choices & there.choices:
+                yield (written, read) if written < read else (read, written)
+
+
+def _fitting_operands(
+    one: Dependency, writer: SchemeUse, reader: SchemeUse
+) -> Iterator[tuple[OperandPlace, int]]:
+    """Operands of the one that may be a register without a choice of the other, with its units."""
+    for number in writer.writes:
+        if writer.slots.registers[number].fitting(reader.read):
+            yield OperandPlace(one.writer, "register", number), reader.read
+    for number in reader.reads:
+        if reader.slots.registers[number].fitting(writer.written):
+            yield OperandPlace(one.reader, "register", number), writer.written

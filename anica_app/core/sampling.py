@@ -378,13 +378,16 @@ class BlockSampler:
     ) -> SampledBlock:
         """A block of these schemes. Raises `ChoiceError`."""
         if self._independent is not None:
-            return self._made(schemes, self._independent.fillings(schemes))
+            made = self._made(schemes, self._independent.fillings(schemes))
+            if wanted and not made.dependencies(self._space) >= wanted:
+                raise ChoiceError
+            return made
         slots = [self._space.slots[number] for number in schemes]
         if not wanted:
             return self._made(schemes, fillings(slots, aliasing, random))
         uses = [self._space.uses[number] for number in schemes]
-        for _ in range(_WAYS):
-            linked = links(uses, wanted, aliasing, random)
+        for number in range(_WAYS):
+            linked = links(uses, wanted, aliasing, random, always=number > 0)
             try:
                 found = self._made(schemes, fillings(slots, aliasing, random, linked))
             except ChoiceError:

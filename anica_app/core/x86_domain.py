@@ -66,7 +66,7 @@ class X86Domain:
         return AbstractBlock(
             instructions,
             represent(self._operands(block)) if self.settings.aliasing else FREE,
-            block.dependencies(self.space) if self.settings.linked else frozenset(),
+            block.dependencies(self.space) if self.settings.says_dependencies else frozenset(),
         )
 
     def expansions(self, abstract: AbstractBlock) -> list[Expansion]:

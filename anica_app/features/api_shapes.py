@@ -88,10 +88,13 @@ class JudgedBlockOut(Schema):
 
 
 class WordsOut(Schema):
-    """An abstract block in words: phrases for each instruction, and a sentence per constraint on operands."""
+    """An abstract block in words: phrases for each instruction, a sentence per constraint on operands and one
+    per dependency.
+    """
 
     instructions: list[list[str]] = Field(examples=[[["mnemonic near `bsf`", "reads memory"]]])
     aliasing: list[str] = Field(examples=[[]])
+    dependencies: list[str] = Field(examples=[["instruction 2 reads a flag that instruction 1 writes"]])
 
 
 class DiscoveryOut(Schema):
@@ -186,4 +189,8 @@ def words_json(words: Words | None) -> dict[str, Any] | None:
     """An abstract block in words, as `WordsOut`."""
     if words is None:
         return None
-    return {"instructions": [list(one) for one in words.instructions], "aliasing": list(words.aliasing)}
+    return {
+        "instructions": [list(one) for one in words.instructions],
+        "aliasing": list(words.aliasing),
+        "dependencies": list(words.dependencies),
+    }

@@ -22,7 +22,10 @@ Measure = Callable[[Sequence[Block]], Iterator[tuple[int, Result]]]
 _FAULTS = {
     "illegal instruction": Failure.UNSUPPORTED,
     "does not end": Failure.TIMEOUT,
-    "touches ": Failure.NO_NUMBER,  # memory that nobody can give it here: the processor has not failed
+    # Memory that nobody can give it here: the processor has not failed.
+    "touches more than": Failure.NO_NUMBER,
+    "where this system lets no program have memory": Failure.NO_NUMBER,
+    "is of the process that measures": Failure.NO_NUMBER,
 }
 
 

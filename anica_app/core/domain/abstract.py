@@ -46,7 +46,7 @@ def subsumes(
         return all(
             there.get(_mapped(pair, mapping)) is wanted for pair, wanted in constraints[number]
         ) and all(
-            Dependency(mapping[one.writer], mapping[one.reader], one.carrier) in special.dependencies
+            Dependency(mapping[one.writer], mapping[one.reader], one.kind) in special.dependencies
             for one in waiting[number]
         )
 

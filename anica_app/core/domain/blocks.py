@@ -53,7 +53,7 @@ class SampledBlock:
         return b"".join(one.code for one in self.instructions)
 
     def dependencies(self, space: SchemeSpace) -> frozenset[Dependency]:
-        """Which instruction reads what which one wrote; `space` is that of its schemes."""
+        """Which instruction reads what another one wrote; `space` is that of its schemes."""
         return dependencies([space.uses[one.scheme].of(one.contents) for one in self.instructions])
 
     def without(self, position: int) -> SampledBlock:

@@ -1,4 +1,4 @@
-"""Which instruction of a block reads what which other one wrote, be it a register or a flag.
+"""Which instruction of a block reads what another one wrote, be it a register or a flag.
 
 Aliasing says which operands are the same. That tells of a dependency only to those who know what is read and
 what is written, and it knows neither flags nor registers that no text names, such as the rax of a
@@ -7,7 +7,8 @@ block, as a loop does, and ends where somebody in between overwrites what was wr
 reads of its own is for its operands to say (`GPR:RW`).
 
 Units are those of registers (`places`), with one more for each flag. Memory is left out, which aliasing
-speaks of, and so are the registers that it is addressed through: sampled blocks never write there.
+speaks of, and so are the registers that it is addressed through: where these change, a block soon leaves the
+memory that it has.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from typing import Literal, NamedTuple
 
 from iced_x86 import Register, RegisterExt
 
-from anica_app.core.domain.places import Content, Slots, units
+from anica_app.core.domain.places import Content, Slots, effective_access, units
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.x86.iced_types import RegisterValue
 
-Carrier = Literal["flag", "register"]
+DependencyKind = Literal["flag", "register"]
 
 
 class Dependency(NamedTuple):
@@ -31,7 +32,7 @@ class Dependency(NamedTuple):
 
     writer: int
     reader: int
-    carrier: Carrier
+    kind: DependencyKind
 
 
 Used = tuple[int, int]
@@ -51,23 +52,23 @@ def dependencies(block: Sequence[Used]) -> frozenset[Dependency]:
         for distance in range(1, count):
             reader = (writer + distance) % count
             read, overwritten = block[reader]
-            found |= {Dependency(writer, reader, carrier) for carrier in _carriers(left & read)}
+            found |= {Dependency(writer, reader, kind) for kind in _kinds(left & read)}
             left &= ~overwritten
             if not left:
                 break
     return frozenset(found)
 
 
-def _carriers(shared: int) -> Iterator[Carrier]:
+def _kinds(shared: int) -> Iterator[DependencyKind]:
     if shared & _REGISTERS:
         yield "register"
     if shared > _REGISTERS:
         yield "flag"
 
 
-def through(carrier: Carrier, used: int) -> int:
+def of_kind(kind: DependencyKind, used: int) -> int:
     """Those of some units that are registers, or flags."""
-    return used & _REGISTERS if carrier == "register" else used & ~_REGISTERS
+    return used & _REGISTERS if kind == "register" else used & ~_REGISTERS
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,9 @@ def scheme_use(scheme: Scheme, slots: Slots) -> SchemeUse:
             addressing |= _units_named(operand)
         elif operand.implicit and operand.kind in ("register", "flags"):
             found = _units_named(operand)
-            read |= found if "R" in operand.access else 0
-            written |= found if "W" in operand.access else 0
+            access = effective_access(operand, general=operand.kind == "register")
+            read |= found if "R" in access else 0
+            written |= found if "W" in access else 0
     accesses = [slot.access for slot in slots.registers]
     return SchemeUse(
         slots,

@@ -116,10 +116,10 @@ def _step(given: Json) -> str:
 def expanded(given: Json, expansion: Json) -> Json:
     """The document of an abstract block after an expansion, from their documents alone."""
     if "aliasing" in expansion:
-        pairs = [pair for pair in given["aliasing"] if pair[:2] != expansion["aliasing"]]
+        pairs = [pair for pair in given.get("aliasing", []) if pair[:2] != expansion["aliasing"]]
         return {**given, "aliasing": pairs}
     if "dependency" in expansion:
-        left = [one for one in given["dependencies"] if one != expansion["dependency"]]
+        left = [one for one in given.get("dependencies", []) if one != expansion["dependency"]]
         return {**given, "dependencies": left} if left else _without(given, "dependencies")
     instructions = list(given["instructions"])
     place, feature = expansion["instruction"] - 1, expansion["feature"]
@@ -182,7 +182,7 @@ def _read_aliasing(given: Any, length: int) -> Aliasing:
 
 
 def _dependency_document(one: Dependency) -> list[Any]:
-    return [one.writer + 1, one.reader + 1, one.carrier]
+    return [one.writer + 1, one.reader + 1, one.kind]
 
 
 def _read_dependencies(given: Any, length: int) -> frozenset[Dependency]:
@@ -193,9 +193,9 @@ def _read_dependencies(given: Any, length: int) -> frozenset[Dependency]:
 
 def _read_dependency(given: Any, length: int) -> Dependency:
     match given:
-        case [int(writer), int(reader), "flag" | "register" as carrier]:
+        case [int(writer), int(reader), "flag" | "register" as kind]:
             if writer != reader and 1 <= min(writer, reader) <= max(writer, reader) <= length:
-                return Dependency(writer - 1, reader - 1, carrier)
+                return Dependency(writer - 1, reader - 1, kind)
             raise AnicaError(f"a dependency is between two instructions from 1 to {length}, unlike {given!r}")
     raise AnicaError(f'a dependency is a list such as [1, 2, "flag"] or [2, 1, "register"], not {given!r}')
 

@@ -241,6 +241,15 @@ def units(register: RegisterValue) -> int:
     return part << (start + 2 * family)
 
 
+def effective_access(operand: Operand, *, general: bool) -> Access:
+    """That of a register operand; a narrow write to a general-purpose register reads what it keeps."""
+    return "RW" if general and operand.access == "W" and operand.width < _MERGING else operand.access
+
+
+def _effective(operand: Operand, bank: Bank) -> Access:
+    return effective_access(operand, general=bank == "general")
+
+
 def _accumulator(form: Form) -> int | None:
     """The family of the fixed register, None where there is none: swapped with itself it would be a nop."""
     return next((family_of(hole.registers[0])[1] for hole in form.holes if hole.fixed), None)
@@ -262,21 +271,16 @@ def _slot(
         choice.registers,
         {family: units(one) for family, one in choice.registers.items()},
         sum(1 << family for family in choice.registers if family not in kept),
-        _access(explicit[choice.position], choice.bank) if choice.part == "register" else "R",
+        _effective(explicit[choice.position], choice.bank) if choice.part == "register" else "R",
         hole == MASK_PAIR.name,
     )
-
-
-def _access(operand: Operand, bank: Bank) -> Access:
-    merges = bank == "general" and operand.width < _MERGING
-    return "RW" if operand.access == "W" and merges else operand.access
 
 
 def _fixed(position: int, hole: Hole, operand: Operand) -> RegisterSlot:
     register = hole.registers[0]
     found = units(register)
     bank, family = family_of(register)
-    access = _access(operand, bank)
+    access = _effective(operand, bank)
     return RegisterSlot(
         "fixed", position, bank, found, {family: register}, {family: found}, 1 << family, access
     )

@@ -71,7 +71,7 @@ class DomainSettings:
         check_whole("log_bound", self.log_bound, 0, MOST_LOG)
 
     @property
-    def linked(self) -> bool:
+    def says_dependencies(self) -> bool:
         """Whether anything is said of dependencies."""
         return self.aliasing and self.dependencies
 

@@ -1,4 +1,4 @@
-"""Abstract blocks and expansions in words: phrases for each instruction, a sentence per pair of operands.
+"""Abstract blocks and expansions in words: phrases for instructions, sentences for what is between them.
 
 Names from assembly stand between backticks, for pages to set them apart.
 """
@@ -90,10 +90,18 @@ _ANY = {
 
 @dataclass(frozen=True)
 class Words:
-    """An abstract block in words: phrases for each instruction, and a sentence per constraint on operands."""
+    """An abstract block in words: phrases for each instruction, a sentence per constraint on operands and one
+    per dependency.
+    """
 
     instructions: tuple[tuple[str, ...], ...]
     aliasing: tuple[str, ...]
+    dependencies: tuple[str, ...] = ()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Of operands, then of dependencies."""
+        return (*self.aliasing, *self.dependencies)
 
 
 def words(document: Json) -> Words:
@@ -103,10 +111,8 @@ def words(document: Json) -> Words:
     pairs = sorted(abstract.aliasing.pairs, key=lambda one: not one[1])
     return Words(
         tuple(tuple(_instruction(one.values, vocabulary)) for one in abstract.instructions),
-        (
-            *(pair(operands, wanted) for operands, wanted in pairs),
-            *(dependency(one) for one in sorted(abstract.dependencies)),
-        ),
+        tuple(pair(operands, wanted) for operands, wanted in pairs),
+        tuple(dependency(one) for one in sorted(abstract.dependencies)),
     )
 
 
@@ -114,7 +120,7 @@ def in_one_line(document: Json) -> str:
     """An abstract block in one line."""
     said = words(document)
     instructions = [", ".join(phrases) for phrases in said.instructions]
-    return "; ".join([" | ".join(instructions), *said.aliasing]).replace("`", "")
+    return "; ".join([" | ".join(instructions), *said.sentences]).replace("`", "")
 
 
 def expansion_words(document: Json) -> str:
@@ -160,8 +166,8 @@ def pair(operands: Pair, wanted: bool) -> str:
 
 
 def dependency(one: Dependency, reads: str = "reads") -> str:
-    """Who reads what whom wrote."""
-    return f"instruction {one.reader + 1} {reads} a {one.carrier} that instruction {one.writer + 1} writes"
+    """Which instruction reads what another one writes."""
+    return f"instruction {one.reader + 1} {reads} a {one.kind} that instruction {one.writer + 1} writes"
 
 
 def _needed(name: str, element: str) -> str:

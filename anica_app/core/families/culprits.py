@@ -13,7 +13,7 @@ from anica_app.core.families.classes import accesses_memory, instruction_class, 
 from anica_app.core.x86_domain import X86Domain
 
 _FEW = 3
-"""So many mnemonics that are called alike are named; of more, that of the witness."""
+"""Where a mnemonic is asked for, so many that fit are named; of more, that of the witness."""
 _NARROW = 0.1
 """Of all schemes: an abstract instruction that represents fewer is about these."""
 
@@ -24,8 +24,8 @@ class CulpritInstructions:
 
     `classes`: of the instructions that cannot be just any, those of most schemes that they represent, or what
     they do with memory where nothing else matters; in order, each once. `mnemonics`, each after its class: of
-    the schemes represented, or of the witness where these are many that are called alike, and where the class
-    is what they do with memory.
+    the schemes represented. Where the class is what they do with memory, or where a mnemonic is asked for and
+    many fit, that of the witness.
     `memory`: all of them access memory; `scalar`: all of them compute one floating-point number.
     """
 
@@ -48,9 +48,8 @@ def culprits_of(domain: X86Domain, abstract: AbstractBlock, witness: SampledBloc
         general = fits and _count(domain, abstract, place) > wide
         said = _memory_word(domain, abstract, place) if general else ""
         own = instruction_class(schemes[place])
-        classes.append(
-            said or (_class_of_most(domain, abstract, place, own) if fits and not general else own)
-        )
+        called = not fits or general or _value(domain, abstract, place, "mnemonic") is not None
+        classes.append(said or (own if called else _class_of_most(domain, abstract, place, own)))
         like = [] if said or not fits else _mnemonics(domain, abstract, place, classes[-1])
         mnemonics += [(classes[-1], each) for each in like or [schemes[place].mnemonic]]
     known = [schemes[place] for place in chosen]
@@ -82,8 +81,8 @@ def _class_of_most(domain: X86Domain, abstract: AbstractBlock, place: int, own: 
 
 
 def _mnemonics(domain: X86Domain, abstract: AbstractBlock, place: int, name: str) -> list[str]:
-    """Of the schemes of a class that an abstract instruction represents; none where it asks for one like the
-    witness's, and many are.
+    """Of the schemes of a class that an abstract instruction represents; none where many
+    fit a mnemonic that is asked for.
     """
     bits = domain.table.meaning(abstract.instructions[place])
     found = {

@@ -33,7 +33,8 @@ _LEAST_LONGER = 0.04  # of a block's time: measurements differ by less from one 
 
 
 _TO_EASE = frozenset((ChangeKind.CUT_EVERYWHERE, ChangeKind.CUT_ONE_EVERYWHERE, ChangeKind.REGISTERS))
-"""Changes in every copy: they may hide a difference by what they cost, and count only if they gain."""
+"""Changes in every copy, which may hide a difference by what they cost: they count only if the slower tool
+predicts less."""
 
 
 class DifferingBound(StrEnum):
@@ -46,6 +47,17 @@ class DifferingBound(StrEnum):
     FRONT_END = "front end"
     FAILURE = "failure"
     UNKNOWN = "unknown"
+
+
+class ChainKind(StrEnum):
+    """What the slower tool alone takes for a link of a chain of dependencies."""
+
+    PLAIN = ""
+    """Nothing but instructions, which take it longer."""
+    LOAD = "load"
+    """A load whose address is known all the time: with registers in its place the tools agree."""
+    RESULT = "result"
+    """A register that is only written, as if it were read: a false dependency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +96,7 @@ class WitnessCause:
     """Why the tools disagree about a witness.
 
     `answers`: for the block itself. `slower`: which tool, from 1, says more; 0 where one fails. `carriers`:
-    those whose cut makes the disagreement vanish. `loads`: so does it to have registers in place of loads, so
-    that these are links of the chain for the slower tool alone.
+    those whose cut makes the disagreement vanish, or for `ChainKind.LOAD` eases it.
     """
 
     bound: DifferingBound
@@ -93,13 +104,7 @@ class WitnessCause:
     slower: int = 0
     carriers: tuple[Carrier, ...] = ()
     tried: tuple[TriedChange, ...] = ()
-    loads: bool = False
-
-    @property
-    def is_false(self) -> bool:
-        """Whether a tool waits for registers that the block only writes, as if it read them."""
-        registers = [one.role for one in self.carriers if one.kind is CarrierKind.REGISTER]
-        return bool(registers) and all(role is CarrierRole.RESULT for role in registers)
+    chain: ChainKind = ChainKind.PLAIN
 
 
 @dataclass(frozen=True)
@@ -207,6 +212,12 @@ def _eases(before: Answers, after: Answers) -> bool:
     return then is not None and now is not None and then - now >= (1 - REMAINING) * apart
 
 
+def _chain_of(carriers: Sequence[Carrier]) -> ChainKind:
+    registers = [one.role for one in carriers if one.kind is CarrierKind.REGISTER]
+    false = bool(registers) and all(role is CarrierRole.RESULT for role in registers)
+    return ChainKind.RESULT if false else ChainKind.PLAIN
+
+
 def _cuts_all_of_it(tried: TriedChange, before: Answers) -> bool:
     """Whether all dependencies were cut at once, and the slower tool gains by it."""
     return tried.change.kind in (ChangeKind.CUT_ALL, ChangeKind.CUT_EVERYWHERE) and _eases(
@@ -229,15 +240,16 @@ def _concluded(
         every = next((t.change.cut for t in tried if t.change.kind is ChangeKind.CUT_ALL), ())
         places = tuple(carrier for carrier in every if carrier.kind is CarrierKind.MEMORY)
         return WitnessCause(DifferingBound.MEMORY, answers, slower, places, tried)
-    # Where copies alone make it vanish, cutting them says nothing. Where registers in place of loads do so, a
-    # cut need but ease a chain: what is left of it may well differ by more.
+    # Where copies alone make it vanish, cutting them says nothing. Where registers in place of loads do so,
+    # a cut need only make the slower tool faster: the loads that are left may still differ.
     loads = _vanishes(tried, ChangeKind.REGISTERS)
     cuts = [t for t in tried if t.change.cut and (t.vanishes or (loads and _cuts_all_of_it(t, answers)))]
     if cuts and not _vanishes(tried, ChangeKind.REPEATED):
         carriers = _fewest(cuts)
         memory = all(carrier.kind is CarrierKind.MEMORY for carrier in carriers)
         bound = DifferingBound.MEMORY if memory else DifferingBound.DEPENDENCIES
-        return WitnessCause(bound, answers, slower, carriers, tried, loads and not memory)
+        chain = ChainKind.PLAIN if memory else ChainKind.LOAD if loads else _chain_of(carriers)
+        return WitnessCause(bound, answers, slower, carriers, tried, chain)
     if said:
         return WitnessCause(DifferingBound(said), answers, slower, (), tried)
     if not tried:

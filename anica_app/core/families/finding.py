@@ -136,7 +136,7 @@ def families_of(
 def guessed(one: KnownDiscovery, cause: WitnessCause) -> WitnessCause:
     """The cause; where nobody could be asked, what the abstract block insists on tells.
 
-    Operands that must be the same carry the dependency without which the tools agree.
+    Without the dependency that is asked for, or that operands that must be the same carry, the tools agree.
     """
     if cause.bound is not DifferingBound.UNKNOWN:
         return cause

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anica_app.core.families.culprits import CulpritInstructions
-from anica_app.core.families.evidence import DifferingBound, WitnessCause
+from anica_app.core.families.evidence import ChainKind, DifferingBound, WitnessCause
 
 MOST_FAMILIES = 30
 
 MEMORY_CLASS = "through memory"
 LOAD_CLASS = "load in a chain"
-"""What waits through memory, or for a load within a chain, does so whatever the instructions are."""
+FALSE_DEPENDENCY = "false dependency: "
+"""What waits through memory, or for a load within a chain, does so whatever the instructions are. Before the
+class of an instruction whose result a tool waits for without need stands the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,29 +33,27 @@ class FamilyMember:
     @property
     def way(self) -> FamilyWay:
         """How the tools disagree."""
-        return FamilyWay(self.kind, self.cause.slower, self.cause.bound, self.cause.is_false)
+        return FamilyWay(self.kind, self.cause.slower, self.cause.bound)
 
     @property
     def classes(self) -> tuple[str, ...]:
         """What it could be a family with."""
         if self.cause.bound is DifferingBound.MEMORY:
             return (MEMORY_CLASS,)
-        if self.cause.loads:
+        if self.cause.chain is ChainKind.LOAD:
             return (LOAD_CLASS,)
+        if self.cause.chain is ChainKind.RESULT:
+            return tuple(FALSE_DEPENDENCY + name for name in self.culprits.classes)
         return self.culprits.classes
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class FamilyWay:
-    """How tools disagree: in which way a block is interesting, which one is slower, which bound differs.
-
-    `false`: through what is written without need, see `WitnessCause.is_false`.
-    """
+    """How tools disagree: in which way a block is interesting, which one is slower, which bound differs."""
 
     kind: str
     slower: int
     bound: DifferingBound
-    false: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +91,20 @@ def grouped(members: Sequence[FamilyMember], most: int = MOST_FAMILIES) -> list[
 
 def _with_known_bounds(members: Sequence[FamilyMember]) -> list[FamilyMember]:
     """Discoveries that nobody could ask about follow those of their kind, direction and class, if any."""
-    known: dict[tuple[str, int, str], Counter[DifferingBound]] = defaultdict(Counter)
+    known: dict[tuple[str, int, str], Counter[tuple[DifferingBound, ChainKind]]] = defaultdict(Counter)
     for one in members:
         if one.cause.bound is not DifferingBound.UNKNOWN:
             for name in one.culprits.classes:
-                known[one.kind, one.cause.slower, name][one.cause.bound] += 1
+                known[one.kind, one.cause.slower, name][one.cause.bound, one.cause.chain] += 1
     found = []
     for one in members:
-        votes: Counter[DifferingBound] = Counter()
+        votes: Counter[tuple[DifferingBound, ChainKind]] = Counter()
         for name in one.culprits.classes:
             votes.update(known[one.kind, one.cause.slower, name])
-        bound = one.cause.bound
+        bound, chain = one.cause.bound, one.cause.chain
         if bound is DifferingBound.UNKNOWN and votes:
-            bound = min(votes, key=lambda each: (-votes[each], each.value))
-        found.append(replace(one, cause=replace(one.cause, bound=bound)))
+            bound, chain = min(votes, key=lambda each: (-votes[each], each))
+        found.append(replace(one, cause=replace(one.cause, bound=bound, chain=chain)))
     return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from anica_app.core.families.changes import CarrierKind, CarrierRole
 from anica_app.core.families.classes import BY_COUNT
 from anica_app.core.families.evidence import DifferingBound
-from anica_app.core.families.grouping import LOAD_CLASS, FamilyMember, MemberGroup
+from anica_app.core.families.grouping import FALSE_DEPENDENCY, LOAD_CLASS, FamilyMember, MemberGroup
 
 _MOST_NAMED = 3
 
@@ -36,7 +36,7 @@ def subject(group: MemberGroup) -> str:
         return "other instructions"
     if group.way.bound is DifferingBound.MEMORY:
         return _around_memory(members)
-    name = group.classes[0]
+    name = group.classes[0].removeprefix(FALSE_DEPENDENCY)
     if name == LOAD_CLASS:
         return "memory operands"
     mnemonics = sorted({each for one in members for each in _of_class(one, name)})
@@ -92,7 +92,7 @@ def _around_memory(members: Sequence[FamilyMember]) -> str:
 
 def _dependency(group: MemberGroup) -> str:
     """Through what most members wait."""
-    if group.way.false:
+    if group.classes[0].startswith(FALSE_DEPENDENCY):
         return "false dependency on the result"
     votes: Counter[str] = Counter()
     for one in group.members:

@@ -1,7 +1,7 @@
 """A block with registers in place of what it loads: whether a load is a link of a chain shows by that.
 
-Instructions, ports and dependencies through registers and flags stay as they are, but nothing is waited for
-that comes from memory.
+Dependencies through registers and flags stay as they are, and so do ports but those of loads. What can only
+be loaded, such as masked moves, stays a load.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from iced_x86 import Instruction, InstructionInfoFactory, OpAccess, OpCodeOperandKind, OpKind, Register
+from iced_x86 import Code, Instruction, InstructionInfoFactory, OpAccess, OpCodeOperandKind, OpKind, Register
 
 from anica_app.core.families.accesses import encoded, free_general, part_of_register
 from inference.isa.x86.choosing import LEGACY_VECTORS
@@ -21,6 +21,8 @@ _BYTES = {
     OpCodeOperandKind.R32_OR_MEM: 4,
     OpCodeOperandKind.R64_OR_MEM: 8,
 }
+_MERGING = (Code.MOVSS_XMM_XMMM32, Code.MOVSD_XMM_XMMM64)
+"""They keep a part of their result if they read a register, and nothing if they load."""
 _FIRST_VECTOR: dict[int, RegisterValue] = {
     OpCodeOperandKind.XMM_OR_MEM: Register.XMM0,
     OpCodeOperandKind.YMM_OR_MEM: Register.YMM0,
@@ -39,9 +41,10 @@ def without_loads(instructions: Sequence[Instruction]) -> bytes | None:
     code, replaced = b"", False
     for one in instructions:
         place = next((at for at in range(one.op_count) if one.op_kind(at) == OpKind.MEMORY), None)
-        loads = place is not None and factory.info(one).op_access(place) == OpAccess.READ
-        register = _register(one, place, general, vector) if loads and place is not None else None
-        if register is None or place is None:
+        register = None
+        if place is not None and factory.info(one).op_access(place) == OpAccess.READ:
+            register = _register(one, place, general, vector)
+        if place is None or register is None:
             code += encoded(one)
             continue
         changed = one.copy()
@@ -59,6 +62,8 @@ def _register(
     one: Instruction, place: int, general: RegisterValue | None, vector: int | None
 ) -> RegisterValue | None:
     """What may stand where the instruction loads; None where only memory may."""
+    if one.code in _MERGING:
+        return None
     kind = one.op_code().op_kind(place)
     if kind in _BYTES and general is not None:
         return part_of_register(general, _BYTES[kind])

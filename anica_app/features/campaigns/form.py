@@ -49,7 +49,7 @@ LABELS = {
     "edit_distance": "Edits of mnemonics",
     "log_bound": "Maximum k for µops",
     "aliasing": "Say which operands are the same",
-    "dependencies": "Say who reads what others write",
+    "dependencies": "Say which instruction reads another's result",
     "gradual": "Ranges and kinds of operands",
     "barren": "Blocks without a discovery",
     "blocks": "Random blocks",

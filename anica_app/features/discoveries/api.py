@@ -59,6 +59,9 @@ class ConstraintsOut(Schema):
 
     features: list[FeatureOut]
     aliasing: list[str] = Field(examples=[["1.register.1 = 2.register.1"]])
+    dependencies: list[str] = Field(
+        description="From the instruction that writes to the one that reads.", examples=[["1 → 2 (flag)"]]
+    )
 
 
 class GeneralisationOut(Schema):
@@ -294,4 +297,8 @@ def _constraints(row: Discovery) -> dict[str, Any] | None:
         return None
     table = table_of(row.abstract)
     features = [{"feature": name, "values": list(values)} for name, values in table.rows]
-    return {"features": features, "aliasing": list(table.aliasing)}
+    return {
+        "features": features,
+        "aliasing": list(table.aliasing),
+        "dependencies": list(table.dependencies),
+    }

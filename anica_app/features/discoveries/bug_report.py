@@ -136,7 +136,7 @@ def _generality(report: BugReport) -> list[str]:
     lines = [
         f"{number}. {', '.join(phrases)}" for number, phrases in enumerate(report.words.instructions, start=1)
     ]
-    lines += [f"- {sentence}" for sentence in report.words.aliasing]
+    lines += [f"- {sentence}" for sentence in report.words.sentences]
     told = "The block is one of many: this holds for blocks of these instructions."
     if report.evidence is not None and report.evidence[0]:
         sampled, interesting = report.evidence

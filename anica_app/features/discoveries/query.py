@@ -173,7 +173,7 @@ def in_one_line(row: Discovery) -> str:
     if said is None:
         return ""
     instructions = [", ".join(phrases) for phrases in said.instructions]
-    return "; ".join([" | ".join(instructions), *said.aliasing]).replace("`", "")
+    return "; ".join([" | ".join(instructions), *said.sentences]).replace("`", "")
 
 
 # The discoveries that speak of an instruction scheme.

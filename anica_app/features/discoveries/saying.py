@@ -25,15 +25,19 @@ class ComparedPhrases:
     """An abstract block in phrases, each beside what became of it since another one."""
 
     instructions: tuple[tuple[Phrase, ...], ...]
-    aliasing: tuple[Phrase, ...]
+    sentences: tuple[Phrase, ...]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Constraints as a table: a row per feature that something is said of, a cell per instruction."""
+    """Constraints as a table: a row per feature that something is said of, a cell per instruction.
+
+    `dependencies` as `1 → 2 (flag)`: from whom it is written to whom it is read.
+    """
 
     rows: tuple[tuple[str, tuple[str, ...]], ...]
     aliasing: tuple[str, ...]
+    dependencies: tuple[str, ...] = ()
 
 
 def words_of(document: Json | None) -> Words | None:
@@ -52,7 +56,7 @@ def compared(before: Json | None, now: Json | None) -> ComparedPhrases | None:
     first = words_of(before) or after
     return ComparedPhrases(
         tuple(_phrases(*pair) for pair in zip(first.instructions, after.instructions, strict=True)),
-        _phrases(first.aliasing, after.aliasing),
+        _phrases(first.sentences, after.sentences),
     )
 
 
@@ -79,10 +83,9 @@ def table_of(document: Json) -> Table:
     ]
     signs = {"same": "=", "different": "≠"}
     pairs = [f"{one} {signs.get(word, word)} {other}" for one, other, word in document.get("aliasing", [])]
-    waits = [
-        f"{writer} → {reader} ({carrier})" for writer, reader, carrier in document.get("dependencies", [])
-    ]
-    return Table(tuple(rows), (*pairs, *waits))
+    dependencies = document.get("dependencies", [])
+    directed = [f"{writer} → {reader} ({kind})" for writer, reader, kind in dependencies]
+    return Table(tuple(rows), tuple(pairs), tuple(directed))
 
 
 def _value(value: Any) -> str:
@@ -115,8 +118,8 @@ def label(node: Node) -> str:
     match node.expansion:
         case {"aliasing": [str(one), str(other)]}:
             return f"{_short(one)} , {_short(other)} free".replace(" ,", ",")
-        case {"dependency": [writer, reader, carrier]}:
-            return f"{writer} → {reader} ({carrier}) free"
+        case {"dependency": [writer, reader, kind]}:
+            return f"{writer} → {reader} ({kind}) free"
         case {"instruction": int(number), "feature": str(feature), **given}:
             if "for" in given:
                 return f"{number} · {feature} {given['for']}"

@@ -36,7 +36,11 @@ from tests.zips import packed, unpacked
 
 pytestmark = pytest.mark.django_db
 
-ABSTRACT = {"instructions": [{"mnemonic": {"base": "add", "edits": 1}, "memory": []}], "aliasing": []}
+ABSTRACT = {
+    "instructions": [{"mnemonic": {"base": "add", "edits": 1}, "memory": []}, {}],
+    "aliasing": [],
+    "dependencies": [[1, 2, "flag"], [2, 1, "register"]],
+}
 SAMPLES = [
     Sample(b"\x48\x01\xd8", (Answer(cycles=0.1 + 0.2), Answer(failure=Failure.CRASH, detail="boom"))),
     Sample(b"\x90", (Answer(cycles=1e-9), Answer(failure=Failure.TIMEOUT))),

@@ -73,7 +73,8 @@ def test_a_machine_is_asked_for_what_can_be_measured_only():
 @pytest.mark.parametrize(
     ("note", "failure"),
     [
-        ("the process ended by SIGSEGV", Failure.CRASH),
+        ("touches memory that is not its own, or does what is left to the kernel", Failure.CRASH),
+        ("touches an address that cannot be, or one that is not aligned as it must be", Failure.CRASH),
         ("illegal instruction", Failure.UNSUPPORTED),
         ("does not end within 1 s", Failure.TIMEOUT),
         ("touches more than 2000 pages of memory; the last is at 0x675ee580", Failure.NO_NUMBER),

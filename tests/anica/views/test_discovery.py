@@ -68,6 +68,19 @@ def test_the_page_says_the_block_in_words_and_as_constraints_and_draws_every_dec
     assert "Infinity" not in page
 
 
+def test_dependencies_have_a_heading_of_their_own_and_a_direction(visitor, discovery):
+    said = {"instructions": [{"memory": ["R"]}, {}], "dependencies": [[1, 2, "register"], [2, 1, "flag"]]}
+    Discovery.objects.update(abstract=said)
+    page = text_of(visitor.get(f"/discoveries/{discovery.pk}/").content.decode())
+    assert "Dependencies instruction 2 reads a register that instruction 1 writes" in page
+    assert "instruction 1 reads a flag that instruction 2 writes" in page
+    assert table_of(said).dependencies == ("1 → 2 (register)", "2 → 1 (flag)")
+    assert "from the instruction that writes: 1 → 2 (register)" in page
+    step = Node(1, "expansion", {"dependency": [2, 1, "flag"]}, None, True, "all", 3, 3, 0, 1.0)
+    assert label(step) == "2 → 1 (flag) free"
+    assert decision(step) == "instruction 1 need not read a flag that instruction 2 writes"
+
+
 def test_the_generality_of_an_imported_discovery_is_counted_among_all_schemes(visitor, discovery):
     schemes = visitor.get(f"/discoveries/{discovery.pk}/schemes/").content.decode()
     assert f"Instruction 1: {discovery.generality:,} schemes" in text_of(schemes)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anica_app.core.domain import documents
 from anica_app.core.domain.documents import expanded
 from anica_app.core.domain.wording import expansion_words, words
 from anica_app.core.protocols import AnicaError
@@ -132,6 +133,8 @@ def test_words_say_what_a_block_asks_for() -> None:
     assert found.aliasing == (
         "memory operand of instruction 1 is the same as memory operand 2 of instruction 3",
         "register operand 1 of instruction 1 differs from register operand 2 of instruction 2",
+    )
+    assert found.dependencies == (
         "instruction 2 reads a flag that instruction 1 writes",
         "instruction 1 reads a register that instruction 2 writes",
     )
@@ -286,3 +289,10 @@ def test_an_expansion_that_does_not_apply_is_refused(seed: int) -> None:
     for expansion in DOMAIN.expansions(abstract):
         with pytest.raises(ValueError, match="does not apply"):
             DOMAIN.expand(top, expansion)
+
+
+def test_a_step_that_drops_what_its_start_does_not_say_changes_nothing() -> None:
+    start: Any = {"instructions": [{}, {}]}
+    assert documents.expanded(start, {"dependency": [1, 2, "flag"]}) == start
+    dropped = documents.expanded({**start, "dependencies": [[1, 2, "flag"]]}, {"dependency": [1, 2, "flag"]})
+    assert dropped == start

@@ -45,7 +45,7 @@ def constrained(general: AbstractBlock, special: AbstractBlock, mapping: tuple[i
         if there.get((left, right), there.get((right, left))) is not wanted:
             return False
     return all(
-        Dependency(mapping[one.writer], mapping[one.reader], one.carrier) in special.dependencies
+        Dependency(mapping[one.writer], mapping[one.reader], one.kind) in special.dependencies
         for one in general.dependencies
     )
 
@@ -96,7 +96,7 @@ def restricted(abstract: AbstractBlock, part: list[int]) -> AbstractBlock:
         tuple(abstract.instructions[k] for k in part),
         type(abstract.aliasing)(*map(frozenset, aliasing)),
         frozenset(
-            Dependency(numbers[one.writer], numbers[one.reader], one.carrier)
+            Dependency(numbers[one.writer], numbers[one.reader], one.kind)
             for one in abstract.dependencies
             if one.writer in numbers and one.reader in numbers
         ),

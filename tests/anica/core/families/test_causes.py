@@ -91,11 +91,11 @@ CHAINS = [
 def test_a_load_that_is_a_link_of_a_chain_is_told_from_the_latency_of_an_instruction(text):
     block = block_of_text(text)
     found = cause(block.hex, PlantedCore(loading=4.0))
-    assert (found.bound, found.slower, found.loads) == ("dependencies", 1, True)
+    assert (found.bound, found.slower, found.chain) == ("dependencies", 1, "load")
     assert found.carriers
     slow = dict.fromkeys(mnemonics_of(block.code), 5.0)
     instead = cause(block.hex, PlantedCore(latency=slow))
-    assert (instead.bound, instead.loads) == ("dependencies", False)
+    assert (instead.bound, instead.chain) == ("dependencies", "")
 
 
 def test_where_loads_are_links_a_cut_need_but_ease_the_chain():
@@ -113,7 +113,7 @@ def test_where_loads_are_links_a_cut_need_but_ease_the_chain():
         return said
 
     found, _ = causes_of([DisagreementWitness(0, block.code, "difference")], CauseWorld(ask), 100)
-    assert (found[0].bound, found[0].loads) == ("dependencies", True)
+    assert (found[0].bound, found[0].chain) == ("dependencies", "load")
     assert {one.name for one in found[0].carriers} == {"rdi", "r13", "flags"}
 
 
@@ -125,7 +125,7 @@ def test_what_can_only_be_loaded_stays_a_load():
     )
     assert ChangedBlock(bytes.fromhex(APART)).in_registers()
     found = cause(block_of_text("vmaskmovps ymm1, ymm2, [r14 + 64]").hex, PlantedCore(loading=4.0))
-    assert not found.loads
+    assert found.chain != "load"
 
 
 @examples(80)

@@ -14,7 +14,7 @@ from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
 from anica_app.core.families.changes import Carrier, CarrierKind, CarrierRole
 from anica_app.core.families.classes import instruction_class
 from anica_app.core.families.culprits import CulpritInstructions, culprits_of
-from anica_app.core.families.evidence import CauseWorld, DifferingBound, WitnessCause
+from anica_app.core.families.evidence import CauseWorld, ChainKind, DifferingBound, WitnessCause
 from anica_app.core.families.finding import KnownDiscovery, families_of, wilson
 from anica_app.core.families.grouping import FamilyMember, grouped
 from anica_app.core.families.matching import FamilyIdentity, matched, nearest
@@ -165,15 +165,15 @@ def test_a_discovery_about_any_of_a_class_is_called_by_the_class_of_most():
     assert culprits_of(shifts, abstract, block).classes == ("shift or rotate by cl",)
 
 
-def waiting(number, name, role, *, loads=False):
+def waiting(number, name, chain="", role=CarrierRole.BETWEEN):
     """About one class, with a dependency through a register that has this role."""
     one = member(number, [name], "dependencies")
     register = Carrier(CarrierKind.REGISTER, "rax", role, (0,))
-    return replace(one, cause=replace(one.cause, carriers=(register,), loads=loads))
+    return replace(one, cause=replace(one.cause, carriers=(register,), chain=ChainKind(chain)))
 
 
 def test_who_waits_without_need_is_no_family_with_who_has_to():
-    members = [waiting(0, "move", CarrierRole.RESULT), waiting(1, "move", CarrierRole.BETWEEN)]
+    members = [waiting(0, "move", "result", CarrierRole.RESULT), waiting(1, "move")]
     groups = grouped(members)
     assert sorted(len(group.members) for group in groups) == [1, 1]
     assert set(names_of(groups, ["one", "other"])) == {
@@ -184,11 +184,25 @@ def test_who_waits_without_need_is_no_family_with_who_has_to():
 
 def test_loads_within_chains_are_one_family_whatever_the_instructions():
     members = [
-        waiting(number, name, CarrierRole.BETWEEN, loads=True) for number, name in enumerate(("move", "FMA"))
+        waiting(0, "move", "load"),
+        waiting(1, "FMA", "load"),
+        waiting(2, "bit scan", "load", CarrierRole.RESULT),
     ]
     (group,) = grouped([*members])
     assert group.members == tuple(members)
     assert names_of([group], ["one", "other"]) == ["memory operands: load latency within a dependency chain"]
+
+
+@pytest.mark.parametrize("chain", ["result", "load"])
+def test_what_could_not_be_asked_about_is_in_the_family_of_its_class(chain):
+    groups = grouped([waiting(0, "move", chain, CarrierRole.RESULT), member(1, ["move"], "unknown")])
+    assert [len(group.members) for group in groups] == [2]
+
+
+def test_a_false_dependency_is_recognised_by_that_in_another_campaign():
+    groups = grouped([waiting(0, "move", "result", CarrierRole.RESULT), waiting(1, "move")])
+    known = [identity(group.classes, "dependencies", group.way.slower) for group in groups]
+    assert matched(known, known) == {0: 0, 1: 1}
 
 
 def test_what_could_not_be_asked_about_goes_where_its_class_is():

@@ -14,6 +14,8 @@ from anica_app.core.x86_domain import X86Domain
 
 _FEW = 3
 """Where a mnemonic is asked for, so many that fit are named; of more, that of the witness."""
+_MOST = 2 / 3
+"""Of the schemes that an abstract instruction represents: their class is what it is about."""
 _NARROW = 0.1
 """Of all schemes: an abstract instruction that represents fewer is about these."""
 
@@ -73,11 +75,10 @@ def _count(domain: X86Domain, abstract: AbstractBlock, place: int) -> int:
 
 
 def _class_of_most(domain: X86Domain, abstract: AbstractBlock, place: int, own: str) -> str:
-    """The class of most schemes that an abstract instruction represents, that of the witness among equals."""
+    """The class that `_MOST` schemes of an abstract instruction have, else that of the witness."""
     numbers = domain.space.numbers(domain.table.meaning(abstract.instructions[place]))
     counts = Counter(instruction_class(domain.space.schemes[number]) for number in numbers)
-    most = max(counts.values(), default=0)
-    return own if counts[own] == most else min(name for name, count in counts.items() if count == most)
+    return next((name for name, count in counts.items() if count >= _MOST * len(numbers)), own)
 
 
 def _mnemonics(domain: X86Domain, abstract: AbstractBlock, place: int, name: str) -> list[str]:

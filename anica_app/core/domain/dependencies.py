@@ -26,6 +26,9 @@ from inference.isa.x86.iced_types import RegisterValue
 
 DependencyKind = Literal["flag", "register"]
 
+FLAGS = ("cf", "pf", "af", "zf", "sf", "of", "df", "if", "ac", "uif", "c0", "c1", "c2", "c3")
+"""As schemes name them."""
+
 
 class Dependency(NamedTuple):
     """Instruction `reader` reads a flag or a register that `writer`, another one, wrote; both from 0."""
@@ -39,7 +42,6 @@ Used = tuple[int, int]
 """The units that an instruction reads, and those that it writes."""
 
 _FLAGS_START = 128  # behind all registers
-_FLAG_NAMES = ("cf", "pf", "af", "zf", "sf", "of", "df", "if", "ac", "uif", "c0", "c1", "c2", "c3")
 _REGISTERS = (1 << _FLAGS_START) - 1
 
 
@@ -136,7 +138,7 @@ def _units_named(operand: Operand) -> int:
     found = 0
     for name in operand.registers:
         if operand.kind == "flags":
-            found |= 1 << _FLAGS_START + _FLAG_NAMES.index(name)
+            found |= 1 << _FLAGS_START + FLAGS.index(name)
         elif _is_computed_with(register := getattr(Register, name.upper())):
             found |= units(register)
     return found

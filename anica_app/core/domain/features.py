@@ -10,6 +10,7 @@ from typing import Any
 
 from anica_app.core.domain.abstract import AbstractInstruction, FeatureExpansion
 from anica_app.core.domain.abstractions import Abstraction, EditDistances, LogSizes, Singletons, Subsets
+from anica_app.core.domain.dependencies import FLAGS
 from anica_app.core.domain.settings import FEATURES, MOST_EDITS, MOST_LOG, DomainSettings
 from anica_app.core.domain.space import Bits, SchemeSpace
 from inference.isa.scheme import Operand, Scheme
@@ -132,7 +133,6 @@ def _operands(scheme: Scheme) -> frozenset[str]:
 SIZE, AT_MOST, AT_LEAST = "size:", "size<=", "size>="
 """How elements of `memory` begin that speak of bits; the last two only weaken the first."""
 
-FLAGS = frozenset(("cf", "pf", "af", "zf", "sf", "of", "df", "if", "ac", "uif", "c0", "c1", "c2", "c3"))
 SOME_FLAG = "flags:R"
 """The element of `operands` that reads some flag."""
 

@@ -14,12 +14,11 @@ from anica_app.core.domain import documents, features
 from anica_app.core.domain.abstract import AliasExpansion, DependencyExpansion, Values
 from anica_app.core.domain.abstractions import AND, FOR, UP
 from anica_app.core.domain.aliasing import Pair
-from anica_app.core.domain.dependencies import Dependency
+from anica_app.core.domain.dependencies import FLAGS, Dependency
 from anica_app.core.domain.features import (
     ACCESS_WIDTH,
     AT_LEAST,
     AT_MOST,
-    FLAGS,
     MEMORY_OPERAND,
     SIZE,
     SOME_FLAG,

@@ -18,20 +18,18 @@ from iced_x86 import (
     MemoryOperand,
     MemorySizeExt,
     Mnemonic,
-    OpAccess,
     OpCodeOperandKind,
     OpKind,
     Register,
     RegisterExt,
 )
 
+from anica_app.core.families.touched import READS, WRITES
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
-_LOADS = (OpAccess.READ, OpAccess.READ_WRITE, OpAccess.COND_READ, OpAccess.READ_COND_WRITE)
-_STORES = (OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE, OpAccess.READ_COND_WRITE)
 _FREE = "RAX RCX RDX RBX RBP RSI RDI R8 R9 R10 R11 R12 R13 R14 R15".split()  # noqa: SIM905
-_WIDTHS = {
+WIDTHS = {
     1: (OpCodeOperandKind.R8_OR_MEM, Code.MOVZX_R32_RM8, Code.MOV_RM8_R8),
     2: (OpCodeOperandKind.R16_OR_MEM, Code.MOVZX_R32_RM16, Code.MOV_RM16_R16),
     4: (OpCodeOperandKind.R32_OR_MEM, Code.MOV_R32_RM32, Code.MOV_RM32_R32),
@@ -55,8 +53,8 @@ def loads_first(instructions: Sequence[Instruction], copies: int) -> bytes | Non
     infos = [factory.info(one) for one in instructions]
     free = free_general(instructions)
     accesses = [[each.access for each in info.used_memory()] for info in infos]
-    reading = [any(each in _LOADS for each in some) for some in accesses]
-    writing = [any(each in _STORES for each in some) for some in accesses]
+    reading = [any(each in READS for each in some) for some in accesses]
+    writing = [any(each in WRITES for each in some) for some in accesses]
     if not (any(reading) and any(writing)):
         return None
     begin, end = b"", b""
@@ -111,7 +109,7 @@ def _parted(
         return None
     if not reading:
         return _PartedInstruction([], [one])
-    width = _WIDTHS.get(MemorySizeExt.size(one.memory_size))
+    width = WIDTHS.get(MemorySizeExt.size(one.memory_size))
     if width is None or free is None or one.op_code().op_kind(place) != width[0]:
         return None
     _, load, store = width

@@ -17,19 +17,15 @@ from functools import cache
 from iced_x86 import (
     Code,
     Decoder,
-    EncodingKind,
     Instruction,
-    InstructionInfoFactory,
     MemoryOperand,
-    MemorySizeExt,
-    Mnemonic,
-    OpAccess,
     Register,
     RegisterExt,
 )
 
 from anica_app.core.families.accesses import encoded, loads_first, unlocked
 from anica_app.core.families.registers import without_loads
+from anica_app.core.families.touched import FLAGS, STACK, CarrierRole, StoredPlace, Touched
 from anica_app.core.protocols import AnicaError
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
@@ -40,21 +36,13 @@ NOPS = 4
 """Instructions that only take room, for so many copies."""
 
 _MOST_INSTRUCTIONS = 32
-_READS = (OpAccess.READ, OpAccess.READ_WRITE, OpAccess.COND_READ, OpAccess.READ_COND_WRITE)
-_WRITES = (OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE, OpAccess.READ_COND_WRITE)
 _STEADY = (
     Register.R14, Register.R15, Register.RBP, Register.R13, Register.R12, Register.RBX, Register.R11,
 )  # fmt: skip
 """Bases in the order of preference: sampled blocks address memory through the first three."""
 _FIRST_EVEX = 16
 _GENERAL = "EAX ECX EDX EBX ESP EBP ESI EDI R8D R9D R10D R11D R12D R13D R14D R15D".split()  # noqa: SIM905
-_STACK = frozenset((Register.RSP,))
-_CUT = (RegisterExt.is_gpr64, RegisterExt.is_zmm, RegisterExt.is_k)
 _NARROW = {1: Code.MOV_RM8_IMM8, 2: Code.MOV_RM16_IMM16, 4: Code.MOV_RM32_IMM32, 8: Code.MOV_RM64_IMM32}
-
-
-_THROUGH_CARRY = frozenset((Mnemonic.RCL, Mnemonic.RCR))
-"""What processors take to read a flag although it is rotated by 0."""
 
 
 class CarrierKind(StrEnum):
@@ -64,17 +52,6 @@ class CarrierKind(StrEnum):
     FLAGS = "flags"
     MEMORY = "memory"
     STACK = "stack pointer"
-
-
-class CarrierRole(StrEnum):
-    """What the block does with a carrier."""
-
-    ACCUMULATOR = "accumulator"
-    """One instruction both reads and writes it."""
-    RESULT = "result"
-    """Nothing reads it: whoever waits for it takes a write for a read."""
-    BETWEEN = "between"
-    """One instruction reads it, and whatever writes it is another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +182,7 @@ class ChangedBlock:
 
     def _carriers(self, *, executes: bool) -> Iterator[tuple[Carrier, bytes]]:
         """Each with the machine code that cuts it."""
-        touched = _Touched(self._instructions)
+        touched = Touched(self._instructions)
         base = next((one for one in _STEADY if one not in touched.written), None)
         if base is None:
             return
@@ -224,112 +201,13 @@ class ChangedBlock:
             carrier = self._carrier(CarrierKind.MEMORY, str(place), touched, place)
             yield carrier, encoded(_store(place, base, touched))
 
-    def _carrier(self, kind: CarrierKind, name: str, touched: _Touched, what: object) -> Carrier:
+    def _carrier(self, kind: CarrierKind, name: str, touched: Touched, what: object) -> Carrier:
         found = Carrier(kind, name, touched.role(what), touched.writers(what))
         self._readers[found] = touched.readers(what)
         return found
 
 
-FLAGS = "flags"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class StoredPlace:
-    """A place in memory as it is written, with the bytes that are stored there."""
-
-    base: RegisterValue
-    index: RegisterValue
-    scale: int
-    displacement: int
-    size: int
-
-    def overlaps(self, other: StoredPlace) -> bool:
-        """Whether both have a byte in common, as far as their addresses tell."""
-        if (self.base, self.index, self.scale) != (other.base, other.index, other.scale):
-            return False
-        begin, end = max(self.displacement, other.displacement), min(self.end, other.end)
-        return begin < end
-
-    @property
-    def end(self) -> int:
-        """The displacement behind its last byte."""
-        return self.displacement + self.size
-
-    def __str__(self) -> str:
-        names = register_names()
-        parts = [names[self.base]] if self.base else []
-        parts += [f"{names[self.index]}*{self.scale}"] if self.index else []
-        return f"[{'+'.join([*parts, hex(self.displacement)] if self.displacement else parts)}]"
-
-
-class _Touched:
-    """Who reads and writes which register, the flags and which places in memory."""
-
-    def __init__(self, instructions: Sequence[Instruction]) -> None:
-        self._reads: list[set[object]] = []
-        self._writes: list[set[object]] = []
-        self.addresses: set[RegisterValue] = set()
-        self.written: set[RegisterValue] = set()
-        self.used: set[RegisterValue] = set()
-        self.legacy = True
-        for one in instructions:
-            self._take_in(one)
-        places = {one for each in self._writes for one in each if isinstance(one, StoredPlace)}
-        self.stored = sorted(one for one in places if not {one.base, one.index} & self.written)
-
-    def _take_in(self, one: Instruction) -> None:
-        info = _information().info(one)
-        reads: set[object] = set()
-        writes: set[object] = set()
-        for used in info.used_registers():
-            full = _full(used.register)
-            if full is not None:
-                self.used.add(full)
-                if used.access in _READS:
-                    reads.add(full)
-                if used.access in _WRITES:
-                    writes.add(full)
-                    self.written.add(full)
-                if used.access == OpAccess.COND_WRITE or _is_partial(used.register):
-                    reads.add(full)  # of what it may leave as it was
-        reads |= {FLAGS} if one.rflags_read or one.mnemonic in _THROUGH_CARRY else set()
-        writes |= {FLAGS} if one.rflags_modified else set()
-        for memory in info.used_memory():
-            displacement = memory.displacement - 2**64 * (memory.displacement >> 63)
-            size = _bytes_of(one)
-            place = StoredPlace(memory.base, memory.index, memory.scale, displacement, size)
-            self.addresses |= {memory.base, memory.index} - {Register.NONE}
-            if memory.access in _READS:
-                reads.add(place)
-            if memory.access in _WRITES and memory.base not in _STACK:
-                writes.add(place)
-        self.legacy = self.legacy and one.encoding == EncodingKind.LEGACY
-        self._reads.append(reads)
-        self._writes.append(writes)
-
-    def writers(self, what: object) -> tuple[int, ...]:
-        return tuple(n for n, each in enumerate(self._writes) if what in each)
-
-    def readers(self, what: object) -> tuple[int, ...]:
-        return tuple(n for n, each in enumerate(self._reads) if what in each)
-
-    def role(self, what: object) -> CarrierRole:
-        pairs = zip(self._reads, self._writes, strict=True)
-        if any(what in reads and what in writes for reads, writes in pairs):
-            return CarrierRole.ACCUMULATOR
-        if any(_is_among(what, each) for each in self._reads):
-            return CarrierRole.BETWEEN
-        return CarrierRole.RESULT
-
-
-def _is_among(what: object, some: set[object]) -> bool:
-    """Whether it is one of them; of a place in memory, whether a byte of it is one of theirs."""
-    if not isinstance(what, StoredPlace):
-        return what in some
-    return any(isinstance(one, StoredPlace) and what.overlaps(one) for one in some)
-
-
-def _register_breaker(register: RegisterValue, base: RegisterValue, touched: _Touched) -> Instruction | None:
+def _register_breaker(register: RegisterValue, base: RegisterValue, touched: Touched) -> Instruction | None:
     """An instruction that writes the register and reads nothing that the block writes; None for x87 or MMX.
 
     What leads to memory gets an address again; a divisor does not become 0, nor the upper half of a dividend
@@ -337,7 +215,7 @@ def _register_breaker(register: RegisterValue, base: RegisterValue, touched: _To
     """
     there = MemoryOperand(base)
     if RegisterExt.is_gpr64(register):
-        if register in touched.addresses or register in _STACK:
+        if register in touched.addresses or register in STACK:
             return Instruction.create_reg_mem(Code.LEA_R64_M, register, there)
         narrow = _numbered("r32", register - Register.RAX)
         return Instruction.create_reg_u32(Code.MOV_R32_IMM32, narrow, int(register != Register.RDX))
@@ -352,7 +230,7 @@ def _register_breaker(register: RegisterValue, base: RegisterValue, touched: _To
     return None
 
 
-def _store(place: StoredPlace, base: RegisterValue, touched: _Touched) -> Instruction:
+def _store(place: StoredPlace, base: RegisterValue, touched: Touched) -> Instruction:
     """A store to the place, as wide as there."""
     narrow = -128 <= place.displacement < 128
     size = (1 if narrow else 8) if place.displacement else 0
@@ -383,22 +261,3 @@ def _named(name: str) -> RegisterValue:
     """The register that iced calls so."""
     found: RegisterValue = getattr(Register, name)
     return found
-
-
-def _full(register: RegisterValue) -> RegisterValue | None:
-    """The whole register that one is a part of, where it can be cut."""
-    full = RegisterExt.full_register(register)
-    return full if any(known(full) for known in _CUT) else None
-
-
-def _is_partial(register: RegisterValue) -> bool:
-    return RegisterExt.is_gpr8(register) or RegisterExt.is_gpr16(register)
-
-
-def _bytes_of(instruction: Instruction) -> int:
-    return MemorySizeExt.size(instruction.memory_size) or 8
-
-
-@cache
-def _information() -> InstructionInfoFactory:
-    return InstructionInfoFactory()

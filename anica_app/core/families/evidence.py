@@ -11,10 +11,10 @@ from anica_app.core.families.changes import (
     BlockChange,
     Carrier,
     CarrierKind,
-    CarrierRole,
     ChangedBlock,
     ChangeKind,
 )
+from anica_app.core.families.touched import CarrierRole
 from anica_app.core.protocols import AnicaError, Answer
 from anica_app.core.search.judging import DIFFERENCE
 from inference.core.protocols import Json

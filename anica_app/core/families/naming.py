@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from anica_app.core.families.changes import CarrierKind, CarrierRole
+from anica_app.core.families.changes import CarrierKind
 from anica_app.core.families.classes import BY_COUNT
 from anica_app.core.families.evidence import DifferingBound
 from anica_app.core.families.grouping import FALSE_DEPENDENCY, LOAD_CLASS, FamilyMember, MemberGroup
+from anica_app.core.families.touched import CarrierRole
 
 _MOST_NAMED = 3
 

@@ -11,16 +11,11 @@ from typing import cast
 
 from iced_x86 import Code, Instruction, InstructionInfoFactory, OpAccess, OpCodeOperandKind, OpKind, Register
 
-from anica_app.core.families.accesses import encoded, free_general, part_of_register
+from anica_app.core.families.accesses import WIDTHS, encoded, free_general, part_of_register
 from inference.isa.x86.choosing import LEGACY_VECTORS
 from inference.isa.x86.iced_types import RegisterValue
 
-_BYTES = {
-    OpCodeOperandKind.R8_OR_MEM: 1,
-    OpCodeOperandKind.R16_OR_MEM: 2,
-    OpCodeOperandKind.R32_OR_MEM: 4,
-    OpCodeOperandKind.R64_OR_MEM: 8,
-}
+_BYTES = {kind: size for size, (kind, _, _) in WIDTHS.items()}
 _MERGING = (Code.MOVSS_XMM_XMMM32, Code.MOVSD_XMM_XMMM64)
 """They keep a part of their result if they read a register, and nothing if they load."""
 _FIRST_VECTOR: dict[int, RegisterValue] = {

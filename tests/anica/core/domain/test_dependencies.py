@@ -231,7 +231,10 @@ def test_a_fixed_register_that_is_overwritten_in_between_leaves_other_ways() -> 
 
 def test_blocks_without_dependencies_are_not_said_to_have_them() -> None:
     domain = X86Domain(SchemeSpace.listed(TEXTS), DomainSettings(aliasing=False))
-    abstract = domain.read({"instructions": [{}, {}], "dependencies": [[1, 2, "register"]]})
+    abstract = domain.read({"instructions": [{}, {}], "dependencies": [[1, 2, "flag"]]})
     random = Random(4)
     blocks = [block for _ in range(200) if (block := domain.sample(abstract, random)) is not None]
-    assert all(domain.contains(abstract, block) for block in blocks)
+    assert blocks, "flags cannot be avoided"
+    unmet = domain.read({"instructions": [{}, {}], "dependencies": [[1, 2, "register"]]})
+    blocks += [block for _ in range(200) if (block := domain.sample(unmet, random)) is not None]
+    assert all(domain.contains(abstract, block) or domain.contains(unmet, block) for block in blocks)

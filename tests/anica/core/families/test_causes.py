@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from iced_x86 import Decoder, InstructionInfoFactory, OpAccess, OpKind, RegisterExt
 
 from anica_app.core.families.accesses import loads_first
-from anica_app.core.families.changes import CarrierKind, CarrierRole, ChangedBlock, ChangeKind
+from anica_app.core.families.changes import CarrierKind, ChangedBlock, ChangeKind
 from anica_app.core.families.evidence import (
     CauseWorld,
     DifferingBound,
     DisagreementWitness,
     causes_of,
 )
+from anica_app.core.families.touched import CarrierRole
 from anica_app.core.protocols import AnicaError, Answer, Failure
 from anica_app.core.x86_domain import X86Domain
 from inference.isa.x86.blocks import block_of_text, mnemonics_of

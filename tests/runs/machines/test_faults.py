@@ -123,8 +123,8 @@ def test_agent_run_worker_and_web_are_killed_and_nothing_is_lost_or_stored_twice
     undisturbed = SimulatedProcessor(TRUTH, noise=NOISE)
     asked = [result.experiment for result in results]
     assert [result.cycles for result in results] == [each.cycles for each in undisturbed.measure(asked)]
-    kills_of_who_measures = 3  # the agent keeps its batch when the web process dies
-    assert sum(watched.leases.values()) <= MIXES + kills_of_who_measures * BATCH
+    kills = 4  # the agent keeps its batch when the web process dies, unless a busy computer is back too late
+    assert sum(watched.leases.values()) <= MIXES + kills * BATCH
 
 
 def test_a_run_waits_for_its_machine_and_ctrl_c_stops_the_agent_and_tells_what_is_kept(

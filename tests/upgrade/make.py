@@ -1,7 +1,7 @@
 """Makes the dumps of older releases: `python -m tests.upgrade.make VERSION`, in a clone with its history.
 
-The release's own code, as git has it, migrates an empty SQLite file and fills it (`fill`); the file is kept,
-compressed. Made once for each release, before the next one; a dump
+The release's own code, as git has it, migrates an empty SQLite file and fills it (`fill`, `fill_tables`); the
+file is kept, compressed. Made once for each release, before the next one; a dump
 that is there never changes.
 """
 
@@ -13,7 +13,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import tarfile
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +20,7 @@ from pathlib import Path
 COMMITS = {
     "0.6.0": "29b75ab",
     "0.7.0": "3832369",
+    "0.8.0": "a940b8b7",
 }
 """The last commit of each release."""
 
@@ -54,20 +54,20 @@ def main() -> None:
     version = parser.parse_args().version
     with tempfile.TemporaryDirectory() as directory:
         tree, home = Path(directory) / "tree", Path(directory) / "home"
+        tree.mkdir()
         home.mkdir()
         packed = subprocess.run(
             ["git", "archive", COMMITS[version]], cwd=HERE.parent.parent, capture_output=True, check=True
         )
-        (tree.parent / "tree.tar").write_bytes(packed.stdout)
-        with tarfile.open(tree.parent / "tree.tar") as archive:
-            archive.extractall(tree, filter="data")
+        subprocess.run(["tar", "-x"], cwd=tree, input=packed.stdout, check=True)
         environment = {
             **os.environ,
             "PMWEB_HOME": str(home),
             "PYTHONPATH": str(tree),
             "DJANGO_SETTINGS_MODULE": "pmweb.settings",
         }
-        for command in (["manage.py", "migrate", "-v0", "--skip-checks"], [str(HERE / "fill.py")]):
+        migrate = ["manage.py", "migrate", "-v0", "--skip-checks"]
+        for command in (migrate, [str(HERE / "fill.py")], [str(HERE / "fill_tables.py")]):
             subprocess.run([sys.executable, *command], cwd=tree, env=environment, check=True)
         path = keep(home / "pmweb.sqlite3", version)
     sys.stdout.write(f"{path.name}: {path.stat().st_size:,} bytes\n")

@@ -37,3 +37,14 @@ def _parts(kind: str, sql: str) -> list[str]:
         else:
             parts[-1] += sign
     return [part.strip() for part in parts]
+
+
+_OWN_OF_DJANGO = ("django_migrations", "django_content_type", "auth_permission")
+"""Tables to which migrating itself adds rows."""
+
+
+def row_counts(cursor: Any) -> dict[str, int]:
+    """The number of rows of each table of an SQLite database, but for those that `migrate` itself fills."""
+    cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    names = sorted({name for (name,) in cursor.fetchall()} - set(_OWN_OF_DJANGO))
+    return {name: cursor.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}

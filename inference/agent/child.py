@@ -36,7 +36,7 @@ from inference.agent.facts import identity
 from inference.agent.frame import FrameError
 from inference.agent.harness import AlteredError, DisturbedError, HarnessError, Timer
 from inference.agent.protocol import BatchItem, Frame, Settings
-from inference.agent.sandbox import close_all_but, confine, die_with_parent
+from inference.agent.sandbox import confine, die_with_parent, keep_only
 
 UNCONFINED = (
     "this kernel cannot keep machine code from the rest of the computer (no filter of system calls); where "
@@ -50,7 +50,7 @@ def serve(connection: socket.socket, core: int | None, parent: int, *, sandboxed
     """Answer until the agent hangs up; `sandboxed`: only where this process can be confined."""
     if not die_with_parent(parent):
         return
-    close_all_but(connection.fileno())
+    keep_only(connection.fileno())
     if core is not None:
         os.sched_setaffinity(0, {core})
     faulthandler.disable()  # a crash is a result here, nothing to print a traceback for

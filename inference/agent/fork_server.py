@@ -75,7 +75,9 @@ class _ForkServer:
                 os.read(woken, 512)
                 self._bury()
             if agent in ready:
-                message, descriptors, _, _ = socket.recv_fds(self._agent, _LARGEST, 1)
+                message, descriptors, _, _ = socket.recv_fds(
+                    self._agent, _LARGEST, 1, socket.MSG_CMSG_CLOEXEC
+                )
                 if not message:
                     return
                 self._bear(socket.socket(fileno=descriptors[0]))

@@ -15,7 +15,9 @@ from pathlib import Path
 
 from inference.agent.counters import DISABLE, ENABLE
 from inference.sandbox import call_filter, kernel
-from inference.sandbox.call_filter import argument, at_least, equal, load
+from inference.sandbox.call_filter import argument, equal, load
+from inference.sandbox.descriptors import close_all_but
+from inference.sandbox.system_calls import MACHINES, number_of, numbers_of
 
 MEMORY_BYTES = 1 << 30
 """What foreign code may take beside what its process has from the start."""
@@ -24,43 +26,20 @@ _STATUS_BYTES = 1 << 16
 _STORE_BYPASS = "Speculation_Store_Bypass:"
 _ADDRESSES, _DATA = 0, 5  # in /proc/self/statm
 
-_SYSTEM_CALLS = {
-    "x86_64": (
-        *(0, 1, 3, 7),  # read write close poll
-        *(9, 10, 11, 12, 25, 28),  # mmap mprotect munmap brk mremap madvise
-        *(13, 14, 15, 131),  # rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack
-        *(24, 35, 228, 230),  # sched_yield nanosleep clock_gettime clock_nanosleep
-        *(39, 202, 318, 334),  # getpid futex getrandom rseq
-        *(44, 45),  # sendto recvfrom
-        *(60, 231),  # exit exit_group
-    ),
-    "aarch64": (
-        *(63, 64, 57, 73),  # read write close ppoll
-        *(222, 226, 215, 214, 216, 233),  # mmap mprotect munmap brk mremap madvise
-        *(134, 135, 139, 132),  # rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack
-        *(124, 101, 113, 115),  # sched_yield nanosleep clock_gettime clock_nanosleep
-        *(172, 98, 278, 293),  # getpid futex getrandom rseq
-        *(206, 207),  # sendto recvfrom
-        *(93, 94),  # exit exit_group
-    ),
-}
+MEASURING = (
+    "read write close poll ppoll mmap mprotect munmap brk mremap madvise rt_sigaction rt_sigprocmask "
+    "rt_sigreturn sigaltstack sched_yield nanosleep clock_gettime clock_nanosleep getpid futex getrandom "
+    "rseq sendto recvfrom exit exit_group"
+)
 """The calls that measuring needs."""
 
-_REQUEST = {"x86_64": 16, "aarch64": 29}
-"""The call `ioctl`, of which no more than two requests are needed: to count events, and to stop counting."""
+_REQUEST = "ioctl"
+"""Of which no more than two requests are needed: to count events, and to stop counting."""
 
-_HARMLESS = {
-    "x86_64": (
-        *(5, 8, 72, 262),  # fstat lseek fcntl newfstatat
-        *(63, 98, 99, 110, 186),  # uname getrusage sysinfo getppid gettid
-        *(204, 234, 302, 324),  # sched_getaffinity tgkill prlimit64 membarrier
-    ),
-    "aarch64": (
-        *(25, 62, 79, 80),  # fcntl lseek newfstatat fstat
-        *(160, 165, 179, 173, 178),  # uname getrusage sysinfo getppid gettid
-        *(123, 131, 261, 283),  # sched_getaffinity tgkill prlimit64 membarrier
-    ),
-}
+HARMLESS = (
+    "fstat lseek fcntl newfstatat uname getrusage sysinfo getppid gettid sched_getaffinity tgkill "
+    "prlimit64 membarrier"
+)
 """Calls that libraries make by themselves and can do without: they fail. Any other ends the process."""
 
 
@@ -117,18 +96,15 @@ def confine() -> Confinement:
     return Confinement(humble, humble and _filter_system_calls(), _store_bypass(status))
 
 
-def close_all_but(descriptor: int) -> None:
+def keep_only(descriptor: int) -> None:
     """Keep one open file and nothing else: neither the terminal nor what this process has inherited.
 
     Where standard input and output were, there is nothing to read and nobody reads.
     """
-    kept = {0, 1, 2, descriptor}
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in {0, 1, 2} - {descriptor}:
         os.dup2(nothing, standard)
-    for other in {int(name) for name in os.listdir("/proc/self/fd")} - kept:  # noqa: PTH208  names are wanted
-        with contextlib.suppress(OSError):  # the list itself is among them
-            os.close(other)
+    close_all_but(0, 1, 2, descriptor)
 
 
 def _bytes_of(field: int) -> int:
@@ -160,25 +136,20 @@ def _store_bypass(status: int | None) -> str:
 
 
 def _filter_system_calls() -> bool:
-    convention = call_filter.convention()
-    if convention is None:
-        return False
     machine = platform.machine()
-    return call_filter.install(
-        _program(convention, _SYSTEM_CALLS[machine], _HARMLESS[machine], _REQUEST[machine]),
-        speculating=True,
-    )
+    return machine in MACHINES and call_filter.install(filter_program(machine), speculating=True)
 
 
-def _program(convention: int, allowed: tuple[int, ...], refused: tuple[int, ...], request: int) -> bytes:
+def filter_program(machine: str) -> bytes:
     """Some calls pass, some fail, any other is the end."""
+    request = number_of(_REQUEST, machine)
+    assert request is not None, "every machine has it"
     questions = [
         load(call_filter.CONVENTION),
-        equal(convention, "", "kill"),
+        equal(call_filter.CONVENTIONS[machine], "", "kill"),
         load(call_filter.NUMBER),
-        at_least(call_filter.X32, "kill"),
-        *(equal(number, "allow") for number in allowed),
-        *(equal(number, "refuse") for number in refused),
+        *(equal(number, "allow") for number in numbers_of(MEASURING.split(), machine)),
+        *(equal(number, "refuse") for number in numbers_of(HARMLESS.split(), machine)),
         equal(request, "", "kill"),
         load(argument(1)),
         equal(ENABLE, "allow"),

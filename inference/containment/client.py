@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -16,10 +17,16 @@ from typing import Any
 
 import inference
 from inference.containment.access import FileAccess
-from inference.containment.limits import CannotStartError
+from inference.containment.limits import CannotStartError, Limits
 from inference.sandbox.starter import LARGEST_PACKET
 from inference.sandbox.strangers import Abilities
 
+logger = logging.getLogger(__name__)
+
+AS_ROOT = (
+    "This site runs as root and cannot become another user. So predictors' programs run as root, and only "
+    "Landlock and filters of system calls keep them from root's files. Run the site as an ordinary user."
+)
 _ROOT = str(Path(inference.__file__).parent.parent)
 _SCRIPT = f"import sys; sys.path.append({_ROOT!r}); from inference.sandbox.starter import main; main()"
 _START_SECONDS = 30.0
@@ -105,6 +112,8 @@ class _Starter:
         if "host" in answer:
             self._host = Abilities(**answer["host"])
             self._tried.set()
+            if not self._host.unprivileged:
+                logger.warning(AS_ROOT)
         elif "ended" in answer:
             program = self._programs.pop(answer["ended"])
             program.status, program.seconds = answer["status"], answer["seconds"]
@@ -128,23 +137,33 @@ _starters: dict[int, _Starter] = {}
 def start(
     command: Sequence[str],
     streams: Sequence[int],
-    directory: str,
+    scratch: str,
     environment: Mapping[str, str],
-    limits: Mapping[str, int],
+    limits: Limits,
     access: FileAccess,
+    *,
+    directory: str = "",
+    endless: bool = False,
 ) -> Started:
     """Start a program; `streams` are descriptors of its standard input, output and error, still the caller's.
 
-    `directory` is where it runs, `access` what it may open. Raises `CannotStartError`.
+    `scratch` is a folder made for it, of which it may see a copy that ends with it; `directory` is where it
+    runs, if not there; `access` what else it may open; `endless`: its owner sets the limit of CPU time.
+    Raises `CannotStartError`.
     """
     request: dict[str, Any] = {
         "command": list(command),
-        "directory": directory,
+        "directory": directory or scratch,
         "environment": dict(environment),
-        "limits": dict(limits),
+        "limits": limits.of_the_kernel(endless=endless),
     }
     if access.bounded:
-        request["files"] = {"reads": access.reads, "writes": access.writes}
+        request["files"] = {
+            "reads": access.reads,
+            "writes": access.with_own(scratch).writes,
+            "scratch": scratch if access.own else "",
+            "scratch_bytes": limits.memory << 20,
+        }
     program = _starter().start(request, streams)
     if program.refusal:
         raise CannotStartError(f"{command[0]} cannot be started: {program.refusal}")

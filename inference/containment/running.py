@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from inference.containment import client
 from inference.containment.access import FileAccess, access_of
 from inference.containment.limits import Limits
+from inference.containment.scratch import scratch_folder
 
 _END_SECONDS = 10.0
 """How long the kernel may take to end what was killed."""
@@ -73,17 +73,18 @@ def run(
     in theirs. `access`: what it may open beside that directory of its own, which it may change; None: what
     `access_of` finds for its command. Raises `CannotStartError`.
     """
-    with tempfile.TemporaryDirectory(prefix="pmweb-tool-") as directory, _memory_files(given) as streams:
+    with scratch_folder() as directory, _memory_files(given) as streams:
         for name, content in (files or {}).items():
             with open(os.path.join(directory, name), "xb") as file:  # noqa: PTH118, PTH123
                 file.write(content)
         program = client.start(
             command,
             streams,
-            elsewhere or directory,
+            directory,
             surroundings(directory, environment),
-            limits.of_the_kernel(),
-            (access or access_of(command)).with_own(directory),
+            limits,
+            access or access_of(command),
+            directory=elsewhere,
         )
         late = not program.over.wait(limits.seconds)
         if late:

@@ -6,8 +6,6 @@ import contextlib
 import os
 import resource
 import select
-import shutil
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ from inference.containment import client
 from inference.containment.access import FileAccess, access_of
 from inference.containment.limits import Limits, WorkerError, WorkerSlowError
 from inference.containment.running import surroundings
+from inference.containment.scratch import make_scratch, remove_scratch
 
 _END_SECONDS = 10.0
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -84,11 +83,11 @@ class LineWorker:
         self._program.over.wait(_END_SECONDS)
         for descriptor in (self._to, self._from, self._complaints):
             os.close(descriptor)
-        shutil.rmtree(self._directory, ignore_errors=True)
+        remove_scratch(self._directory)
         self._program, self._warm = None, False
 
     def _start(self) -> None:
-        self._directory = tempfile.mkdtemp(prefix="pmweb-tool-")
+        self._directory = make_scratch()
         its_input, self._to = os.pipe2(os.O_CLOEXEC)
         self._from, its_output = os.pipe2(os.O_CLOEXEC)
         self._complaints = os.memfd_create("complaints")
@@ -98,8 +97,9 @@ class LineWorker:
                 (its_input, its_output, self._complaints),
                 self._directory,
                 surroundings(self._directory, self._environment),
-                self._limits.of_the_kernel(endless=True),
-                self._access.with_own(self._directory),
+                self._limits,
+                self._access,
+                endless=True,
             )
         finally:
             os.close(its_input)
@@ -107,7 +107,7 @@ class LineWorker:
             if self._program is None:
                 for descriptor in (self._to, self._from, self._complaints):
                     os.close(descriptor)
-                shutil.rmtree(self._directory, ignore_errors=True)
+                remove_scratch(self._directory)
         os.set_blocking(self._to, False)
 
     def _allow(self, seconds: float) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import platform
 import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from inference.sandbox import kernel
+from inference.sandbox.system_calls import number_of
 
 NUMBER, CONVENTION = 0, 4
 """Where the number of the call and its calling convention are."""
@@ -22,17 +22,15 @@ NUMBER, CONVENTION = 0, 4
 CONVENTIONS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """The kernel's number for the calling convention, by machine."""
 
-X32 = 0x40000000
-"""On x86-64, calls of this number and more are those of another convention, to be ended or refused."""
-
 ALLOW = 0x7FFF0000
 KILL = 0x80000000
 REFUSE = 0x00050000 | errno.EPERM
 UNKNOWN = 0x00050000 | errno.ENOSYS
+UNSUPPORTED = 0x00050000 | errno.EOPNOTSUPP
+NO_TERMINAL = 0x00050000 | errno.ENOTTY
 
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
-_SECCOMP = {"x86_64": 317, "aarch64": 277}
 _SET_MODE_FILTER = 1
 _SPEC_ALLOW = 4
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -97,11 +95,6 @@ def program(questions: Sequence[FilterInstruction], answers: Mapping[str, int]) 
     return b"".join([*lines, *(struct.pack("HBBI", _ANSWER, 0, 0, value) for value in answers.values())])
 
 
-def convention() -> int | None:
-    """This machine's calling convention, None where its calls are not known here."""
-    return CONVENTIONS.get(platform.machine())
-
-
 def install(filter_program: bytes, *, speculating: bool = False) -> bool:
     """Let the kernel ask this filter from now on; needs `no_new_privileges`. There is no way back.
 
@@ -110,7 +103,7 @@ def install(filter_program: bytes, *, speculating: bool = False) -> bool:
     """
     buffer = ctypes.create_string_buffer(filter_program, len(filter_program))
     header = struct.pack("HxxxxxxQ", len(filter_program) // 8, ctypes.addressof(buffer))
-    number = _SECCOMP.get(platform.machine())
+    number = number_of("seccomp")
     if speculating and number is not None:
         with contextlib.suppress(OSError):  # kernels before 4.17 know no such flag
             kernel.call(number, _SET_MODE_FILTER, _SPEC_ALLOW, ctypes.c_char_p(header))

@@ -6,7 +6,7 @@ standard streams:
 | request | meaning |
 |---|---|
 | `{"start": 7, "command": […], "directory": …, "environment": …, "limits": …}`, 3 descriptors | start it |
-| with `"files": {"reads": […], "writes": […]}` as well | start it as a stranger (`strangers`) |
+| with `"files": {"reads": […], …}` as well | start it as a stranger, who opens these (`strangers.Places`) |
 | `{"end": 7}` | kill it and whatever it started |
 
 | answer | meaning |
@@ -37,7 +37,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from inference.sandbox import kernel, strangers
+from inference.sandbox import descriptors, kernel, strangers, users
 
 LARGEST_PACKET = 1 << 17
 """Bytes of a request: long command lines and environments."""
@@ -83,15 +83,15 @@ class Starter:
             self._kill_orphans()
 
     def _serve_one(self) -> bool:
-        descriptors = array.array("i")
-        room = socket.CMSG_SPACE(3 * descriptors.itemsize)
+        streams = array.array("i")
+        room = socket.CMSG_SPACE(3 * streams.itemsize)
         try:
-            packet, carried, _, _ = self._owner.recvmsg(LARGEST_PACKET, room)
+            packet, carried, _, _ = self._owner.recvmsg(LARGEST_PACKET, room, socket.MSG_CMSG_CLOEXEC)
         except ConnectionError:
             return False
         for level, kind, content in carried:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                descriptors.frombytes(content)
+                streams.frombytes(content)
         if not packet:
             return False
         request = json.loads(packet)
@@ -101,19 +101,20 @@ class Starter:
                     _kill_group(pid)
             return True
         try:
-            self._start(request, list(descriptors))
+            self._start(request, list(streams))
         finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+            for stream in streams:
+                os.close(stream)
         return True
 
     def _start(self, request: dict[str, Any], streams: list[int]) -> None:
-        told, tell = os.pipe2(os.O_CLOEXEC)
+        reading, tell = os.pipe2(os.O_CLOEXEC)
+        starter = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _become(request, streams, tell, self._host)
+            _become(request, streams, tell, self._host, starter)
         os.close(tell)
-        with os.fdopen(told, "rb") as pipe:
+        with os.fdopen(reading, "rb") as pipe:
             reason = pipe.read().decode(errors="replace")
         if reason:
             os.waitpid(pid, 0)
@@ -170,42 +171,55 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _become(request: dict[str, Any], streams: list[int], tell: int, host: strangers.Abilities) -> None:
+def _become(
+    request: dict[str, Any], streams: list[int], tell: int, host: strangers.Abilities, starter: int
+) -> None:
     """Turn this process into the program; on failure, say why through `tell` and end."""
     try:
         os.setsid()
-        parent = os.getppid()
-        kernel.end_with_parent()
-        if os.getppid() != parent:
-            os._exit(1)
         signal.set_wakeup_fd(-1)
         for usual in (signal.SIGCHLD, signal.SIGINT, signal.SIGPIPE):
             signal.signal(usual, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for name, value in request["limits"].items():
-            _, most = resource.getrlimit(_LIMITS[name])
-            possible = value if most == resource.RLIM_INFINITY else min(value, most)
-            resource.setrlimit(_LIMITS[name], (possible, most))
+            _limit(_LIMITS[name], value)
         for standard, given in enumerate(streams):
             os.dup2(given, standard)
-        os.closerange(3, tell)
-        os.closerange(tell + 1, 256)
+        descriptors.close_all_but(0, 1, 2, tell)
         os.chdir(request["directory"])
         if files := request.get("files"):
-            strangers.confine(files["reads"], files["writes"], host)
+            strangers.confine(strangers.Places(**files), host)
+        kernel.end_with_parent()
+        if os.getppid() != starter:
+            os._exit(1)
         os.execve(request["command"][0], request["command"], request["environment"])  # noqa: S606  no shell
     except BaseException as error:  # noqa: BLE001  the fork must not go on as the starter
         reason = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)
+        if isinstance(error, PermissionError) and os.geteuid() == users.UNPRIVILEGED:
+            reason += f" for user {users.UNPRIVILEGED}, whom a site of root's runs programs as"
         os.write(tell, reason.encode())
     finally:
         os._exit(127)
+
+
+def _limit(resource_number: int, value: int) -> None:
+    """Set a limit which the program cannot raise again.
+
+    A program that has used its processor's time gets a signal that says so, and is killed a second later.
+    """
+    _, most = resource.getrlimit(resource_number)
+    possible = value if most == resource.RLIM_INFINITY else min(value, most)
+    grace = int(resource_number == resource.RLIMIT_CPU and possible == value)
+    resource.setrlimit(resource_number, (possible, possible + grace))
 
 
 def main() -> None:
     """Serve the socket whose descriptor is the last word of the command line."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner decides when all is over
     kernel.close_to_others()
-    Starter(socket.socket(fileno=int(sys.argv[-1]))).serve()
+    owner = socket.socket(fileno=int(sys.argv[-1]))
+    owner.set_inheritable(False)
+    Starter(owner).serve()
 
 
 if __name__ == "__main__":

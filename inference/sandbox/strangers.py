@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inference.sandbox import call_filter, kernel, landlock
-from inference.sandbox.call_filter import any_bit, argument, at_least, equal, load
+from inference.sandbox import call_filter, kernel, landlock, mounts, stranger_calls, users
+from inference.sandbox.system_calls import MACHINES
 
 # Directories with things that foreign programs must not see, whatever lies beside them.
 
@@ -54,177 +54,102 @@ LIBRARIES = (
 )
 """What a program needs to start."""
 
-_NEW_NAMESPACES = 0x7E020000
-"""Flags of `clone`."""
-
-
-@dataclass(frozen=True)
-class _Calls:
-    """Numbers of system calls, for one machine.
-
-    `refused` fail. `unknown` are told not to exist, so that libraries do without. Of `others` the first
-    argument, of `others_second` the second names a process, which may be none but the caller's own; of
-    `signals` likewise where Landlock does not bound them.
-    """
-
-    refused: tuple[int, ...]
-    unknown: tuple[int, ...]
-    others: tuple[int, ...]
-    others_second: tuple[int, ...]
-    signals: tuple[int, ...]
-    clone: int
-
-
-_CALLS = {
-    "x86_64": _Calls(
-        refused=(
-            *(41, 434, 424, 438),  # socket pidfd_open pidfd_send_signal pidfd_getfd
-            *(
-                101,
-                310,
-                311,
-                312,
-                440,
-                448,
-            ),  # ptrace process_vm_readv, _writev kcmp process_madvise, _mrelease
-            *(298, 321, 323, 300, 212),  # perf_event_open bpf userfaultfd fanotify_init lookup_dcookie
-            *(248, 249, 250),  # add_key request_key keyctl
-            *(272, 308, 165, 166, 155, 161),  # unshare setns mount umount2 pivot_root chroot
-            *(
-                428,
-                429,
-                430,
-                431,
-                432,
-                433,
-                442,
-            ),  # open_tree move_mount fsopen, -config, -mount, -pick mount_setattr
-            *(303, 304),  # name_to_handle_at open_by_handle_at
-            *(
-                175,
-                313,
-                176,
-                246,
-                320,
-                169,
-            ),  # init_module finit_module delete_module kexec_load, _file_load reboot
-            *(167, 168, 163, 179, 443, 103, 153),  # swapon swapoff acct quotactl, _fd syslog vhangup
-            *(172, 173, 164, 227, 305, 159, 170, 171),  # iopl ioperm, the clock, sethostname setdomainname
-            *(29, 68, 64, 240),  # shmget msgget semget mq_open
-            *(90, 268, 452, 92, 93, 94, 260),  # chmod fchmodat, -2 chown fchown lchown fchownat
-            *(132, 235, 261, 280),  # utime utimes futimesat utimensat
-            *(188, 189, 190, 197, 198, 199, 463, 466),  # setting and removing extended attributes
-        ),
-        unknown=(425, 426, 427, 435),  # io_uring_setup, _enter, _register clone3
-        others=(302, 203, 144, 142, 314, 256, 279),  # prlimit64 sched_set… migrate_pages move_pages
-        others_second=(141, 251),  # setpriority ioprio_set
-        signals=(62, 200, 234, 129, 297),  # kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo
-        clone=56,
-    ),
-    "aarch64": _Calls(
-        refused=(
-            *(198, 434, 424, 438),
-            *(117, 270, 271, 272, 440, 448),
-            *(241, 280, 282, 262, 18),
-            *(217, 218, 219),
-            *(97, 268, 40, 39, 41, 51),
-            *(428, 429, 430, 431, 432, 433, 442),
-            *(264, 265),
-            *(105, 273, 106, 104, 294, 142),
-            *(224, 225, 89, 60, 443, 116, 58),
-            *(170, 112, 266, 171, 161, 162),
-            *(194, 186, 190, 180),
-            *(53, 452, 55, 54),
-            88,
-            *(5, 6, 7, 14, 15, 16, 463, 466),
-        ),
-        unknown=(425, 426, 427, 435),
-        others=(261, 122, 119, 118, 274, 238, 239),
-        others_second=(140, 30),
-        signals=(129, 130, 131, 138, 240),
-        clone=220,
-    ),
-}
-
 
 @dataclass(frozen=True)
 class Abilities:
-    """What this host lets a process give up; `landlock` is the version of that interface, 0 without."""
+    """What this host lets a process give up.
+
+    `landlock` is the version of that interface, 0 without. `mounts`: a view of the files in which nothing can
+    be changed, and a scratch folder of a bounded size. `unprivileged`: programs do not run as root.
+    """
 
     landlock: int
     system_calls: bool
     namespaces: bool
+    mounts: bool
+    unprivileged: bool
+
+
+@dataclass(frozen=True)
+class Places:
+    """What a program may open: `reads` to read and execute, `writes` to change as well.
+
+    `scratch` is the one among `writes` that is its alone, or "", and `scratch_bytes` how much may be in it.
+    """
+
+    reads: Sequence[str]
+    writes: Sequence[str]
+    scratch: str
+    scratch_bytes: int
+
+    @property
+    def caches(self) -> list[str]:
+        """What it may change that stays when it ends."""
+        return [place for place in self.writes if place != self.scratch]
 
 
 def abilities() -> Abilities:
     """Found by trying it in a fork; to be called where there is a single thread."""
     return Abilities(
         landlock=landlock.version(),
-        system_calls=_works(lambda: kernel.no_new_privileges() and _filter_calls()),
-        namespaces=_works(_leave),
+        system_calls=_works(_filter_calls),
+        namespaces=_works(kernel.enter_namespaces),
+        mounts=_works(_close_files),
+        unprivileged=not users.is_root() or _works(users.try_unprivileged),
     )
 
 
-def confine(reads: Sequence[str], writes: Sequence[str], host: Abilities) -> None:
+def confine(places: Places, host: Abilities) -> None:
     """Keep this process, and what it executes, from all but these files; see the module.
 
     To be followed by the execution of the program. Raises `OSError` where something fails that worked when
-    the host was tried: then the program must not run.
+    the host was tried: then the program must not run. The kernel forgets `end_with_parent` on the way.
     """
     if host.namespaces:
         kernel.enter_namespaces()
+    if host.mounts:
+        mounts.close_files(places.scratch, places.scratch_bytes, places.caches)
+    if not users.is_root():
+        kernel.pass_no_capabilities_on()
+    elif host.unprivileged:
+        users.hand_over(places.scratch, places.caches)
+        users.become_unprivileged(reads_anything=_needs_to_read_anything(places.reads, host))
+    else:
+        kernel.no_capabilities()
     if not kernel.no_new_privileges():
         raise OSError("this kernel keeps its programs from no privileges")
-    kernel.no_capabilities()
-    landlock.restrict(reads, (*writes, *DEVICES))
-    if host.system_calls and not _filter_calls():
-        raise OSError("the kernel refuses a filter of system calls")
+    landlock.restrict(places.reads, (*places.writes, *DEVICES))
+    if host.system_calls:
+        _filter_calls()
 
 
-def _leave() -> bool:
+def _needs_to_read_anything(reads: Sequence[str], host: Abilities) -> bool:
+    """Whether root's own directories are on the way to `reads`, where Landlock closes all else in them."""
+    return bool(host.landlock) and any(users.is_closed(place) for place in reads if os.path.exists(place))  # noqa: PTH110
+
+
+def _close_files() -> None:
     kernel.enter_namespaces()
-    return True
+    mounts.close_files("", 0, ())
 
 
-def _works(attempt: Callable[[], bool]) -> bool:
+def _works(attempt: Callable[[], None]) -> bool:
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
-            status = 0 if attempt() else 1
+            attempt()
+            status = 0
         finally:
             os._exit(status)
     return os.waitpid(pid, 0)[1] == 0
 
 
-def _filter_calls() -> bool:
-    convention = call_filter.convention()
-    if convention is None:
-        return False
-    return call_filter.install(_filter(convention, _CALLS[platform.machine()], os.getpid()))
-
-
-def _filter(convention: int, calls: _Calls, own: int) -> bytes:
-    """Every call passes but some. What a program forks is not `own`, and signals to that are lost."""
-    signals = () if landlock.bounds_signals() else calls.signals
-    questions = [
-        load(call_filter.CONVENTION),
-        equal(convention, "", "unknown"),
-        load(call_filter.NUMBER),
-        at_least(call_filter.X32, "unknown"),
-        *(equal(number, "refuse") for number in calls.refused),
-        *(equal(number, "unknown") for number in calls.unknown),
-        *(equal(number, "first") for number in (*calls.others, *signals)),
-        *(equal(number, "second") for number in calls.others_second),
-        equal(calls.clone, "flags", "allow"),
-        load(argument(0), "flags"),
-        any_bit(_NEW_NAMESPACES, "refuse", "allow"),
-        load(argument(1), "second"),
-        equal(0, "allow"),
-        equal(own, "allow", "refuse"),
-        load(argument(0), "first"),
-        equal(0, "allow"),
-        equal(own, "allow", "refuse"),
-    ]
-    answers = {"allow": call_filter.ALLOW, "refuse": call_filter.REFUSE, "unknown": call_filter.UNKNOWN}
-    return call_filter.program(questions, answers)
+def _filter_calls() -> None:
+    """Raises `OSError` where the kernel has no filters, or none for this machine."""
+    machine = platform.machine()
+    if machine not in MACHINES:
+        raise OSError(f"system calls of {machine} are not known")
+    program = stranger_calls.filter_program(machine, os.getpid(), landlock.version())
+    if not (kernel.no_new_privileges() and call_filter.install(program)):
+        raise OSError("the kernel refuses a filter of system calls")

@@ -1,14 +1,13 @@
-"""The agent's side of AArch64: encodings, what the kernel shows of Arm's processors, the filter of calls."""
+"""The agent's side of AArch64: encodings, what the kernel shows of Arm's processors."""
 
 from __future__ import annotations
 
 import platform
-import re
 from pathlib import Path
 
 import pytest
 
-from inference.agent import arm, sandbox
+from inference.agent import arm
 from inference.agent.emulated import MEANINGLESS, EmulatedHarness
 from inference.agent.facts import facts, unfit
 from inference.agent.passes import LocalHarness
@@ -17,7 +16,6 @@ from inference.agent.targets import FrameError, aarch64, native, target_for, tar
 from inference.isa import llvm_mc
 
 needs_llvm_mc = pytest.mark.skipif(llvm_mc.program() is None, reason="llvm-mc is not installed")
-HEADER = Path("/usr/include/asm-generic/unistd.h")
 
 CORTEX_A72 = """\
 processor\t: 0
@@ -184,17 +182,6 @@ async def test_nothing_settles_in_an_emulator(monkeypatch: pytest.MonkeyPatch):
         ("failed", "illegal instruction"),
     ]
     assert harness.beat().note == MEANINGLESS
-
-
-@pytest.mark.skipif(not HEADER.is_file(), reason="the kernel's headers are not installed")
-def test_system_calls_have_the_numbers_of_the_kernel():
-    wanted = (
-        "read write close ppoll mmap mprotect munmap brk mremap madvise rt_sigaction rt_sigprocmask "
-        "rt_sigreturn sigaltstack sched_yield nanosleep clock_gettime clock_nanosleep getpid futex getrandom "
-        "rseq sendto recvfrom exit exit_group"
-    )
-    numbers = dict(re.findall(r"#define __NR(?:3264)?_(\w+) (\d+)", HEADER.read_text()))
-    assert sorted(sandbox._SYSTEM_CALLS["aarch64"]) == sorted(int(numbers[name]) for name in wanted.split())
 
 
 def test_an_arm_computer_offers_no_basic_blocks_and_tells_of_no_hypervisor(monkeypatch: pytest.MonkeyPatch):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
 _ONLY_OWNER = 0o700
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 def make_scratch() -> str:
@@ -32,37 +31,50 @@ def scratch_folder() -> Iterator[str]:
 
 
 def remove_scratch(folder: str) -> None:
-    """Remove a scratch folder after the end of its program; what stays is in the log.
+    """Remove a scratch folder after the end of its program; what cannot be removed is in the log.
 
-    Where the program had a copy of its own (`inference.sandbox.mounts`), nothing of it is here. Otherwise there
-    may be directories that may not be entered, and more of them in each other than a recursion goes down: each
-    is moved to the top before it is emptied.
+    Where the program had a copy of its own (`inference.sandbox.mounts`), nothing of it is here. Otherwise
+    there may be directories that may not be entered, and more of them in each other than a recursion goes down.
     """
-    numbers = count()
     try:
-        while names := os.listdir(folder):  # noqa: PTH208  names are wanted
-            for name in names:
-                _remove(Path(folder, name), Path(folder), numbers)
+        _empty(folder)
         Path(folder).rmdir()
     except OSError as error:
         logger.warning("%s is not removed: %s", folder, error)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove(place: Path, top: Path, numbers: Iterator[int]) -> None:
-    if place.is_symlink() or not place.is_dir():
-        place.unlink()
-        return
-    place.chmod(_ONLY_OWNER)
-    for entry in list(place.iterdir()):
-        if entry.is_dir() and not entry.is_symlink():
-            entry.chmod(_ONLY_OWNER)  # it could not be moved otherwise
-            entry.rename(_unused(top, numbers))
-        else:
-            entry.unlink()
-    place.rmdir()
+def _empty(folder: str) -> None:
+    """Go down into one directory after the other, and remove each on the way up."""
+    here = os.open(folder, _DIRECTORY)
+    names: list[str] = []  # of the directories from the folder to here
+    try:
+        while True:
+            below = _first_directory(here)
+            if below is not None:
+                os.chmod(below, _ONLY_OWNER, dir_fd=here)
+                names.append(below)
+                here = _moved(here, below)
+            elif names:
+                here = _moved(here, "..")
+                os.rmdir(names.pop(), dir_fd=here)
+            else:
+                return
+    finally:
+        os.close(here)
 
 
-def _unused(top: Path, numbers: Iterator[int]) -> Path:
-    paths = (top / f"moved-{number}" for number in numbers)
-    return next(path for path in paths if not os.path.lexists(path))
+def _first_directory(directory: int) -> str | None:
+    """Remove files up to a directory in this one; its name, None where there is none."""
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                return entry.name
+            os.unlink(entry.name, dir_fd=directory)
+    return None
+
+
+def _moved(directory: int, name: str) -> int:
+    """The directory that has this name in another one, which is closed."""
+    there = os.open(name, _DIRECTORY, dir_fd=directory)
+    os.close(directory)
+    return there

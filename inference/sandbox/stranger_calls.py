@@ -59,11 +59,17 @@ TRUNCATING = "truncate"
 """Refused where Landlock does not handle it; `ftruncate` needs a file that was opened for writing."""
 LANDLOCK_TRUNCATES = 3
 
-WITHOUT_LANDLOCK = (
-    "rename renameat renameat2 unlink unlinkat rmdir link linkat symlink symlinkat mkdir mkdirat mknod "
-    "mknodat creat flock"
+BY_PATH = (
+    "rename renameat renameat2 unlink unlinkat rmdir link linkat symlink symlinkat mkdir mkdirat mknod mknodat "
+    "creat bind"
 )
-"""Refused where there is no Landlock; that files are opened for writing cannot be refused by their path."""
+"""Refused where neither Landlock nor a view of its own bounds what a program changes.
+
+Opening a file to write cannot be refused by its path, and is lost there.
+"""
+
+LOCKS = "flock"
+"""Refused where there is no Landlock to bound what is opened."""
 
 OTHERS = (
     "prlimit64 sched_setaffinity sched_setscheduler sched_setparam sched_setattr migrate_pages move_pages"
@@ -90,7 +96,7 @@ _FCNTL = {
     "F_GET_SEALS": 1034,
 }
 """All that a program may do to a descriptor: no leases, no watches, no signals to whom it names."""
-_LOCKS = {
+_LOCKING = {
     "F_GETLK": 5,
     "F_SETLK": 6,
     "F_SETLKW": 7,
@@ -112,11 +118,15 @@ _IOCTL = {
 """File systems have hundreds more, with which flags, versions and whole trees are changed."""
 
 
-def filter_program(machine: str, own: int, landlock: int) -> bytes:
-    """The filter for a process with the id `own` on a machine with this version of Landlock, 0 without."""
+def filter_program(machine: str, own: int, landlock: int, *, mounts: bool) -> bytes:
+    """The filter for a process with the id `own` on a machine with this version of Landlock, 0 without.
+
+    `mounts`: in the process's view of the files, all but its own are read-only.
+    """
     refused = [names.split() for names in REFUSED.values()]
     refused.append(TRUNCATING.split() if landlock < LANDLOCK_TRUNCATES else [])
-    refused.append([] if landlock else WITHOUT_LANDLOCK.split())
+    refused.append([] if landlock or mounts else BY_PATH.split())
+    refused.append([] if landlock else LOCKS.split())
     signals = [] if landlock >= LANDLOCK_BOUNDS_SIGNALS else SIGNALS.split()
     goals = {
         "refuse": [name for names in refused for name in names],
@@ -137,7 +147,7 @@ def filter_program(machine: str, own: int, landlock: int) -> bytes:
         for number in numbers_of(names, machine):
             labels.setdefault(number, label)
     *most, (last, label) = labels.items()
-    locks = _LOCKS.values() if landlock else ()
+    locks = _LOCKING.values() if landlock else ()
     questions = [
         load(call_filter.CONVENTION),
         equal(call_filter.CONVENTIONS[machine], "", "unknown"),

@@ -92,7 +92,7 @@ def abilities() -> Abilities:
     """Found by trying it in a fork; to be called where there is a single thread."""
     return Abilities(
         landlock=landlock.version(),
-        system_calls=_works(_filter_calls),
+        system_calls=_works(lambda: _filter_calls(mounted=False)),
         namespaces=_works(kernel.enter_namespaces),
         mounts=_works(_close_files),
         unprivileged=not users.is_root() or _works(users.try_unprivileged),
@@ -120,7 +120,7 @@ def confine(places: Places, host: Abilities) -> None:
         raise OSError("this kernel keeps its programs from no privileges")
     landlock.restrict(places.reads, (*places.writes, *DEVICES))
     if host.system_calls:
-        _filter_calls()
+        _filter_calls(mounted=host.mounts)
 
 
 def _needs_to_read_anything(reads: Sequence[str], host: Abilities) -> bool:
@@ -145,11 +145,11 @@ def _works(attempt: Callable[[], None]) -> bool:
     return os.waitpid(pid, 0)[1] == 0
 
 
-def _filter_calls() -> None:
+def _filter_calls(*, mounted: bool) -> None:
     """Raises `OSError` where the kernel has no filters, or none for this machine."""
     machine = platform.machine()
     if machine not in MACHINES:
         raise OSError(f"system calls of {machine} are not known")
-    program = stranger_calls.filter_program(machine, os.getpid(), landlock.version())
+    program = stranger_calls.filter_program(machine, os.getpid(), landlock.version(), mounts=mounted)
     if not (kernel.no_new_privileges() and call_filter.install(program)):
         raise OSError("the kernel refuses a filter of system calls")

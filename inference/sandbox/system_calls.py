@@ -37,6 +37,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "acct": (163, 89),
     "add_key": (248, 217),
     "adjtimex": (159, 171),
+    "bind": (49, 200),
     "bpf": (321, 280),
     "brk": (12, 214),
     "capset": (126, 91),
@@ -210,3 +211,6 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "vhangup": (153, 58),
     "write": (1, 64),
 }
+
+NAMES = tuple(_NUMBERS)
+"""Of all calls in the table."""

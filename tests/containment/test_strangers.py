@@ -101,6 +101,36 @@ def test_there_is_no_network(tmp_path, family):
     assert attacked(tmp_path, deed) == "PermissionError"
 
 
+@needs_filter
+@pytest.mark.parametrize("kind", ["SOCK_DGRAM", "SOCK_RAW"])
+def test_nothing_arrives_at_a_socket_with_a_path(tmp_path, kind):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind(str(tmp_path / "log"))
+        (tmp_path / "log").chmod(0o666)
+        log.settimeout(0.2)
+        deed = (
+            f"import _socket; a, b = _socket.socketpair(_socket.AF_UNIX, _socket.{kind})\n"
+            f"a.sendto(b'forged', {str(tmp_path / 'log')!r})"
+        )
+        assert attacked(tmp_path, deed) == "PermissionError"
+        with pytest.raises(TimeoutError):
+            log.recv(10)
+
+
+@needs_filter
+def test_a_program_talks_to_what_it_starts(tmp_path):
+    deed = """
+import subprocess
+import _socket
+a, b = _socket.socketpair()
+if os.fork() == 0:
+    a.send(subprocess.run(["/bin/echo", "heard"], capture_output=True).stdout)
+    os._exit(0)
+assert b.recv(10) == b"heard\\n"
+"""
+    assert attacked(tmp_path, deed) == "did it"
+
+
 def test_nothing_arrives_at_a_port_of_this_host(tmp_path):
     if not (host().system_calls or host().namespaces or host().landlock >= 4):
         pytest.skip("this host cannot keep a program from the network")
@@ -131,11 +161,18 @@ def test_no_process_of_the_same_user_is_looked_into(tmp_path, victim, secret):
         "import resource; resource.prlimit({pid}, resource.RLIMIT_CPU, (0, 0))",
         "os.sched_setaffinity({pid}, {{0}})",
         "os.setpriority(os.PRIO_PROCESS, {pid}, 19)",
+        "os.setpriority(os.PRIO_USER, 0, 19)",
+        "os.setpriority(os.PRIO_USER, {user}, 19)",
+        "import fcntl; fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, {pid})",
+        "import fcntl, struct; fcntl.ioctl(os.pipe()[0], 0x8901, struct.pack('i', {pid}))",
     ],
 )
 def test_no_process_of_the_same_user_is_disturbed(tmp_path, victim, deed):
     before = os.sched_getaffinity(victim.pid), os.getpriority(os.PRIO_PROCESS, victim.pid)
-    assert attacked(tmp_path, deed.format(pid=victim.pid)) in {"PermissionError", "ProcessLookupError"}
+    assert attacked(tmp_path, deed.format(pid=victim.pid, user=os.getuid())) in {
+        *REFUSALS,
+        "ProcessLookupError",
+    }
     assert (os.sched_getaffinity(victim.pid), os.getpriority(os.PRIO_PROCESS, victim.pid)) == before
     assert victim.poll() is None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from functools import cache
 
 import pytest
 
@@ -83,9 +84,10 @@ PASSING = {
 """Calls that pass on a kernel with Landlock, by the reason why they may."""
 
 
+@cache
 def answers(machine: str, landlock: int = NEWEST_LANDLOCK) -> dict[str, int]:
     """What the filter for strangers answers to every call of the kernel's table, all arguments being zero."""
-    program = stranger_calls.filter_program(machine, OWN, landlock)
+    program = stranger_calls.filter_program(machine, OWN, landlock, mounts=False)
     return {name: verdict(program, machine, number) for name, number in kernel_calls(machine).items()}
 
 
@@ -134,7 +136,7 @@ def test_the_same_calls_are_refused_on_both_machines():
 
 @machines
 def test_what_is_newer_than_the_table_does_not_exist(machine):
-    program = stranger_calls.filter_program(machine, OWN, NEWEST_LANDLOCK)
+    program = stranger_calls.filter_program(machine, OWN, NEWEST_LANDLOCK, mounts=False)
     file_setattr = 469
     for number in (FIRST_UNJUDGED, file_setattr, 1000, 0x40000000, 0xFFFFFFFF):
         assert verdict(program, machine, number) == call_filter.UNKNOWN
@@ -144,7 +146,7 @@ def test_what_is_newer_than_the_table_does_not_exist(machine):
 @machines
 @pytest.mark.parametrize("landlock", [0, 1, 2, 3, NEWEST_LANDLOCK])
 def test_files_are_not_truncated_where_landlock_does_not_see_it(machine, landlock):
-    program = stranger_calls.filter_program(machine, OWN, landlock)
+    program = stranger_calls.filter_program(machine, OWN, landlock, mounts=False)
     refused = landlock < 3
     assert (verdict(program, machine, number_of("truncate", machine) or 0) == call_filter.REFUSE) == refused
     for name, flags in (("open", 1), ("openat", 2)):
@@ -162,7 +164,7 @@ def test_files_are_not_truncated_where_landlock_does_not_see_it(machine, landloc
 @machines
 @pytest.mark.parametrize("bit", [stat.S_ISUID, stat.S_ISGID])
 def test_no_file_is_made_with_a_set_id_bit(machine, bit):
-    program = stranger_calls.filter_program(machine, OWN, NEWEST_LANDLOCK)
+    program = stranger_calls.filter_program(machine, OWN, NEWEST_LANDLOCK, mounts=False)
     makes = os.O_CREAT | os.O_WRONLY
     ways = {
         "open": (0, makes),
@@ -181,8 +183,8 @@ def test_no_file_is_made_with_a_set_id_bit(machine, bit):
 
 @machines
 def test_descriptors_take_no_leases_locks_watches_or_flags_by_surprise(machine):
-    program = stranger_calls.filter_program(machine, OWN, NEWEST_LANDLOCK)
-    without_landlock = stranger_calls.filter_program(machine, OWN, 0)
+    program = stranger_calls.filter_program(machine, OWN, NEWEST_LANDLOCK, mounts=False)
+    without_landlock = stranger_calls.filter_program(machine, OWN, 0, mounts=False)
     fcntl, ioctl, flock = (number_of(name, machine) or 0 for name in ("fcntl", "ioctl", "flock"))
     set_owner, set_signal, lease, notify, pipe_size, seals = 8, 10, 1024, 1026, 1031, 1033
     for command in (set_owner, set_signal, 15, lease, notify, pipe_size, seals):

@@ -1,0 +1,29 @@
+"""A foreign program tries every way to change a file that is not its own, in sandboxes of several strengths."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks._sandbox_prober import LINK
+from benchmarks._sandbox_probes import ProbedFiles, failures, probed_files, sandboxes
+from inference.containment import host
+
+SANDBOXES = sandboxes(host())
+PER_PROGRAM = 80
+
+
+@pytest.fixture(scope="module")
+def files():
+    with probed_files() as aims:
+        yield aims
+
+
+@pytest.mark.parametrize("name", SANDBOXES)
+def test_nothing_outside_its_scratch_folder_is_changed(files: ProbedFiles, name):
+    sandbox = SANDBOXES[name]
+    if not sandbox.system_calls and not (sandbox.landlock and sandbox.mounts):
+        pytest.skip("this host filters no system calls")
+    own, others = f"{LINK}{files.installation / 'data'}", str(files.outside / "open")
+    probes = [probe for probe in files.probes() if probe.target in {own, others}]
+    probes += [probe for probe in files.probes() if probe.target == str(files.installation / "directory")]
+    assert failures(files, probes, sandbox, PER_PROGRAM) == []

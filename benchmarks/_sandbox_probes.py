@@ -1,4 +1,4 @@
-"""Runs the probes of `_sandbox_prober` in the sandbox of foreign programs, and looks at what they have changed.
+"""Runs the probes of `_sandbox_prober` in the sandbox of foreign programs, and looks at what they changed.
 
 Besides this host's own sandbox there are weaker ones: without mount namespaces, with older versions of
 Landlock, and without it. They show that each wall holds by itself.
@@ -51,7 +51,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class ProbedFiles:
-    """What the probes aim at: files that belong to the very user who probes, and whoever may write to them."""
+    """What the probes aim at: files of the very user who probes, most of which anybody may write to."""
 
     home: Path
 

@@ -26,6 +26,8 @@ from inference.containment import CannotStartError, Limits, host, run
 from inference.containment.access import READS
 from inference.core.protocols import Json
 from inference.features.machines.query import condition_of, counts_of, local_machine
+from inference.sandbox.strangers import Abilities
+from inference.sandbox.users import UNPRIVILEGED
 from pmweb import __version__, services
 
 LIBRARIES = (
@@ -218,14 +220,32 @@ def containment() -> list[tuple[str, str]]:
     filtered = "filtered system calls" if here.system_calls else ""
     files = f"Landlock {here.landlock}" if here.landlock else ""
     tcp = f"{files} (TCP)" if here.landlock >= _TCP_SINCE else ""
+    view = "a read-only view of its own" if here.mounts else ""
     return [
+        ("User", _user_of_programs(here)),
         ("Files", _kept(files, lack="Linux 5.13 with Landlock on", open_to="all of the site's user")),
+        ("Changes of files", _kept(files, view, lack="Landlock or mount namespaces", open_to=users)),
+        ("Scratch folders", _scratch(here)),
         ("Network", _kept(alone, filtered, tcp, lack="user namespaces or seccomp", open_to="open to them")),
         ("Other processes", _kept(alone, filtered, lack="user namespaces or seccomp", open_to=users)),
         ("System calls", _kept(filtered, lack="seccomp on x86-64 or AArch64", open_to="all")),
         ("Namespaces", alone or "none: this host keeps user namespaces from the site"),
         ("More directories", os.environ.get(READS, "") or f"none ({READS})"),
     ]
+
+
+def _user_of_programs(host: Abilities) -> str:
+    if os.geteuid() != 0:
+        return "the site's own"
+    if host.unprivileged:
+        return f"{UNPRIVILEGED}, who owns nothing; the site is root"
+    return "root, as the site is, which cannot become another user: run it as an ordinary user"
+
+
+def _scratch(host: Abilities) -> str:
+    if host.mounts:
+        return "in memory, at most as large as a program's memory"
+    return "on disk, not bounded: this host lacks mount namespaces or Linux 5.12"
 
 
 def _kept(*by: str, lack: str, open_to: str) -> str:

@@ -34,7 +34,7 @@ def remove_scratch(folder: str) -> None:
     """Remove a scratch folder after the end of its program; what cannot be removed is in the log.
 
     Where the program had a copy of its own (`inference.sandbox.mounts`), nothing of it is here. Otherwise
-    there may be directories that may not be entered, and more of them in each other than a recursion goes down.
+    there may be directories that may not be entered, and more in each other than a recursion goes down.
     """
     try:
         _empty(folder)

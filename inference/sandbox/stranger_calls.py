@@ -60,8 +60,8 @@ TRUNCATING = "truncate"
 LANDLOCK_TRUNCATES = 3
 
 BY_PATH = (
-    "rename renameat renameat2 unlink unlinkat rmdir link linkat symlink symlinkat mkdir mkdirat mknod mknodat "
-    "creat bind"
+    "rename renameat renameat2 unlink unlinkat rmdir link linkat symlink symlinkat mkdir mkdirat mknod "
+    "mknodat creat bind"
 )
 """Refused where neither Landlock nor a view of its own bounds what a program changes.
 

@@ -1,4 +1,4 @@
-"""A foreign program tries every way to change a file that is not its own, in sandboxes of several strengths."""
+"""A foreign program tries every way to change a file that is not its own, in several sandboxes."""
 
 from __future__ import annotations
 

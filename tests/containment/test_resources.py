@@ -74,18 +74,6 @@ except OSError as error:
     assert printed(tmp_path, body) == "Function not implemented"
 
 
-@needs_filter
-def test_a_file_is_not_made_larger_than_files_may_be(tmp_path):
-    body = """
-import ctypes, os
-file = os.open("large", os.O_CREAT | os.O_RDWR)
-keep_size = 1
-allocate = ctypes.CDLL(None, use_errno=True).fallocate
-print(allocate(file, keep_size, ctypes.c_long(0), ctypes.c_long(100 << 20)), os.fstat(file).st_blocks)
-"""
-    assert printed(tmp_path, body) == "-1 0"
-
-
 @pytest.mark.parametrize("limit", ["AS", "FSIZE", "NPROC", "NOFILE", "CPU"])
 def test_a_program_does_not_raise_its_limits(tmp_path, limit):
     body = f"""

@@ -89,7 +89,7 @@ def test_whom_data_is_open_to_is_not_changed(tmp_path, deed):
 
 @needs_landlock
 def test_a_program_does_not_change_itself_but_its_own_directory(tmp_path):
-    assert attacked(tmp_path, "open(sys.argv[0], 'a').write('# more')") == "PermissionError"
+    assert attacked(tmp_path, "open(sys.argv[0], 'a').write('# more')") in REFUSALS
     assert attacked(tmp_path, "open('note', 'w').write('x'); assert open('note').read() == 'x'") == "did it"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from django.urls import reverse
 from django.utils import timezone
 
@@ -95,7 +96,9 @@ def test_what_the_agent_of_this_computer_says_is_shown(db):
 def test_what_this_host_closes_to_foreign_programs_is_told(client, administrator, monkeypatch):
     client.force_login(administrator)
     monkeypatch.setattr(
-        installation, "host", lambda: Abilities(landlock=5, system_calls=True, namespaces=False)
+        installation,
+        "host",
+        lambda: Abilities(5, system_calls=True, namespaces=False, mounts=False, unprivileged=True),
     )
     page = client.get(reverse("about")).content.decode()
     assert "closed by Landlock 5" in page
@@ -104,12 +107,29 @@ def test_what_this_host_closes_to_foreign_programs_is_told(client, administrator
 
 def test_what_this_host_leaves_open_to_foreign_programs_is_told(monkeypatch):
     monkeypatch.setattr(
-        installation, "host", lambda: Abilities(landlock=0, system_calls=False, namespaces=False)
+        installation,
+        "host",
+        lambda: Abilities(0, system_calls=False, namespaces=False, mounts=False, unprivileged=False),
     )
     told = dict(installation.containment())
     assert told["Files"] == "all of the site's user: this host lacks Linux 5.13 with Landlock on"
+    assert (
+        told["Changes of files"] == "those of the site's user: this host lacks Landlock or mount namespaces"
+    )
+    assert told["Scratch folders"].startswith("on disk, not bounded")
     assert told["Network"] == "open to them: this host lacks user namespaces or seccomp"
     assert told["System calls"] == "all: this host lacks seccomp on x86-64 or AArch64"
+
+
+@pytest.mark.parametrize(("user", "unprivileged"), [(0, True), (0, False), (1000, True)])
+def test_the_user_of_foreign_programs_is_told(monkeypatch, user, unprivileged):
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    host = Abilities(7, system_calls=True, namespaces=True, mounts=True, unprivileged=unprivileged)
+    monkeypatch.setattr(installation, "host", lambda: host)
+    told = dict(installation.containment())
+    right = {(0, True): "65533, who owns", (0, False): "root, as the site", (1000, True): "the site's own"}
+    assert told["User"].startswith(right[user, unprivileged])
+    assert told["Scratch folders"] == "in memory, at most as large as a program's memory"
 
 
 def test_a_program_is_found_on_the_path_with_its_version(monkeypatch, tmp_path):

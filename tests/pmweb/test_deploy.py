@@ -115,7 +115,7 @@ def test_the_calls_that_the_sandbox_of_predictors_needs_are_let_through():
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed: apt install systemd")
     needed = {"seccomp", "landlock_create_ruleset", "landlock_restrict_self", "unshare", "prlimit64"}
-    needed |= {"setpriority", "sched_setaffinity", "prctl", "memfd_create"}
+    needed |= {"setpriority", "sched_setaffinity", "prctl", "memfd_create", "mount", "mount_setattr"}
     for path in UNITS:
         if "backup" not in path.name:
             assert needed <= _let_through(path.read_text()), path.name

@@ -21,22 +21,29 @@ def is_root() -> bool:
 
 
 def try_unprivileged() -> None:
-    """Become the unprivileged user; `OSError` where this process may not, or may not hand over files."""
-    os.fchown(os.memfd_create("probe"), UNPRIVILEGED, UNPRIVILEGED)
+    """Become the unprivileged user; `OSError` where root may not, or loses the files that it hands over."""
+    file = os.memfd_create("probe")
+    os.fchmod(file, stat.S_IRUSR | stat.S_IWUSR)
+    os.fchown(file, UNPRIVILEGED, UNPRIVILEGED)
+    os.close(os.open(f"/proc/self/fd/{file}", os.O_RDWR))
     become_unprivileged()
 
 
 def become_unprivileged(*, reads_anything: bool = False) -> None:
     """Be another user from now on, without groups and capabilities. Raises `OSError`.
 
-    `reads_anything`: with the one right to read whatever root can, for who is kept from it otherwise.
+    `reads_anything`: keep the one right to read whatever root can, which root of many containers lacks.
     """
     if reads_anything and not kernel.keep_capabilities():
         raise OSError("this kernel keeps no capability for another user")
     os.setgroups([])
     os.setresgid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)
     os.setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED)
-    kernel.no_capabilities(but=kernel.READ_ANYTHING if reads_anything else None)
+    if reads_anything:
+        with contextlib.suppress(PermissionError):
+            kernel.no_capabilities(but=kernel.READ_ANYTHING)
+            return
+    kernel.no_capabilities()
 
 
 def hand_over(scratch: str, caches: Iterable[str]) -> None:

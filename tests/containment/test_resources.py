@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,29 @@ def test_a_program_that_only_root_may_execute_is_refused_with_the_reason(tmp_pat
     tool.chmod(0o700)
     with pytest.raises(CannotStartError, match=f"Permission denied for user {UNPRIVILEGED}"):
         run([str(tool)], limits=LIMITS)
+
+
+@needs_root
+@pytest.mark.skipif(
+    shutil.which("setpriv") is None, reason="setpriv is not installed: apt install util-linux"
+)
+@pytest.mark.parametrize(
+    ("capabilities", "unprivileged"),
+    [("chown,dac_override,setuid,setgid", True), ("chown,setuid,setgid", False), ("", False)],
+)
+def test_root_of_a_container_starts_programs_as_whom_it_can(capabilities, unprivileged):
+    code = (
+        "from inference.containment import Limits, host, run\n"
+        "print(host().unprivileged, host().namespaces, host().mounts)\n"
+        "print(run(['/usr/bin/id', '-u'], limits=Limits(seconds=30), files={'block': b''}).output.decode())"
+    )
+    rights = ",".join(["-all", *(f"+{name}" for name in capabilities.split(",") if name)])
+    command = ["setpriv", "--bounding-set", rights, "--inh-caps=-all", sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [
+        *(str(unprivileged), "False", "False", str(UNPRIVILEGED if unprivileged else 0))
+    ]
+    assert ("run the site as an ordinary user" in done.stderr.lower()) is not unprivileged
 
 
 @needs_root

@@ -17,7 +17,7 @@ def run(quick: bool) -> Iterator[Result]:
     per_program = _PER_PROGRAM_QUICK if quick else _PER_PROGRAM
     for name, sandbox in sandboxes(strangers.abilities()).items():
         with probed_files() as files:
-            probes = files.probes()
+            probes = files.probes(sandbox)
             flaws = failures(files, probes, sandbox, per_program)
         for flaw in flaws:
             print(f"{name}: {flaw}", file=sys.stderr)

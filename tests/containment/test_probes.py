@@ -23,7 +23,9 @@ def test_nothing_outside_its_scratch_folder_is_changed(files: ProbedFiles, name)
     sandbox = SANDBOXES[name]
     if not sandbox.system_calls and not (sandbox.landlock and sandbox.mounts):
         pytest.skip("this host filters no system calls")
-    own, others = f"{LINK}{files.installation / 'data'}", str(files.outside / "open")
-    probes = [probe for probe in files.probes() if probe.target in {own, others}]
-    probes += [probe for probe in files.probes() if probe.target == str(files.installation / "directory")]
+    targets = {
+        f"{LINK}{files.installation / 'data'}",
+        *(str(files.outside / "open"), str(files.installation / "directory")),
+    }
+    probes = [probe for probe in files.probes(sandbox) if probe.target in targets]
     assert failures(files, probes, sandbox, PER_PROGRAM) == []

@@ -20,6 +20,9 @@ from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
 from inference.core.protocols import Checkpoint, Event
+from inference.core.simulation.policy import SchedulerPolicy
+from inference.core.simulation.program import SimulatedProgram, SimulatedUop
+from inference.core.simulation.steady_state import simulate
 from inference.core.tables import ExperimentTable, Population
 
 _PORTS = 2
@@ -52,6 +55,7 @@ def compile_all() -> None:
     judge = FitnessGate.over(table, measured, settings, PacedReporter(_Nobody()))
     climbed(judge, few, np.arange(2), Slopes(1.0, 1.0))
     _refit_all(SearchArrays(evaluator, measured, measured, np.ones(2, dtype=np.int64)))
+    simulate(SimulatedProgram((SimulatedUop(1, 0),), _PORTS, 1), SchedulerPolicy())
     note_compiled()
 
 

@@ -117,15 +117,15 @@ def dependence_bounds(
     block: Sequence[InstructionAccesses], model: CoreModel
 ) -> tuple[DependenceBound, DependenceBound]:
     """The bounds of a block whose iterations follow each other: through registers alone, and through all."""
-    graph = _Graph(block, model)
+    graph = DependenceGraph(block, model)
     whole = graph.bound(graph.edges)
     if not whole.through_memory:
         return whole, whole
     return graph.bound([edge for edge in graph.edges if not graph.is_through_memory(edge)]), whole
 
 
-class _Graph:
-    """`nodes`: (instruction, destination operand) by number."""
+class DependenceGraph:
+    """`nodes`: (instruction, destination operand) by number; `edges` between them, see the module."""
 
     def __init__(self, block: Sequence[InstructionAccesses], model: CoreModel) -> None:
         self._block = block

@@ -1,0 +1,356 @@
+"""The scheduler, cycle by cycle, compiled. Importing this module loads numba.
+
+A cycle has two steps: ports issue µops that wait at them, then µops are dispatched to the queues. Times are
+whole cycles. Nothing is random but ties between ports, which follow the seed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from inference.core.arrays import Int64s, Integers
+from inference.core.compiling import compiled
+from inference.core.kernels.layout import Number
+from inference.core.simulation.program import LONGEST_LATENCY
+
+LEAST_LOADED, ROUND_ROBIN, RANDOM, AT_ISSUE = 0, 1, 2, 3
+NEVER = -1
+_FAR = 1 << 60  # later than any cycle
+_CALENDAR = LONGEST_LATENCY + 1
+_LOAD_HISTORY = 5  # load_age goes up to 4
+_WAITING, _NEXT, _OLDEST, _BUDGET = 0, 1, 2, 3  # places in `_State.counts`
+
+
+class KernelProgram(NamedTuple):
+    """A loop body by columns of µops; µop k has the waits from `first_wait[k]` to `first_wait[k + 1]`."""
+
+    ports: Int64s
+    slots: Int64s
+    latency: Int64s
+    busy: Int64s
+    first_wait: Int64s
+    producer: Int64s
+    iterations: Int64s
+    cycles: Int64s
+
+
+class KernelPolicy(NamedTuple):
+    """`inference.core.simulation.policy.SchedulerPolicy` and the core's width, as numbers."""
+
+    ports: int
+    width: int
+    binding: int
+    load_age: int
+    load_step: int
+    queue: int
+    queued: int
+    window: int
+    writeback_conflicts: bool
+    speculative_select: bool
+    sharing: Int64s
+    buses: Int64s
+
+
+class KernelTimeline(NamedTuple):
+    """Cycle of dispatch, port and cycle of issue of every µop in program order, at first NEVER."""
+
+    dispatched: Int64s
+    port: Int64s
+    issued: Int64s
+
+
+class _State(NamedTuple):
+    """What a scheduler remembers from cycle to cycle.
+
+    `queues`: the µops that wait at each port, oldest first, `lengths` of them. `loads`: lengths of the last
+    cycles. `free_at`: when each port can issue again. `returns`: whether a result bus is taken, by cycle.
+    `requested`: when each µop asked for its port last. `turn`: of ports, then of each shared bus.
+    `last_return`: the latest cycle taken on each shared bus.
+    """
+
+    queues: Int64s
+    lengths: Int64s
+    loads: Int64s
+    free_at: Int64s
+    returns: Int64s
+    requested: Int64s
+    turn: Int64s
+    last_return: Int64s
+    counts: Int64s
+    random: Integers
+
+
+@compiled
+def run(
+    program: KernelProgram,
+    policy: KernelPolicy,
+    iterations: Number,
+    most_cycles: Number,
+    seed: Number,
+    timeline: KernelTimeline,
+) -> Number:
+    """Execute a loop body so many times, or until `most_cycles` are over; returns the cycles it took.
+
+    The arrays of `timeline` have iterations × µops entries, all NEVER.
+    """
+    total = program.ports.size * iterations
+    state = _State(
+        np.zeros((policy.ports, policy.queued + 1), dtype=np.int64),
+        np.zeros(policy.ports, dtype=np.int64),
+        np.zeros((_LOAD_HISTORY, policy.ports), dtype=np.int64),
+        np.zeros(policy.ports, dtype=np.int64),
+        np.zeros((policy.ports, _CALENDAR), dtype=np.int64),
+        np.full(total, NEVER, dtype=np.int64),
+        np.zeros(1 + policy.sharing.size, dtype=np.int64),
+        np.full(policy.sharing.size, NEVER, dtype=np.int64),
+        np.zeros(4, dtype=np.int64),
+        np.full(1, np.uint64(2) * np.uint64(seed) + np.uint64(1), dtype=np.uint64),
+    )
+    for cycle in range(most_cycles):
+        if policy.binding == AT_ISSUE:
+            _issue_oldest(program, policy, state, timeline, cycle)
+        else:
+            for port in range(policy.ports):
+                if state.free_at[port] <= cycle:
+                    _issue_from(port, program, policy, state, timeline, cycle)
+        state.returns[:, cycle % _CALENDAR] = 0
+        oldest = state.counts[_OLDEST]
+        while oldest < state.counts[_NEXT] and timeline.issued[oldest] != NEVER:
+            oldest += 1
+        state.counts[_OLDEST] = oldest
+        if oldest == total:
+            return cycle + 1
+        _dispatch(program, policy, state, timeline, cycle, total)
+        state.loads[(cycle + 1) % _LOAD_HISTORY] = state.lengths
+    return most_cycles
+
+
+@compiled
+def _issue_from(
+    port: Number,
+    program: KernelProgram,
+    policy: KernelPolicy,
+    state: _State,
+    timeline: KernelTimeline,
+    cycle: Number,
+) -> None:
+    """Issue the oldest µop at a port that asks for it, unless its slot is lost."""
+    queue, length = state.queues[port], state.lengths[port]
+    granted, is_ready = NEVER, False
+    for k in range(length):
+        ready = _ready_at(queue[k], program, timeline.issued) <= cycle
+        if ready:
+            state.requested[queue[k]] = cycle
+        if granted == NEVER and (
+            ready
+            or (
+                policy.speculative_select
+                and _is_woken(queue[k], program, timeline.issued, state.requested, cycle)
+            )
+        ):
+            granted, is_ready = k, ready
+            if not policy.speculative_select:
+                break  # who asks in vain matters to nobody
+    if granted == NEVER or not is_ready:
+        return
+    uop = queue[granted]
+    if _is_bus_taken(port, uop, program, policy, state, cycle):
+        return
+    for k in range(granted, length - 1):
+        queue[k] = queue[k + 1]
+    state.lengths[port] -= 1
+    _note_issue(uop, port, program, policy, state, timeline, cycle)
+
+
+@compiled
+def _issue_oldest(
+    program: KernelProgram, policy: KernelPolicy, state: _State, timeline: KernelTimeline, cycle: Number
+) -> None:
+    """Issue all µops that are ready and find a port, the oldest first; all wait in the first queue."""
+    queue, length, remaining = state.queues[0], state.lengths[0], 0
+    for k in range(length):
+        uop, port = queue[k], NEVER
+        if _ready_at(uop, program, timeline.issued) <= cycle:
+            port = _free_port(uop, program, policy, state, cycle)
+        if port == NEVER:
+            queue[remaining] = uop
+            remaining += 1
+        else:
+            _note_issue(uop, port, program, policy, state, timeline, cycle)
+    state.lengths[0] = remaining
+
+
+@compiled
+def _free_port(
+    uop: Number, program: KernelProgram, policy: KernelPolicy, state: _State, cycle: Number
+) -> Number:
+    """A port that can issue the µop now, NEVER without one; ports take turns at being looked at first."""
+    mask = program.ports[uop % program.ports.size]
+    for k in range(policy.ports):
+        port = (state.turn[0] + k) % policy.ports
+        if mask >> port & 1 and state.free_at[port] <= cycle:
+            if _is_bus_taken(port, uop, program, policy, state, cycle):
+                continue
+            state.turn[0] += 1
+            return port
+    return NEVER
+
+
+@compiled
+def _note_issue(
+    uop: Number,
+    port: Number,
+    program: KernelProgram,
+    policy: KernelPolicy,
+    state: _State,
+    timeline: KernelTimeline,
+    cycle: Number,
+) -> None:
+    """Keep the port busy and a result bus taken."""
+    timeline.issued[uop], timeline.port[uop] = cycle, port
+    state.counts[_WAITING] -= 1
+    own = uop % program.ports.size
+    state.free_at[port] = cycle + program.busy[own]
+    back = cycle + program.latency[own]
+    bus = port
+    shared = _shared_bus(port, program.latency[own], policy)
+    if shared != NEVER:
+        if state.last_return[shared] == back:
+            return
+        state.last_return[shared] = back
+        bus = state.turn[1 + shared]
+        while not policy.buses[shared] >> bus & 1:
+            bus = (bus + 1) % policy.ports
+        state.turn[1 + shared] = (bus + 1) % policy.ports
+    state.returns[bus, back % _CALENDAR] = 1
+
+
+@compiled
+def _is_bus_taken(
+    port: Number, uop: Number, program: KernelProgram, policy: KernelPolicy, state: _State, cycle: Number
+) -> bool:
+    """Whether another result returns where and when that of the µop would."""
+    latency = program.latency[uop % program.ports.size]
+    if not policy.writeback_conflicts or _shared_bus(port, latency, policy) != NEVER:
+        return False
+    return bool(state.returns[port, (cycle + latency) % _CALENDAR])
+
+
+@compiled
+def _shared_bus(port: Number, latency: Number, policy: KernelPolicy) -> Number:
+    """Which of the shared result buses a result takes, NEVER where it takes that of its own port."""
+    if latency > 1:
+        for shared in range(policy.sharing.size):
+            if policy.sharing[shared] >> port & 1:
+                return shared
+    return NEVER
+
+
+@compiled
+def _dispatch(
+    program: KernelProgram,
+    policy: KernelPolicy,
+    state: _State,
+    timeline: KernelTimeline,
+    cycle: Number,
+    total: Number,
+) -> None:
+    """Put the next µops into queues, as many as the width and their room allow."""
+    counts = state.counts
+    counts[_BUDGET] = min(counts[_BUDGET], 0) + policy.width
+    while counts[_NEXT] < total and counts[_BUDGET] > 0:
+        uop = counts[_NEXT]
+        if uop - counts[_OLDEST] >= policy.window:
+            return
+        own = uop % program.ports.size
+        if program.ports[own]:
+            if counts[_WAITING] >= policy.queued:
+                return
+            port = 0
+            if policy.binding != AT_ISSUE:
+                port = _bound_port(program.ports[own], policy, state, cycle)
+                if state.lengths[port] >= policy.queue:
+                    return
+                timeline.port[uop] = port
+            state.queues[port, state.lengths[port]] = uop
+            state.lengths[port] += 1
+            counts[_WAITING] += 1
+        else:
+            timeline.issued[uop] = cycle
+        timeline.dispatched[uop] = cycle
+        counts[_BUDGET] -= program.slots[own]
+        counts[_NEXT] += 1
+
+
+@compiled
+def _bound_port(mask: Number, policy: KernelPolicy, state: _State, cycle: Number) -> Number:
+    """The port that a µop is bound to at dispatch."""
+    if policy.binding == ROUND_ROBIN:
+        port = state.turn[0] % policy.ports
+        while not mask >> port & 1:
+            port = (port + 1) % policy.ports
+        state.turn[0] = port + 1
+        return port
+    loads = state.lengths
+    if policy.load_age:
+        loads = state.loads[(cycle + 1 - policy.load_age) % _LOAD_HISTORY]
+    best, least, ties = NEVER, _FAR, 0
+    for port in range(policy.ports):
+        if not mask >> port & 1:
+            continue
+        load = loads[port] // policy.load_step if policy.binding == LEAST_LOADED else 0
+        if load < least:
+            best, least, ties = port, load, 1
+        elif load == least:
+            ties += 1
+            if _drawn(state.random, ties) == 0:  # in the end each of them is chosen with the same probability
+                best = port
+    return best
+
+
+@compiled
+def _ready_at(uop: Number, program: KernelProgram, issued: Int64s) -> Number:
+    """The cycle from which on a µop has all its values; far in the future while a producer has not issued."""
+    n = program.ports.size
+    own, iteration = uop % n, uop // n
+    ready = 0
+    for k in range(program.first_wait[own], program.first_wait[own + 1]):
+        before = iteration - program.iterations[k]
+        if before < 0:
+            continue
+        made = issued[before * n + program.producer[k]]
+        if made == NEVER:
+            return _FAR
+        ready = max(ready, made + program.cycles[k])
+    return ready
+
+
+@compiled
+def _is_woken(uop: Number, program: KernelProgram, issued: Int64s, requested: Int64s, cycle: Number) -> bool:
+    """Whether all that a µop lacks are results of one-cycle producers that have just asked for ports."""
+    n = program.ports.size
+    own, iteration = uop % n, uop // n
+    for k in range(program.first_wait[own], program.first_wait[own + 1]):
+        before = iteration - program.iterations[k]
+        if before < 0:
+            continue
+        producer = before * n + program.producer[k]
+        if issued[producer] != NEVER:
+            if issued[producer] + program.cycles[k] > cycle:
+                return False
+        elif program.cycles[k] != 1 or requested[producer] != cycle - 1:
+            return False
+    return True
+
+
+@compiled
+def _drawn(state: Integers, below: Number) -> Number:
+    """A random number from 0 (xorshift64)."""
+    bits = state[0]
+    bits ^= bits << np.uint64(13)
+    bits ^= bits >> np.uint64(7)
+    bits ^= bits << np.uint64(17)
+    state[0] = bits
+    return np.int64((bits >> np.uint64(33)) % np.uint64(below))

@@ -1,0 +1,93 @@
+"""Blocks on a core model as simulated programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference.core.core_model.model import CoreModel
+from inference.core.mapping import PortMapping
+from inference.core.simulation.building import UndescribedSchemeError, program_of
+from inference.core.simulation.policy import SchedulerPolicy
+from inference.core.simulation.steady_state import simulate
+from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
+
+ALU, MULTIPLY, LOAD = 0b011, 0b001, 0b100
+MAPPING = PortMapping(
+    ("a", "b", "l"),
+    {
+        "add": ((ALU, 1),),
+        "multiply": ((MULTIPLY, 1),),
+        "load": ((LOAD, 1),),
+        "add loaded": ((ALU, 1), (LOAD, 1)),
+        "move": ((ALU, 1),),
+        "nop": (),
+    },
+    issue_width=4,
+    slots={"add loaded": 2},
+)
+CORE = CoreModel(
+    MAPPING,
+    {
+        "add": {("1", "1"): 1.0, ("2", "1"): 1.0},
+        "multiply": {("1", "1"): 3.0, ("2", "1"): 3.0},
+        "load": {("2 address", "1"): 4.0},
+        "add loaded": {("1", "1"): 1.0, ("2 address", "1"): 5.0},
+    },
+    moves=frozenset({"move"}),
+)
+
+
+def instruction(scheme: str, destination: str, *sources: str) -> InstructionAccesses:
+    """One that reads its destination, too, where it has several sources; `[r]` is an address."""
+    memory = MemoryPlace(None, 0, 64, None)
+    reads: list[OperandAccess] = []
+    for number, source in enumerate(sources, start=1 if destination in sources else 2):
+        if source.startswith("["):
+            reads += [OperandAccess("2 address", source[1:-1]), OperandAccess("2 data", memory=memory)]
+        else:
+            reads.append(OperandAccess(str(number), source))
+    return InstructionAccesses(scheme, tuple(reads), (OperandAccess("1", destination),))
+
+
+def cycles(*block: InstructionAccesses) -> float:
+    return simulate(program_of(block, CORE, 4, memory_ports=LOAD), SchedulerPolicy()).cycles
+
+
+def test_a_chain_takes_the_latencies_of_its_operands() -> None:
+    block = instruction("multiply", "r1", "r1", "r2"), instruction("add", "r1", "r1", "r3")
+    assert cycles(*block) == pytest.approx(4)
+
+
+def test_an_address_is_waited_for_longer_than_a_value() -> None:
+    assert cycles(instruction("load", "r1", "[r1]")) == pytest.approx(4)
+    assert cycles(instruction("add loaded", "r1", "r1", "[r2]")) == pytest.approx(1)
+    block = instruction("add loaded", "r1", "r1", "[r2]"), instruction("add", "r2", "r1", "r3")
+    assert cycles(*block) == pytest.approx(6)  # five from the address, and one
+
+
+def test_eliminated_moves_hand_on_what_they_move() -> None:
+    block = (
+        instruction("move", "r2", "r1"),
+        instruction("move", "r3", "r2"),
+        instruction("multiply", "r1", "r3", "r4"),
+    )
+    program = program_of(block, CORE, 4)
+    assert [uop.ports for uop in program.uops] == [0, 0, MULTIPLY]
+    assert cycles(*block) == pytest.approx(3)
+
+
+def test_moves_that_wait_only_for_each_other_end() -> None:
+    assert cycles(instruction("move", "r2", "r1"), instruction("move", "r1", "r2")) == pytest.approx(0.5)
+
+
+def test_slots_are_those_of_the_mapping() -> None:
+    program = program_of([instruction("add loaded", "r1", "r1", "[r2]"), instruction("nop", "r9")], CORE, 4)
+    assert [(uop.ports, uop.slots) for uop in program.uops] == [(ALU, 2), (LOAD, 0), (0, 1)]
+    assert cycles(*[instruction("nop", "r9")] * 6) == pytest.approx(1.5)
+
+
+def test_schemes_without_known_uops_are_named() -> None:
+    block = [instruction("add", "r1", "r1"), instruction("divide", "r1", "r1"), instruction("divide", "r2")]
+    with pytest.raises(UndescribedSchemeError, match="no µops are known of divide") as caught:
+        program_of(block, CORE, 4)
+    assert caught.value.schemes == ("divide",)

@@ -1,0 +1,234 @@
+"""Which scheduler policy a core has: the one under which simulated experiments take as long as measured ones.
+
+Policies are searched by improving one parameter after the other from several starts, on half of the
+experiments of every group; the other half judges. A policy that does not explain the other half better than
+ports and slots alone is no finding: the core's scheduler is then said to be unknown, and predictions go
+without it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from inference.core.arrays import Floats
+from inference.core.errors import InvalidInputError
+from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
+from inference.core.simulation.program import SimulatedProgram
+from inference.core.simulation.steady_state import simulate
+
+LEAST_GAIN = 0.2
+"""Share of the error of ports and slots that a policy must explain, on experiments that did not choose it."""
+LEAST_REDUCTION = 0.005
+"""By how much it must lower that error at least: less is within what repeating a measurement changes."""
+AS_GOOD = 0.10
+"""Policies whose error is larger by no more than this share of it fit as well as the best."""
+STARTS = 3
+_MOST_SWEEPS = 4
+
+Setting = Mapping[str, object]
+"""Values of some parameters of a policy, by name."""
+
+
+@dataclass(frozen=True)
+class ScheduledExperiment:
+    """A measured loop body.
+
+    Args:
+        program: It, on the ports of the mapping at hand.
+        measured: Cycles per iteration of the body.
+        bound: Cycles per iteration that ports and slots allow.
+        group: Experiments of one group test the same thing: half of them judge what the others chose.
+    """
+
+    program: SimulatedProgram
+    measured: float
+    bound: float
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class PolicyFit:
+    """A policy and its mean relative errors, on the experiments that chose it and on the others."""
+
+    policy: SchedulerPolicy
+    fitted: float
+    judged: float
+
+
+@dataclass(frozen=True)
+class SchedulerFinding:
+    """What is known of a core's scheduler.
+
+    Args:
+        best: The policy that fits best; None where none explains enough (`LEAST_GAIN`).
+        alternatives: Others that fit as well (`AS_GOOD`), the best first.
+        without: Mean relative error of ports and slots alone, on the experiments that judge.
+        tried: Number of policies that were simulated.
+        finished: Whether the search came to its end, rather than to its time limit.
+    """
+
+    best: PolicyFit | None
+    alternatives: tuple[PolicyFit, ...]
+    without: float
+    tried: int
+    finished: bool
+
+
+def infer_scheduler(
+    experiments: Sequence[ScheduledExperiment],
+    pulse: Callable[[], bool],
+    seed: int = 0,
+    shared_buses: Iterable[SharedResultBus] = (),
+) -> SchedulerFinding:
+    """Search for the policy of a core.
+
+    Args:
+        experiments: At least four, with the register operands and the code that were measured.
+        pulse: Called between simulations; False ends the search with the best so far.
+        seed: Of starts and of ties in simulations.
+        shared_buses: Buses that may be shared, from the ports of kinds of µops.
+
+    Raises `InvalidInputError` for too few experiments.
+    """
+    if len(experiments) < 4:
+        raise InvalidInputError(
+            f"a scheduler is inferred from four experiments or more, not {len(experiments)}"
+        )
+    choosing, judging = _halves(experiments)
+    search = _Search(choosing, pulse, seed, tuple(shared_buses))
+    finished = search.run()
+    fits = [
+        PolicyFit(policy, error, mean_error(judging, policy, seed))
+        for policy, error in search.closest(AS_GOOD)
+    ]
+    without = float(np.mean([abs(one.bound / one.measured - 1) for one in judging]))
+    most = min((1 - LEAST_GAIN) * without, without - LEAST_REDUCTION)
+    explained = bool(fits) and fits[0].judged <= most
+    return SchedulerFinding(
+        fits[0] if explained else None, tuple(fits[1:]) if explained else (), without, search.tried, finished
+    )
+
+
+def mean_error(experiments: Sequence[ScheduledExperiment], policy: SchedulerPolicy, seed: int = 0) -> float:
+    """Mean relative error of the simulated cycles."""
+    simulated = np.array([simulate(one.program, policy, seed).cycles for one in experiments])
+    measured: Floats = np.array([one.measured for one in experiments])
+    return float(np.mean(abs(simulated / measured - 1)))
+
+
+def candidates_of_shared_buses(kinds: Mapping[int, int]) -> Iterator[SharedResultBus]:
+    """Shared buses that a core may have.
+
+    Args:
+        kinds: {ports of a kind of µop: its latency in cycles}.
+    """
+    quick = [ports for ports, latency in kinds.items() if latency == 1]
+    for ports, latency in kinds.items():
+        if latency > 1:
+            for other in quick:
+                if not other & ports:
+                    yield SharedResultBus(ports, other)
+
+
+def _halves(
+    experiments: Sequence[ScheduledExperiment],
+) -> tuple[list[ScheduledExperiment], list[ScheduledExperiment]]:
+    """Every other experiment of each group."""
+    halves: tuple[list[ScheduledExperiment], list[ScheduledExperiment]] = ([], [])
+    by_group: dict[str, int] = {}
+    for one in experiments:
+        number = by_group[one.group] = by_group.get(one.group, -1) + 1
+        halves[number % 2].append(one)
+    if not halves[1]:  # each group has a single experiment
+        return [*experiments[::2]], [*experiments[1::2]]
+    return halves
+
+
+class _Search:
+    """Coordinate descent over the parameters of policies, each policy simulated once."""
+
+    def __init__(
+        self,
+        experiments: Sequence[ScheduledExperiment],
+        pulse: Callable[[], bool],
+        seed: int,
+        shared_buses: tuple[SharedResultBus, ...],
+    ) -> None:
+        self._experiments = experiments
+        self._pulse = pulse
+        self._seed = seed
+        self._random = random.Random(seed)  # noqa: S311  no secret
+        self._errors: dict[SchedulerPolicy, float] = {}
+        conflicts: list[Setting] = [
+            {"writeback_conflicts": False, "shared_buses": ()},
+            {"writeback_conflicts": True, "shared_buses": ()},
+            *({"writeback_conflicts": True, "shared_buses": (shared,)} for shared in shared_buses),
+        ]
+        self._axes: list[list[Setting]] = [
+            [{"load_age": age, "load_step": step} for age in (0, 1, 2) for step in (1, 2, 3, 4)],
+            conflicts,
+            [{"speculative_select": select} for select in (False, True)],
+            [{"queue": queue} for queue in (4, 6, 8, 12, 16)],
+            [{"queued": queued} for queued in (32, 48, 88, 160)],
+            [{"binding": binding} for binding in Binding],
+        ]
+
+    @property
+    def tried(self) -> int:
+        """Number of policies that were simulated."""
+        return len(self._errors)
+
+    def run(self) -> bool:
+        """Whether it came to an end before somebody wanted it to stop."""
+        for start in range(STARTS):
+            policy: SchedulerPolicy | None = SchedulerPolicy() if not start else self._random_policy()
+            for _ in range(_MOST_SWEEPS):
+                before = policy
+                for axis in self._axes:
+                    policy = self._improved(policy, axis)
+                    if policy is None:
+                        return False
+                if policy == before:
+                    break
+        return True
+
+    def closest(self, share: float) -> list[tuple[SchedulerPolicy, float]]:
+        """Policies whose error is at most by `share` of it larger than the least, the best first."""
+        ranked = sorted(self._errors.items(), key=lambda entry: entry[1])
+        return [entry for entry in ranked if entry[1] <= (1 + share) * ranked[0][1]]
+
+    def _improved(self, policy: SchedulerPolicy | None, axis: Sequence[Setting]) -> SchedulerPolicy | None:
+        """The best policy along one axis; None where the search has to stop."""
+        if policy is None:
+            return None
+        best, least = policy, float("inf")
+        for setting in axis:
+            changed = _changed(policy, setting)
+            if changed is None:
+                continue
+            if changed not in self._errors:
+                if not self._pulse():
+                    return None
+                self._errors[changed] = mean_error(self._experiments, changed, self._seed)
+            if self._errors[changed] < least:
+                best, least = changed, self._errors[changed]
+        return best
+
+    def _random_policy(self) -> SchedulerPolicy:
+        while True:
+            settings = [self._random.choice(axis) for axis in self._axes]
+            merged = {name: value for setting in settings for name, value in setting.items()}
+            if (policy := _changed(SchedulerPolicy(), merged)) is not None:
+                return policy
+
+
+def _changed(policy: SchedulerPolicy, setting: Setting) -> SchedulerPolicy | None:
+    """The policy with these parameters, None where they do not go together."""
+    try:
+        return replace(policy, **setting)  # type: ignore[arg-type]  # names of fields with their values
+    except InvalidInputError:
+        return None

@@ -21,6 +21,8 @@ from inference.core.protocols import Json
 from inference.core.schedule import schedule
 from inference.core.tables import ExperimentTable
 from inference.core.tunables import check_choice
+from inference.isa.unrolling import CannotMeasureError
+from inference.measuring.scheduled_core import ScheduledCore
 
 # Instruction schemes that do not follow the port mapping model, as thesis §6.3 met them on Zen+.
 #
@@ -107,9 +109,10 @@ class SimulatedProcessor:
 
     `noise`: standard deviation of a Gaussian factor around 1; `noise_cpi`: of a Gaussian error in cycles per
     instruction. `outlier_share`: probability that an answer is also multiplied by `outlier_factor`.
-    `odd_share` of the schemes misbehave, or those that `quirks` names. `counters` is one of `COUNTERS`. An
-    answer depends on the seed, the repetition and the experiment alone, neither on the order nor on how often
-    it is asked.
+    `odd_share` of the schemes misbehave, or those that `quirks` names. `counters` is one of `COUNTERS`. With
+    a `core`, whose mapping has to be this one, times are what its scheduler makes of the harness's code,
+    instead of the least that ports and slots allow. An answer depends on the seed, the repetition and the
+    experiment alone, neither on the order nor on how often it is asked.
     """
 
     def __init__(
@@ -124,6 +127,7 @@ class SimulatedProcessor:
         counters: str = NOTHING,
         seed: int = 0,
         quirks: Mapping[str, Quirk] | None = None,
+        core: ScheduledCore | None = None,
     ) -> None:
         if not 0 <= noise < 1:
             raise InvalidInputError(f"noise is a standard deviation in [0, 1), not {noise!r}")
@@ -146,6 +150,7 @@ class SimulatedProcessor:
         self._repetition = 0
         self.quirks = misbehaving(mapping, odd_share, seed) if quirks is None else dict(quirks)
         self._truth = mapping
+        self._core = core
         self._mapping = keeping_ports_busy(mapping, self.quirks)
         self._uops = {scheme: sum(count for _, count in uops) for scheme, uops in mapping.usage.items()}
         self._exact: dict[Experiment, float] = {}
@@ -172,6 +177,7 @@ class SimulatedProcessor:
             "quirks": sorted(self.quirks.items()) if self._chosen else None,
             "counters": "" if self._counters == NOTHING else self._counters,
             "repetition": self._repetition,
+            "core": "" if self._core is None else self._core.identity,
         }
         return told | {name: value for name, value in later.items() if value}
 
@@ -201,12 +207,22 @@ class SimulatedProcessor:
         rests = {e: without_microcode(e, self.quirks) for e in new}
         known = sorted({rest for rest in rests.values() if rest is not None})
         exact: dict[Experiment | None, float] = {None: 0.0}
-        if known:
+        if known and self._core is not None:
+            exact |= {experiment: self._scheduled(self._core, experiment) for experiment in known}
+        elif known:
             schemes = sorted({scheme for e in known for scheme in e.schemes})
             mapping = self._mapping.restricted(schemes)
             evaluator = Evaluator(ExperimentTable.from_experiments(known, schemes), len(mapping.ports))
             exact |= dict(zip(known, evaluator.cycles_one(mapping).tolist(), strict=True))
         self._exact |= {experiment: exact[rest] for experiment, rest in rests.items()}
+
+    @staticmethod
+    def _scheduled(core: ScheduledCore, experiment: Experiment) -> float:
+        """0 for code that cannot be made, which takes no measurable time."""
+        try:
+            return core.cycles(experiment)
+        except CannotMeasureError:
+            return 0.0
 
     def _observe(self, experiment: Experiment) -> Measured:
         cycles = self._exact.get(experiment)

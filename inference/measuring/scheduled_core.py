@@ -1,0 +1,54 @@
+"""A simulated core whose scheduler wastes time, executing the very code that a harness would run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from inference.core.core_model.model import CoreModel
+from inference.core.experiment import Experiment
+from inference.core.simulation.building import program_of
+from inference.core.simulation.policy import SchedulerPolicy
+from inference.core.simulation.steady_state import simulate
+from inference.isa.dependences import InstructionAccesses
+
+ExperimentBody = tuple[Sequence[InstructionAccesses], int]
+"""The instructions of a loop body, and how many copies of the experiment it has."""
+
+
+@dataclass(frozen=True)
+class ScheduledCore:
+    """What is true of a simulated core.
+
+    Args:
+        model: Its µops and latencies.
+        policy: Its scheduler.
+        width: Slots that it dispatches per cycle.
+        body: The loop body of an experiment. Raises `inference.isa.unrolling.CannotMeasureError`.
+        memory_ports: Bit mask of ports that only load or store.
+    """
+
+    model: CoreModel
+    policy: SchedulerPolicy
+    width: int
+    body: Callable[[Experiment], ExperimentBody]
+    memory_ports: int = 0
+
+    @property
+    def identity(self) -> str:
+        """A digest of all that changes its times, but for the code of `body`."""
+        assert self.model.mapping is not None, "a simulated core needs ports"
+        latencies = sorted((scheme, sorted(pairs.items())) for scheme, pairs in self.model.latencies.items())
+        facts = (self.model.mapping.digest, latencies, self.policy, self.width, self.memory_ports)
+        return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+    def cycles(self, experiment: Experiment) -> float:
+        """Cycles per execution of the experiment.
+
+        Raises `inference.isa.unrolling.CannotMeasureError` and
+        `inference.core.simulation.building.UndescribedSchemeError`.
+        """
+        accesses, copies = self.body(experiment)
+        program = program_of(accesses, self.model, self.width, self.memory_ports)
+        return simulate(program, self.policy).cycles / copies

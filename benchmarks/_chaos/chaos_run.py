@@ -28,7 +28,7 @@ _LOOK_EVERY = 0.1
 _PAUSE_ON_SITE = (8.0, 20.0)
 _LATEST, _LATEST_AGAIN = 1.0, 0.5  # share of an undisturbed run's time up to which it is struck
 _IN_FLIGHT = 2
-"""Unfinished runs of a kind that is still to be hit."""
+"""Unfinished runs of a kind that is still to be hit, at most: no more than the hits that it lacks."""
 _FAULTS_TOLD = 5
 _CALM_SECONDS = 900.0
 _SETTLE_SECONDS = 900.0
@@ -143,8 +143,9 @@ class ChaosRun:
             key = (run.pk, run.lease_token)
             if key not in self._moments:
                 latest = _LATEST if run.lease_token == 1 else _LATEST_AGAIN
-                self._moments[key] = now + self._dice.uniform(0.0, latest * self._lasts[kind.name])
-            elif now >= self._moments[key] and self.told.kills[kind.name] < self.kills:
+                seconds = latest * self._lasts[kind.name] - _LOOK_EVERY  # at the next look it may have ended
+                self._moments[key] = now + self._dice.uniform(0.0, max(0.0, seconds))
+            if now >= self._moments[key] and self.told.kills[kind.name] < self.kills:
                 self._moments[key] = float("inf")
                 self._strike(_drawn(self._dice, choices), run)
                 return
@@ -186,7 +187,7 @@ class ChaosRun:
             if state == Run.State.DONE and token == 1:  # the computer may have less to do by now
                 self._lasts[name] = min(self._lasts[name], seconds)
         for kind in self._lacking():
-            if unfinished[kind.name] < _IN_FLIGHT:
+            if unfinished[kind.name] < min(_IN_FLIGHT, self.kills - self.told.kills[kind.name]):
                 run = self._submit(kind)
                 self._submitted[run.pk] = kind
                 self.told.runs[kind.name] += 1

@@ -12,6 +12,7 @@ from benchmarks._chaos.invariants import Expected, check, check_leases
 from benchmarks._chaos.kinds import KINDS, WITHOUT
 from benchmarks._chaos.outcome import difference
 from benchmarks._chaos.sampling import Sampling
+from inference.features.inferring.algorithms import ALGORITHMS
 from inference.models import ExperimentSet, Measurement, PortMapping, Run, RunEvent
 from inference.runs import leases, lifecycle
 from inference.runs.kinds import JOBS
@@ -194,8 +195,12 @@ def test_a_difference_is_told_by_its_place():
 
 def test_every_kind_of_run_is_disturbed_or_there_is_a_reason_why_not():
     disturbed = set(KINDS.values())
-    assert disturbed | WITHOUT.keys() >= JOBS.keys() - {"count"}
+    assert disturbed | WITHOUT.keys() == JOBS.keys() - {"count"}
     assert not disturbed & WITHOUT.keys()
+
+
+def test_inferences_by_every_algorithm_are_disturbed():
+    assert {name for name, registered in KINDS.items() if registered == "infer"} == ALGORITHMS.keys()
 
 
 def test_no_run_is_struck_so_often_that_it_is_given_up():

@@ -6,12 +6,13 @@ See docs/formats.md, "Accuracy baseline".
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from inference.formats.foreign_texts import check_texts, clean_texts
+from inference.formats.quoting import json_text
 from inference.storage.errors import ExchangeError
 
 FORMAT: Final = "pmweb-accuracy-baseline"
@@ -65,7 +66,7 @@ class AccuracyBaseline(_Part):
 
 def write_baseline(baseline: AccuracyBaseline) -> str:
     """The file."""
-    return json.dumps(baseline.model_dump(), ensure_ascii=False, indent=1) + "\n"
+    return json_text(clean_texts(baseline.model_dump(), _every_key), indent=1) + "\n"
 
 
 def read_baseline(content: bytes, name: str) -> AccuracyBaseline:
@@ -73,7 +74,7 @@ def read_baseline(content: bytes, name: str) -> AccuracyBaseline:
     if len(content) > LIMIT_BYTES:
         raise ExchangeError(f"{name} has more than {LIMIT_BYTES:,} bytes: a baseline is much smaller")
     try:
-        return AccuracyBaseline.model_validate_json(content)
+        baseline = AccuracyBaseline.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -82,6 +83,15 @@ def read_baseline(content: bytes, name: str) -> AccuracyBaseline:
         raise ExchangeError(
             f"{name} is no accuracy baseline: {place}{message}; see docs/formats.md"
         ) from error
+    try:
+        check_texts(baseline.model_dump(), name, _every_key)
+    except ValueError as error:
+        raise ExchangeError(str(error)) from error
+    return baseline
+
+
+def _every_key(_key: str) -> bool:
+    return True
 
 
 def digest_of_blocks(codes: Iterable[bytes]) -> str:

@@ -6,8 +6,6 @@ show in the memory taken. Rows that are broken are left out where the user wants
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -22,7 +20,7 @@ from anica_app.formats.block_scales import AnswersBelowBounds, Bounds, first_row
 from anica_app.formats.blocks_csv import ORIGIN, WEIGHT, BlockFile, BlockRow, Broken, Scale, answer_of
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.core.protocols import Json
-from inference.formats.csv_cells import cell
+from inference.formats.csv_cells import cell, rows_text
 from inference.formats.problems import Problems
 from inference.formats.provenance import head_of
 from inference.models import ISA
@@ -317,7 +315,7 @@ def export(block_set: BasicBlockSet) -> Iterator[str]:
     ]
     facts = {"basic-block set": block_set.name, "source": block_set.source, "note": block_set.note}
     yield head_of(**{label: text for label, text in facts.items() if text})
-    yield _csv([["bb", *extra, *(cell(name) for _, name in columns)]])
+    yield rows_text([["bb", *extra, *(cell(name) for _, name in columns)]])
     place = {pk: at for at, (pk, _) in enumerate(columns)}
     for start in range(0, block_set.size, CHUNK):
         rows = block_set.blocks.filter(position__range=(start, start + CHUNK - 1)).order_by("position")
@@ -330,7 +328,7 @@ def export(block_set: BasicBlockSet) -> Iterator[str]:
         )
         for pk, column, cycles in answers.values_list("block_id", "column_id", "cycles"):
             found[pk][1 + len(extra) + place[column]] = FAILED if cycles is None else _cell(cycles)
-        yield _csv(list(found.values()))
+        yield rows_text(found.values())
 
 
 def _extra(row: BasicBlock, title: str) -> str:
@@ -339,9 +337,3 @@ def _extra(row: BasicBlock, title: str) -> str:
 
 def _cell(value: float | None) -> str:
     return "" if value is None else repr(value)
-
-
-def _csv(rows: Sequence[Sequence[str]]) -> str:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()

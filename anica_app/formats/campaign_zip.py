@@ -14,7 +14,6 @@ written in words (`sample_document`), which takes several times the space of the
 
 from __future__ import annotations
 
-import json
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -45,6 +44,8 @@ from anica_app.models import (
     SampleBatch,
 )
 from inference.core.protocols import Json
+from inference.formats.foreign_texts import clean_texts
+from inference.formats.quoting import json_text
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86
 
@@ -156,7 +157,7 @@ def _samples(row: GeneralisationStep | SampleBatch) -> Json | None:
 
 
 def _json(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json_text(clean_texts(value), allow_nan=False, separators=(",", ":"))
     return text.encode() + b"\n"
 
 

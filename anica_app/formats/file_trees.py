@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol
 
+from inference.formats.foreign_texts import check_texts
 from inference.formats.json_fields import DEEPEST
 from inference.formats.problems import Problems, excerpt
 from inference.formats.source import listed_files, read_source
@@ -33,9 +34,19 @@ def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:
             problems.add("this is no JSON", "a JSON document is expected")
         elif odd := _odd(source.data, finite=finite):
             problems.add(f"{odd} cannot be stored", "ordinary numbers and texts are expected")
+        elif fault := _fault_of_texts(source.data):
+            problems.add(fault, "names are lines, other texts may have several")
     if source is None or problems:
         raise ExchangeError("\n".join(problem.line(path) for problem in problems.listed))
     return source.data
+
+
+def _fault_of_texts(value: Any) -> str:
+    try:
+        check_texts(value, "document")
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _odd(value: Any, *, finite: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from inference.core.texts import one_line
 from inference.formats.xml_lines import XmlLines
 
 
@@ -29,19 +30,14 @@ def write_junit(suite: str, group: str, cases: Sequence[TestCase]) -> str:
         "skipped": str(sum(bool(case.skipped) for case in cases)),
     }
     xml = XmlLines()
-    with xml.inside("testsuites", counts), xml.inside("testsuite", {"name": _printable(suite), **counts}):
+    with xml.inside("testsuites", counts), xml.inside("testsuite", {"name": one_line(suite), **counts}):
         for case in cases:
-            with xml.inside("testcase", {"classname": _printable(group), "name": _printable(case.name)}):
+            with xml.inside("testcase", {"classname": one_line(group), "name": one_line(case.name)}):
                 if case.failure:
-                    told = {"message": _printable(case.failure), "type": "regression"}
-                    xml.leaf("failure", told, _printable(case.text))
+                    told = {"message": one_line(case.failure), "type": "regression"}
+                    xml.leaf("failure", told, one_line(case.text))
                 elif case.skipped:
-                    xml.leaf("skipped", {"message": _printable(case.skipped)})
+                    xml.leaf("skipped", {"message": one_line(case.skipped)})
                 else:
-                    xml.leaf("system-out", {}, _printable(case.text))
+                    xml.leaf("system-out", {}, one_line(case.text))
     return xml.text()
-
-
-def _printable(text: str) -> str:
-    """XML cannot hold control characters at all, whatever the names of columns have."""
-    return "".join(char if char.isprintable() else "�" for char in text)

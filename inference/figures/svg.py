@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from html import escape
 
 from inference.core.mapping import PortMapping, ports_in
+from inference.core.texts import xml_text
 from inference.figures.heatmap import HeatMap
 from inference.figures.plotly_json import DARK, LIGHT, Json
 from inference.figures.tripartite import tripartite
@@ -43,7 +44,7 @@ class SvgDrawing:
         return self._svg(f"<title>{escape(self.label)}</title><style>{_RULES}</style>", "")
 
     def _svg(self, head: str, more: str) -> str:
-        return (
+        return xml_text(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
             f'width="{self.width:g}" height="{self.height:g}"{more}>{head}{self.body}</svg>'
         )

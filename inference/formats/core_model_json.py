@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,6 +13,8 @@ from inference.core.core_model import CoreModel, FrontEndLimits, LatencyBases, M
 from inference.core.errors import CoreError, InvalidInputError
 from inference.core.mapping import PortMapping, ports_in, uops_of
 from inference.core.protocols import Json
+from inference.formats.foreign_texts import check_texts
+from inference.formats.quoting import json_text
 from inference.formats.run_archive.parts import Amount, first_flaw
 from inference.models import StoredCoreModel
 from inference.storage.core_models import core_model_of_parts
@@ -196,6 +197,10 @@ def read_core_model(content: bytes | str) -> CoreModelDocument:
         document.model()
     except CoreError as error:
         raise ExchangeError(f"this core model cannot be read: mapping: {error}") from error
+    try:
+        check_texts(document.model_dump(), "its texts", lambda key: key != "note")
+    except ValueError as error:
+        raise ExchangeError(f"this core model cannot be read: {error}") from error
     return document
 
 
@@ -277,22 +282,20 @@ def core_model_text(document: Json) -> str:
     lines = []
     for key, value in document.items():
         if key in long and value:
-            lines.append(f" {_dumped(key)}: {_lines(value, long[key])}")
+            lines.append(f" {json_text(key)}: {_lines(value, long[key])}")
         else:
-            lines.append(f" {_dumped(key)}: {_dumped(value)}")
+            lines.append(f" {json_text(key)}: {json_text(value)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def _lines(value: Json, inner: str) -> str:
     if inner:
-        listed = [f"  {_dumped(k)}: {_lines(v, '') if k == inner else _dumped(v)}" for k, v in value.items()]
+        listed = [
+            f"  {json_text(k)}: {_lines(v, '') if k == inner else json_text(v)}" for k, v in value.items()
+        ]
     else:
-        listed = [f"   {_dumped(k)}: {_dumped(v)}" for k, v in value.items()]
+        listed = [f"   {json_text(k)}: {json_text(v)}" for k, v in value.items()]
     return "{\n" + ",\n".join(listed) + "}"
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _ports(mapping: PortMapping) -> Json:

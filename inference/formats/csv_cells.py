@@ -8,7 +8,6 @@ with an apostrophe in front, which spreadsheets show as text; reading takes it a
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterable, Sequence
 
@@ -45,9 +44,22 @@ def cell(value: object) -> str:
 
 def written(header: Sequence[str], rows: Iterable[Sequence[object]], head: str = "") -> str:
     """A CSV text: `head` (whole lines of comments), the header, and the rows with their cells made safe."""
-    out = io.StringIO()
-    out.write(head)
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([cell(name) for name in header])
-    writer.writerows([cell(value) for value in row] for row in rows)
-    return out.getvalue()
+    return head + rows_text([[cell(name) for name in header]]) + rows_text(map(cell, row) for row in rows)
+
+
+def rows_text(rows: Iterable[Iterable[str]]) -> str:
+    """Lines of cells that are safe already."""
+    lines = _Lines()
+    csv.writer(lines, lineterminator=_ENDING).writerows(rows)
+    return "".join(lines)
+
+
+_ENDING = "\r\n"
+"""What `csv` quotes besides separators and quotes: either of the two begins a row for some readers."""
+
+
+class _Lines(list[str]):
+    """Takes a row at a time, and ends it as all lines here end."""
+
+    def write(self, row: str) -> None:
+        self.append(row.removesuffix(_ENDING) + "\n")

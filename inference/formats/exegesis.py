@@ -15,6 +15,7 @@ from inference.agent.protocol import Frame
 from inference.core.experiment import Experiment
 from inference.core.protocols import Json
 from inference.formats.provenance import CITATION, PRODUCT
+from inference.formats.quoting import assembly_comment
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.att import listed
@@ -68,8 +69,8 @@ def write_exegesis(isa: str, experiment: Experiment, measured: Sequence[str] = (
     addresses = frozenset(("rsi", frame.memory_register))
     lines = [
         f"# made by: {PRODUCT}",
-        f"# experiment: {experiment}",
-        *(f"# {' '.join(line.split())}" for line in measured),
+        assembly_comment(f"experiment: {experiment}"),
+        *map(assembly_comment, measured),
         f"# cite: {CITATION}",
         f"# {body.copies} copies of the experiment: divide the result per snippet by {body.copies}",
         "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
@@ -87,7 +88,7 @@ def write_block_exegesis(code: bytes, schemes: Sequence[str], told: Sequence[str
     frame = _frame(schemes)
     lines = [
         f"# made by: {PRODUCT}",
-        *(f"# {' '.join(line.split())}" for line in told),
+        *map(assembly_comment, told),
         "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
         *_set_up(code, frame, _bases(code)),
         *listed(code),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from inference.formats.exported import ExportedScheme
 from inference.formats.exported_core import ExportedCore
 from inference.formats.llvm_td import plainest_first
+from inference.formats.quoting import comment, yaml_line
 from inference.storage.errors import ExchangeError
 
 LATENCY, THROUGHPUT, UOPS = "latency", "inverse_throughput", "uops"
@@ -43,7 +44,8 @@ def write_exegesis_yaml(core: ExportedCore, instances: LlvmInstances, mode: str)
 
 def _head(core: ExportedCore, instances: LlvmInstances, mode: str) -> Iterator[str]:
     yield core.mapping.provenance.commented("#")
-    yield f"# {mode} of one instruction each, as {instances.told_by} calls them; others may do otherwise\n"
+    told = f"{mode} of one instruction each, as {instances.told_by} calls them; others may do otherwise"
+    yield comment("#", told)
     yield (
         "# use: llvm-exegesis -mode=analysis -analysis-clustering=naive -benchmarks-file=FILE "
         "-analysis-inconsistencies-output-file=FILE.html\n"
@@ -75,16 +77,16 @@ def _document(
 mode: {mode}
 key:
   instructions:
-    - {_quoted(instance)}
+    - {yaml_line(instance)}
   config: ''
   register_initial_values: []
-cpu_name: {_quoted(cpu)}
+cpu_name: {yaml_line(cpu)}
 llvm_triple: {_TRIPLE}
 num_repetitions: {_REPETITIONS}
 measurements:
   - {{ key: {_KEYS[mode]}, value: {number}, per_snippet_value: {number} }}
 error: ''
-info: {_quoted(told)}
+info: {yaml_line(told)}
 ...
 """
 
@@ -109,8 +111,3 @@ _VALUES: Mapping[str, Callable[[ExportedCore, ExportedScheme], float | None]] = 
     THROUGHPUT: _throughput,
     UOPS: _uops,
 }
-
-
-def _quoted(text: str) -> str:
-    """A YAML text in one line."""
-    return "'" + " ".join(text.split()).replace("'", "''") + "'"

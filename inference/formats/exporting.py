@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +25,7 @@ from inference.formats.mapping_json import write_mapping_json, write_resource_js
 from inference.formats.osaca_yaml import write_osaca_yaml
 from inference.formats.pmevo_json import write_experiment_list, write_mapping3
 from inference.formats.provenance import provenance_of
+from inference.formats.quoting import json_text
 from inference.formats.uops_info_xml_writing import write_uops_info_xml
 from inference.isa.bodies import ASSEMBLED
 from inference.isa.llvm_mc import AssemblerError
@@ -89,17 +89,13 @@ def _core_model_json(row: StoredCoreModel) -> str:
 
 def one_line_each(document: Mapping[str, Any], long: str) -> str:
     """A JSON object with one line per key, and one per key inside the long one: good to read and compare."""
-
-    def dumps(value: Any) -> str:
-        return json.dumps(value, ensure_ascii=False)
-
     lines = []
     for key, value in document.items():
         if key == long:
-            inner = ",\n".join(f"  {dumps(name)}: {dumps(entry)}" for name, entry in value.items())
-            lines.append(f" {dumps(key)}: {{\n{inner}\n }}")
+            inner = ",\n".join(f"  {json_text(name)}: {json_text(entry)}" for name, entry in value.items())
+            lines.append(f" {json_text(key)}: {{\n{inner}\n }}")
         else:
-            lines.append(f" {dumps(key)}: {dumps(value)}")
+            lines.append(f" {json_text(key)}: {json_text(value)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 

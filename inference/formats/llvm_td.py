@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from inference.core.mapping import Uops, described, ports_in
 from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.formats.exported_core import ExportedCore
+from inference.formats.quoting import comment
 
 MODEL = "PmwebModel"
 
@@ -103,16 +104,16 @@ class _Usages:
         """Where the word on a scheme comes from."""
         pairs = "" if self._core is None else self._core.pairs(scheme.text)
         told = mapping.line(scheme)
-        return _plain(f"{told}; latencies {pairs}" if pairs else told)
+        return f"{told}; latencies {pairs}" if pairs else told
 
 
 def _head(mapping: ExportedMapping, opcodes: Opcodes, *, measured: bool) -> Iterator[str]:
     yield mapping.provenance.commented("//")
     if opcodes.told_by:
-        named = f"{len(opcodes.by_text)} of {len(mapping.schemes)} schemes"
-        yield f"// opcodes: as {opcodes.told_by} calls {named}; other releases may have other names\n"
+        named = f"as {opcodes.told_by} calls {len(opcodes.by_text)} of {len(mapping.schemes)} schemes"
+        yield comment("//", f"opcodes: {named}; other releases may have other names")
     else:
-        yield f"// opcodes: unknown, the lines below are comments: {_plain(opcodes.reason)}\n"
+        yield comment("//", f"opcodes: unknown, the lines below are comments: {opcodes.reason}")
     if measured:
         yield "// latencies: the largest of each instruction; LLVM's default of one cycle where unknown\n"
     else:
@@ -132,7 +133,7 @@ def _model(mapping: ExportedMapping) -> Iterator[str]:
     yield f"}}\n\n{_USES}\nlet SchedModel = {MODEL} in {{\n"
     ports = _port_names(mapping.value.ports)
     for name, port in zip(ports, mapping.value.ports, strict=True):
-        yield f"def {name} : ProcResource<1>; // port {_plain(port)}\n"
+        yield f"def {name} : ProcResource<1>; {comment('//', f'port {port}')}"
     masks = {mask for scheme in mapping.schemes for mask, _ in scheme.uops if mask.bit_count() > 1}
     everything = (1 << len(ports)) - 1
     if len(masks) > 1 and everything not in masks:  # LLVM refuses overlapping groups without one around them
@@ -152,7 +153,7 @@ def _writes(mapping: ExportedMapping, usages: _Usages) -> Iterator[str]:
         total = slots if counted else max(1, sum(count for _, count in uops))
         end = f" {{ let Latency = {latency}; }}" if latency >= 0 else ";"
         yield f"def {_write(number)} : PmwebUops<[{used}], [{cycles}], {total}>{end} "
-        yield f"// {_plain(described(uops, mapping.value.ports))}\n"
+        yield comment("//", described(uops, mapping.value.ports))
 
 
 def _instructions(mapping: ExportedMapping, opcodes: Opcodes, usages: _Usages) -> Iterator[str]:
@@ -165,16 +166,16 @@ def _instructions(mapping: ExportedMapping, opcodes: Opcodes, usages: _Usages) -
     for opcode, schemes in alike.items():
         chosen = plainest_first(schemes)[0]
         told = usages.line(mapping, chosen)
-        yield f'def : InstRW<[{usages.write(chosen)}], (instregex "^{opcode}$")>; // {told}\n'
+        yield f'def : InstRW<[{usages.write(chosen)}], (instregex "^{opcode}$")>; {comment("//", told)}'
         for other in schemes:
             if other is not chosen:
                 verdict = "agrees" if usages.of(other) == usages.of(chosen) else "DIFFERS"
-                yield f"// the same opcode {opcode} stands for this too, which {verdict}: "
-                yield f"{usages.line(mapping, other)}\n"
+                told = f"the same opcode {opcode} stands for this too, which {verdict}: "
+                yield comment("//", told + usages.line(mapping, other))
     yield f"}} // SchedModel = {MODEL}\n"
     if unnamed:
         yield f"\n// schemes without an LLVM opcode: {len(unnamed)}\n"
-    yield from (f"// {usages.write(each)}: {usages.line(mapping, each)}\n" for each in unnamed)
+    yield from (comment("//", f"{usages.write(each)}: {usages.line(mapping, each)}") for each in unnamed)
 
 
 def _write(number: int) -> str:
@@ -195,10 +196,6 @@ def _resource(mask: int, ports: Sequence[str]) -> str:
 
 def _short(port: str) -> str:
     return port.removeprefix("PmwebPort")
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())
 
 
 def plainest_first(schemes: Sequence[ExportedScheme]) -> list[ExportedScheme]:

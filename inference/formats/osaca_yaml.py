@@ -12,7 +12,6 @@ Written from what this project measures; nothing of OSACA's own data goes in.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from inference.formats.exported_core import ExportedCore
 from inference.formats.osaca_forms import OsacaForm, forms_of, specific_first
 from inference.formats.osaca_latencies import OsacaLatencies
 from inference.formats.provenance import PRODUCT
+from inference.formats.quoting import comment, json_text
 
 FORMAT_VERSION = "0.7.1"
 BOTTLENECK = "Rmax"
@@ -71,7 +71,7 @@ class _Model:
         mapping, code = self._mapping, self._code
         yield mapping.provenance.commented("#")
         file = f"~/.osaca/data/{code.lower()}.yml"
-        yield f"# use: save as {file}, then osaca --arch {code} FILE (AT&T syntax)\n"
+        yield comment("#", f"use: save as {file}, then osaca --arch {code} FILE (AT&T syntax)")
         if self._latencies is None:
             yield "# latencies were not measured and count nothing: the port pressure is all there is\n"
         ports = [*mapping.value.ports]
@@ -88,14 +88,14 @@ class _Model:
             ports += self._alone.values()
             yield f"# {ALONE}1, …: no ports, but the times of instructions whose ports were not found\n"
         yield f"osaca_version: {FORMAT_VERSION}\n"
-        yield f"micro_architecture: {_quoted(mapping.name)}\n"
-        yield f"arch_code: {_quoted(code)}\n"
+        yield f"micro_architecture: {json_text(mapping.name)}\n"
+        yield f"arch_code: {json_text(code)}\n"
         yield f"isa: {'x86' if mapping.x86 else 'aarch64'}\n"
         for key in ("ROB_size", "retired_uOps_per_cycle", "scheduler_size"):
             yield f"{key}: ~\n"
         yield "hidden_loads: false\n"
         yield from self._memory()
-        yield f"ports: {json.dumps(ports, ensure_ascii=False)}\n"
+        yield f"ports: {json_text(ports)}\n"
         yield "port_model_scheme: ~\n"
 
     def _memory(self) -> Iterator[str]:
@@ -107,7 +107,8 @@ class _Model:
             found = next((each for each in self._mapping.schemes if each.text in texts), None)
             pressure = [] if found is None else self._pressure(found.uops, slots=None)
             said = found.text if found else "unknown: memory in a form that is not listed is underestimated"
-            yield f"{key}_throughput: []\n{key}_throughput_default: {json.dumps(pressure)}  # {said}\n"
+            yield f"{key}_throughput: []\n"
+            yield f"{key}_throughput_default: {json_text(pressure)}  {comment('#', said)}"
         forwarding = 0.0 if self._latencies is None else self._latencies.forwarding
         yield f"store_to_load_forward_latency: {_cycles(forwarding)}\n"
 
@@ -136,9 +137,9 @@ class _Model:
         chosen = min(forms, key=lambda form: form.preference)
         for form in forms:
             differs = "" if form.costs == chosen.costs else "OSACA cannot tell it apart, not represented: "
-            yield f"# {differs}{_comment(self._line(form.scheme))}\n"
+            yield comment("#", differs + self._line(form.scheme))
         measured = chosen.scheme.evidence.measured
-        yield f"- name: {_quoted(name)}\n  operands:{'' if operands else ' []'}\n"
+        yield f"- name: {json_text(name)}\n  operands:{'' if operands else ' []'}\n"
         yield from (f"  - {{{each.removeprefix('fixed ')}}}\n" for each in operands)
         cycles = chosen.scheme.predicted if measured is None else measured
         yield f"  latency: {_cycles(chosen.latency)}\n  throughput: {max(cycles, LEAST_THROUGHPUT):.4f}\n"
@@ -147,7 +148,7 @@ class _Model:
         if chosen.alone is not None:
             its = self._alone.setdefault(chosen.scheme.text, f"{ALONE}{len(self._alone) + 1}")
             pressure.append([round(chosen.alone, 4), [its]])
-        yield f"  port_pressure: {json.dumps(pressure, ensure_ascii=False)}\n"
+        yield f"  port_pressure: {json_text(pressure)}\n"
 
     def _line(self, scheme: ExportedScheme) -> str:
         """Where the word on a scheme comes from."""
@@ -162,7 +163,7 @@ class _Model:
     def _left_out(self, schemes: Sequence[ExportedScheme]) -> Iterator[str]:
         if schemes:
             yield f"# schemes that OSACA has no words for: {len(schemes)}\n"
-            yield from (f"# {_comment(self._line(scheme))}\n" for scheme in schemes)
+            yield from (comment("#", self._line(scheme)) for scheme in schemes)
 
     def _pressure(self, uops: Uops, *, slots: int | None) -> list[list[Any]]:
         """[[µops, [port, …]], …], and the shares of the limits that an instruction of so many slots takes.
@@ -185,11 +186,3 @@ class _Model:
 def _cycles(number: float | None) -> str:
     """With a point: what OSACA has read as a whole number, it rounds where it adds to it."""
     return "~" if number is None else f"{round(float(number), 3)}"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _comment(text: str) -> str:
-    return " ".join(text.split())

@@ -6,7 +6,6 @@ The files of different versions differ: ports are texts or whole numbers, `arch`
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,6 +32,7 @@ from inference.formats.json_fields import (
     printable_text,
 )
 from inference.formats.problems import Problems, excerpt
+from inference.formats.quoting import json_text
 from inference.formats.source import Source
 
 
@@ -226,15 +226,15 @@ def write_experiment_list(
     """The settled measurements as an `ExperimentList` document, piece by piece, one line per experiment."""
     schemes: dict[str, None] = {}
     head = {"kind": "ExperimentList", "provenance": provenance}
-    yield json.dumps(head, ensure_ascii=False)[:-1] + ',\n "exps": ['
+    yield json_text(head)[:-1] + ',\n "exps": ['
     separator = "\n"
     for result in measured:
         if result.usable:
             schemes.update(dict.fromkeys(result.experiment.schemes))
-            yield separator + "  " + json.dumps(_experiment_json(result), ensure_ascii=False)
+            yield separator + "  " + json_text(_experiment_json(result))
             separator = ",\n"
     arch = {"kind": "Architecture", "name": name, "insns": list(schemes)}
-    yield '\n ],\n "arch": ' + json.dumps(arch, ensure_ascii=False) + "}\n"
+    yield '\n ],\n "arch": ' + json_text(arch) + "}\n"
 
 
 def _experiment_json(result: Measured) -> dict[str, Any]:

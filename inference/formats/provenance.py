@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from inference import __version__
 from inference.core.protocols import Json
+from inference.core.texts import one_line
 from inference.formats.csv_cells import safe_comment
+from inference.formats.quoting import comment
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage import characterisations, evidence
 
@@ -36,7 +38,7 @@ class Provenance:
     def lines(self) -> list[str]:
         """Plain lines for the head of a text file, without any comment sign and without line breaks."""
         told = [("made by", PRODUCT), *self.facts, *(("cite", text) for text in self.citations)]
-        return [f"{label}: {' '.join(text.split())}" for label, text in told if text]
+        return [one_line(f"{label}: {text}") for label, text in told if text]
 
     def as_json(self) -> Json:
         """The same as an object."""
@@ -48,7 +50,7 @@ class Provenance:
 
     def commented(self, sign: str) -> str:
         """The lines, each behind the sign that begins a comment, with a line break at the end."""
-        return "".join(f"{sign} {safe_comment(line)}\n" for line in self.lines())
+        return "".join(comment(sign, safe_comment(line)) for line in self.lines())
 
 
 def head_of(**facts: str) -> str:

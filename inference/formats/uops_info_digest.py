@@ -21,6 +21,7 @@ from inference.formats.document import (
     UsageEntry,
 )
 from inference.formats.file_units import FileUnit
+from inference.formats.json_fields import printable_text
 from inference.formats.problems import Problems
 from inference.formats.source import Source
 from inference.formats.uops_info_json import SEVERAL, choose_one, is_usage, mapping_name, ports_of, uops_in
@@ -145,7 +146,7 @@ def _begin(
     if chosen is None:
         return None
     entries = list(_entries(lines, chosen))
-    features = {line[1]: Features(line[3], line[4]) for line in lines}
+    features = {line[1]: Features(printable_text(line[3]), printable_text(line[4])) for line in lines}
     return chosen, entries, {entry.name: features[entry.name] for entry in entries}
 
 

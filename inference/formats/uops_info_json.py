@@ -14,7 +14,7 @@ from typing import Any
 from inference.core.mapping import MAX_PORTS, Uops, uops_of
 from inference.formats.document import ENTRY_LIMIT, Document, UsageEntry, check_name
 from inference.formats.file_units import FileUnit
-from inference.formats.json_fields import COUNT_LIMIT
+from inference.formats.json_fields import COUNT_LIMIT, printable_text
 from inference.formats.problems import Problems, excerpt
 from inference.formats.source import Source
 from inference.isa.scheme import Features
@@ -77,7 +77,7 @@ def _features(entries: object) -> Features:
         next((each for each in entries if isinstance(each, dict)), {}) if isinstance(entries, list) else {}
     )
     told = (first.get("isa-set") or first.get("extension"), first.get("category"))
-    return Features(*(text if isinstance(text, str) else "" for text in told))
+    return Features(*map(printable_text, told))
 
 
 def _microarchitectures(data: Mapping[str, Any]) -> list[str]:

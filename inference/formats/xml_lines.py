@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from xml.sax.saxutils import XMLGenerator
 from xml.sax.xmlreader import AttributesImpl
 
+from inference.core.texts import xml_text
+
 
 class XmlLines:
     """A document as it is written; attributes without a value are left out."""
@@ -32,7 +34,7 @@ class XmlLines:
     def leaf(self, name: str, attributes: Mapping[str, str], text: str = "") -> None:
         """An element with nothing but text in it."""
         self._begin(name, attributes)
-        self._xml.characters(text)
+        self._xml.characters(xml_text(text))
         self._end(name)
 
     def text(self) -> str:
@@ -41,7 +43,8 @@ class XmlLines:
 
     def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
         self._xml.ignorableWhitespace(" " * self._depth)
-        self._xml.startElement(name, AttributesImpl({key: said for key, said in attributes.items() if said}))
+        told = {key: xml_text(said) for key, said in attributes.items() if said}
+        self._xml.startElement(name, AttributesImpl(told))
 
     def _end(self, name: str) -> None:
         self._xml.endElement(name)

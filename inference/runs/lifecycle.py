@@ -14,6 +14,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from inference.core.protocols import Json
+from inference.core.texts import check_line
 from inference.models import Run
 from inference.runs import wakeups, webhooks
 from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
@@ -47,6 +48,10 @@ def submit(
     name = name.strip()
     if not 1 <= len(name) <= NAME_LIMIT:
         raise ConfigError(f"a run needs a name of 1 to {NAME_LIMIT} characters, not {len(name)}")
+    try:
+        check_line(name)
+    except ValueError as error:
+        raise ConfigError(f"the name of a run: {error}") from None
     kind_of_run = job(kind)
     complete = kind_of_run.check(config)
     with transaction.atomic():

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from django.db import connection, models, transaction
 
+from inference.core.texts import check_line, is_line, one_line
 from inference.models.isa import Named
 from inference.storage.errors import ExchangeError, NameTakenError, UnknownNameError
 
@@ -77,9 +78,9 @@ def hold_names(model: type[Named]) -> None:
 
 
 def free_name(model: type[Named], wanted: str) -> str:
-    """The wanted name, or the first of "wanted (2)", "wanted (3)", … that is free."""
+    """The wanted name as a line, or the first of "wanted (2)", "wanted (3)", … that is free."""
     hold_names(model)
-    wanted = wanted[:NAME_LIMIT]
+    wanted = (wanted if is_line(wanted) else one_line(wanted))[:NAME_LIMIT]
     stem = wanted[: NAME_LIMIT - 8]
     taken = set(model._default_manager.filter(name__startswith=stem).values_list("name", flat=True))
     name, number = wanted, 2
@@ -97,16 +98,25 @@ def rename(row: Named, name: str, note: str) -> None:
         row.save(update_fields=["name", "note"])
 
 
+def check_name_line(name: str, what: str) -> None:
+    """Raise `ExchangeError` for a name that is not a line of printable characters."""
+    try:
+        check_line(name)
+    except ValueError as error:
+        raise ExchangeError(f"{what}: {error}") from None
+
+
 def free_or_refuse(model: type[Named], name: str, besides: Named | None = None) -> None:
     """Raise `NameTakenError` with a free suggestion where another row than `besides` has the name.
 
-    Raises `ExchangeError` for a name that is blank, or longer than the column.
+    Raises `ExchangeError` for a name that is blank, longer than the column, or more than a line.
     """
     if not name.strip() or len(name) > NAME_LIMIT:
         raise ExchangeError(
             f"the name of this {kind_of(model)} must have 1 to {NAME_LIMIT} characters, not "
             f"{len(name.strip())}"
         )
+    check_name_line(name, f"the name of this {kind_of(model)}")
     hold_names(model)
     if model._default_manager.filter(name=name).exclude(pk=None if besides is None else besides.pk).exists():
         raise NameTakenError(kind_of(model), name, free_name(model, name))

@@ -16,6 +16,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.module_loading import import_string
 
+from inference.core.texts import check_line
 from inference.models import (
     ExperimentSet,
     LatencySet,
@@ -54,6 +55,10 @@ class NameAndNoteForm(forms.Form):
         """Refuse a name in use, and offer a free one."""
         name: str = self.cleaned_data["name"]
         model = type(self.row)
+        try:
+            check_line(name)
+        except ValueError as error:
+            raise ValidationError(f"The name {error}.") from None
         if model._default_manager.filter(name=name).exclude(pk=self.row.pk).exists():
             raise ValidationError(
                 f"Another {kind_of(model)} has this name; {free_name(model, name)!r} would be free."

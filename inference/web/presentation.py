@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from inference.core.mapping import Uops, ports_in
 from inference.figures import plotly_json
+from inference.formats import quoting
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.runs.kinds import label_of
 
@@ -122,6 +123,12 @@ def uop_lanes(pairs: Uops, ports: Sequence[str]) -> dict[str, object]:
         for mask, count in pairs
     ]
     return {"lanes": lanes, "wide": any(len(name) > 2 for name in ports)}
+
+
+@register.filter
+def shell_word(text: str) -> str:
+    """Return a text as one word of a command line that people copy from the page."""
+    return quoting.shell_word(text)
 
 
 @register.filter

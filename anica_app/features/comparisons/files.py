@@ -31,7 +31,7 @@ from anica_app.models import ComparedColumn, Comparison
 from inference.core.experiment import Experiment
 from inference.core.metrics import Scores, Unit
 from inference.core.tables import ExperimentTable
-from inference.formats.csv_cells import written
+from inference.formats.csv_cells import cell, rows_text, written
 from inference.formats.provenance import head_of
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme
@@ -85,7 +85,7 @@ def answer_lines(
             )
             for at in rows
         ]
-        yield "".join(written((), lines).splitlines(keepends=True)[1:])
+        yield rows_text(map(cell, line) for line in lines)
 
 
 def experiment_text(table: ExperimentTable, at: int) -> str:

@@ -18,6 +18,7 @@ from anica_app.features.discoveries.report_parts import (
 from anica_app.features.discoveries.tool_commands import Command
 from anica_app.models import Discovery, Predictor
 from inference.formats.provenance import CITATION, PRODUCT
+from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
 from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
 
 ANICA = (
@@ -59,22 +60,22 @@ class BugReport:
 def markdown(report: BugReport) -> str:
     """The report. Raises `BlockError` where the witness is no block."""
     parts = [
-        f"# {report.title}",
-        f"```asm\n{chr(10).join(intel_of_bytes(report.code))}\n```",
+        f"# {markdown_line(report.title)}",
+        code_block("asm", "\n".join(intel_of_bytes(report.code))),
         f"The same in AT&T syntax, and as machine code `{report.code.hex()}`:",
-        f"```asm\n{chr(10).join(att_of_bytes(report.code))}\n```",
+        code_block("asm", "\n".join(att_of_bytes(report.code))),
         "## Predicted and measured",
         "Cycles per execution of the block in a steady state.",
         _table(report.answers),
         *_details(report.answers),
         *_cause(report),
         "## Commands",
-        *(f"{one.title}:\n\n```sh\n{one.text}\n```" for one in report.commands),
+        *(f"{markdown_line(one.title)}:\n\n{code_block('sh', one.text)}" for one in report.commands),
         *_generality(report),
         *_others(report),
         *_for_maintainers(report),
         "## Provenance",
-        "\n".join(f"- {line}" for line in _provenance(report)),
+        "\n".join(f"- {markdown_line(line)}" for line in _provenance(report)),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -82,8 +83,8 @@ def markdown(report: BugReport) -> str:
 def _cause(report: BugReport) -> list[str]:
     if not report.cause:
         return []
-    about = [f"{report.family}."] if report.family else []
-    return ["## Cause", *about, "\n".join(f"- {line}" for line in report.cause)]
+    about = [f"{markdown_line(report.family)}."] if report.family else []
+    return ["## Cause", *about, "\n".join(f"- {markdown_line(line)}" for line in report.cause)]
 
 
 def _for_maintainers(report: BugReport) -> list[str]:
@@ -91,9 +92,9 @@ def _for_maintainers(report: BugReport) -> list[str]:
     rows = [row for row, _ in report.answers]
     found = []
     if report.core:
-        found += ["## Test for llvm-mca", f"```asm\n{mca_test(report.code, report.core)}```"]
+        found += ["## Test for llvm-mca", code_block("asm", mca_test(report.code, report.core))]
     snippet = exegesis_snippet(report.code, report.answers)
-    found += ["## Measure it with llvm-exegesis", f"```asm\n{snippet}```"]
+    found += ["## Measure it with llvm-exegesis", code_block("asm", snippet)]
     searches = issue_searches(report.code, rows)
     if searches:
         links = [f"- [{one.title}]({one.url})" for one in searches]
@@ -103,8 +104,8 @@ def _for_maintainers(report: BugReport) -> list[str]:
 
 def _table(answers: Sequence[tuple[Predictor, Answer]]) -> str:
     rows = [
-        f"| {_cell(row.name)} | {'measured' if measures(row) else 'predicted'} | {_said(answer)} "
-        f"| {_cell(version_of(row))} |"
+        f"| {markdown_cell(row.name)} | {'measured' if measures(row) else 'predicted'} | {_said(answer)} "
+        f"| {markdown_cell(version_of(row))} |"
         for row, answer in answers
     ]
     return "\n".join(["| tool | | cycles | version |", "|---|---|---:|---|", *rows])
@@ -112,7 +113,7 @@ def _table(answers: Sequence[tuple[Predictor, Answer]]) -> str:
 
 def _details(answers: Sequence[tuple[Predictor, Answer]]) -> list[str]:
     return [
-        f"{row.name} said: `{answer.detail.replace('`', chr(39))}`"
+        f"{markdown_line(row.name)} said: {code_span(answer.detail)}"
         for row, answer in answers
         if answer.detail
     ]
@@ -134,9 +135,10 @@ def _generality(report: BugReport) -> list[str]:
     if report.words is None:
         return []
     lines = [
-        f"{number}. {', '.join(phrases)}" for number, phrases in enumerate(report.words.instructions, start=1)
+        f"{number}. {markdown_line(', '.join(phrases))}"
+        for number, phrases in enumerate(report.words.instructions, start=1)
     ]
-    lines += [f"- {sentence}" for sentence in report.words.sentences]
+    lines += [f"- {markdown_line(sentence)}" for sentence in report.words.sentences]
     told = "The block is one of many: this holds for blocks of these instructions."
     if report.evidence is not None and report.evidence[0]:
         sampled, interesting = report.evidence
@@ -147,9 +149,9 @@ def _generality(report: BugReport) -> list[str]:
 def _others(report: BugReport) -> list[str]:
     if not report.others:
         return []
-    names = [_cell(row.name) for row, _ in report.answers[: len(report.others[0][1])]]
+    names = [markdown_cell(row.name) for row, _ in report.answers[: len(report.others[0][1])]]
     rows = [
-        f"| `{'; '.join(intel_of_bytes(code))}` | {' | '.join(map(_said, answers))} |"
+        f"| {code_span('; '.join(intel_of_bytes(code)))} | {' | '.join(map(_said, answers))} |"
         for code, answers in report.others
     ]
     head = [f"| block | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
@@ -174,7 +176,3 @@ def _provenance(report: BugReport) -> list[str]:
         ("cite", CITATION),
     ]
     return [f"{label}: {text}" for label, text in facts if text]
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")

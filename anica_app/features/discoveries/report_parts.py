@@ -11,6 +11,7 @@ from anica_app.core.protocols import Answer
 from anica_app.features.discoveries.tool_commands import LLVM_MCA, OSACA, UICA, tool_and_core
 from anica_app.models import Predictor
 from anica_app.predictors import machine, nanobench
+from inference.core.texts import one_line
 from inference.formats.exegesis import write_block_exegesis
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
@@ -161,7 +162,7 @@ def _beside(about: Predictor, row: Predictor, answer: Answer) -> str:
 def _called(row: Predictor) -> str:
     known = tool_and_core(row)
     if known is None:
-        return row.name
+        return one_line(row.name)
     return " ".join(filter(None, (_TITLES.get(known[0], known[0]), known[1])))
 
 

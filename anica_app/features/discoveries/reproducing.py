@@ -22,6 +22,7 @@ from anica_app.features.discoveries.tool_commands import (
 )
 from anica_app.models import Predictor
 from inference.core.protocols import Json
+from inference.formats.quoting import assembly_comment
 from inference.isa.x86.blocks import block_of_hex
 from inference.isa.x86.blocks.listing import att_of_bytes
 
@@ -107,11 +108,11 @@ _LLVM_MCA, _OSACA = "llvm-mcatrunk", "osacatrunk"
 
 
 def state(code: bytes, core: str, comment: str = "") -> Json:
-    """A session with the block in AT&T syntax, analysed for a core as LLVM names it.
+    """A session with the block in AT&T syntax below the comment, for a core as LLVM names it.
 
     Raises `BlockError` for code that is no block.
     """
-    head = [f"# {line}" for line in comment.splitlines()]
+    head = [assembly_comment(line) for line in comment.splitlines()]
     compilers = [{"id": _LLVM_MCA, "options": f"-mtriple=x86_64 -mcpu={core} -iterations=100"}]
     if arch := osaca_name(core):
         compilers.append({"id": _OSACA, "options": f"--arch {arch} --ignore-unknown"})

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from inference.core.protocols import Json
+from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
 
 _MOST_UNKNOWN = 40
 """Schemes without an answer that the report lists; of more, it gives the number."""
@@ -127,7 +128,7 @@ def markdown(report: LlvmDifference) -> str:
 
 
 def _lines(report: LlvmDifference) -> Iterator[str]:
-    yield f"# {report.tool} and “{_plain(report.mapping)}”: differences"
+    yield f"# {markdown_line(report.tool)} and “{markdown_line(report.mapping)}”: differences"
     yield ""
     yield (
         f"Of {report.asked} instruction schemes, {report.within} agree within {report.percent:g} %. "
@@ -141,40 +142,30 @@ def _lines(report: LlvmDifference) -> Iterator[str]:
         "nothing was measured, LLVM is held against the prediction."
     )
     yield ""
-    yield from (f"- {_plain(line)}" for line in report.head)
+    yield from (f"- {markdown_line(line)}" for line in report.head)
     for row in report.differing:
         yield from _section(report, row)
     if report.unknown:
         yield from ("", "## Without an answer", "")
-        yield from (f"- {_code(scheme)}: {_plain(why)}" for scheme, why in report.unknown[:_MOST_UNKNOWN])
+        yield from (
+            f"- {code_span(scheme)}: {markdown_line(why)}" for scheme, why in report.unknown[:_MOST_UNKNOWN]
+        )
         if len(report.unknown) > _MOST_UNKNOWN:
             yield f"- and {len(report.unknown) - _MOST_UNKNOWN} more"
 
 
 def _section(report: LlvmDifference, row: Differing) -> Iterator[str]:
-    yield from ("", f"## {_code(row.scheme)}: {row.verdict}", "", "```asm", row.text, "```", "")
+    yield from ("", f"## {code_span(row.scheme)}: {row.verdict}", "", code_block("asm", row.text), "")
     yield "| | cycles | µops | ports |"
     yield "|---|---:|---:|---|"
     measured = "not measured" if row.measured is None else f"{row.measured:.3f}"
     yield f"| measured | {measured} | | |"
-    yield f"| port mapping | {row.predicted:.3f} | {row.uops} | {_cell(row.usage)} |"
+    yield f"| port mapping | {row.predicted:.3f} | {row.uops} | {markdown_cell(row.usage)} |"
     pressure = ", ".join(f"{name} {cycles:.2f}" for name, cycles in row.pressure) or "none"
-    yield f"| {_cell(report.tool)} | {row.llvm:.3f} | {row.llvm_uops:g} | {_cell(pressure)} |"
+    yield f"| {markdown_cell(report.tool)} | {row.llvm:.3f} | {row.llvm_uops:g} | {markdown_cell(pressure)} |"
     yield ""
-    yield from (f"- {_plain(line)}" for line in row.evidence)
-    yield from (f"- Doubt: {_plain(line)}" for line in row.doubts)
+    yield from (f"- {markdown_line(line)}" for line in row.evidence)
+    yield from (f"- Doubt: {markdown_line(line)}" for line in row.doubts)
     if not row.evidence:
         yield "- No witness experiments: the µops explain the measurements together, not each by itself."
-    yield f"- Ask again: `{row.command}`"
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _cell(text: str) -> str:
-    return _plain(text).replace("|", "\\|")
-
-
-def _code(text: str) -> str:
-    return f"`{_plain(text).replace('`', chr(39))}`"
+    yield f"- Ask again: {code_span(row.command)}"

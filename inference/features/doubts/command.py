@@ -15,6 +15,7 @@ from inference.core.mapping import described
 from inference.features.doubts.query import DoubtDecision, DoubtsOf, ask
 from inference.features.doubts.request import NONE, DoubtsRequest
 from inference.features.evaluations.query import evaluations_of
+from inference.formats.quoting import shell_word
 from inference.models import Evaluation, ExperimentSet, PortMapping
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
@@ -116,7 +117,7 @@ def _evaluation(row: PortMapping, dataset: str) -> Evaluation:
     if found is None:
         raise CommandError(
             f"{row.name!r} has not been evaluated on {wanted.name!r}: "
-            f"manage.py evaluate --mapping {row.name!r} --dataset {wanted.name!r}"
+            f"manage.py evaluate --mapping {shell_word(row.name)} --dataset {shell_word(wanted.name)}"
         )
     return found
 

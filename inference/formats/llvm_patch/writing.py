@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from inference.core.texts import one_line
 from inference.formats.exported_core import ExportedCore
 from inference.formats.llvm_patch.differing import ModelDifference, OpcodeChange, model_difference
 from inference.formats.llvm_patch.shipped import OpcodeClass, ShippedModel, WriteCosts, shipped_model
@@ -17,6 +19,7 @@ from inference.formats.llvm_patch.text import (
     replaced,
 )
 from inference.formats.llvm_td import Opcodes
+from inference.formats.quoting import comment, patch_remark
 from inference.isa.llvm_tblgen import LlvmSources, TableGeneratorError, records_of, sources_in
 from inference.isa.x86.att import encoded, listed, written
 from inference.storage.errors import ExchangeError
@@ -49,17 +52,19 @@ def patch_of(core: ExportedCore, opcodes: Opcodes, model: ShippedModel, sources:
     difference = model_difference(core, opcodes.by_text, model)
     patch = _Patch(core, model, file, difference)
     text = patch.text()
-    head = [*core.mapping.provenance.lines(), *_summary(difference, opcodes, model)]
+    head = [
+        *map(patch_remark, core.mapping.provenance.lines()),
+        *(f"{one_line(line)}\n" for line in _summary(difference, opcodes, model)),
+    ]
     if text == file.text:
-        head.append("nothing differs beyond the noise: there is no patch")
-        return "".join(f"{line}\n" for line in head)
+        return "".join([*head, "nothing differs beyond the noise: there is no patch\n"])
     diff = _diff(file.path, file.text, text)
     test = _diff(f"{_TESTS}/pmweb-{core.mapping.tools.llvm}.s", "", patch.test())
-    return "".join([*(f"{line}\n" for line in head), "\n", *diff, *test])
+    return "".join([*head, "\n", *diff, *test])
 
 
 def _summary(difference: ModelDifference, opcodes: Opcodes, model: ShippedModel) -> Iterator[str]:
-    """Ahead of the first file a patch may say anything."""
+    """What a patch says ahead of its first file, each line behind words that begin no file."""
     yield f"scheduling model: {model.name}; opcodes as {opcodes.told_by} calls them"
     yield (
         f"{len(difference.changes)} of {len(difference.compared)} opcodes differ beyond the noise; "
@@ -70,9 +75,13 @@ def _summary(difference: ModelDifference, opcodes: Opcodes, model: ShippedModel)
 
 def _diff(path: str, before: str, after: str) -> Iterator[str]:
     old = f"a/{path}" if before else "/dev/null"
-    lines = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    for line in difflib.unified_diff(*lines, old, f"b/{path}"):
+    for line in difflib.unified_diff(_lines(before), _lines(after), old, f"b/{path}"):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _lines(text: str) -> list[str]:
+    """As patch and git see them: to `str.splitlines`, more than a line feed ends a line."""
+    return list(io.StringIO(text, newline="\n"))
 
 
 class _Patch:
@@ -153,12 +162,12 @@ class _Patch:
         resources = ", ".join(resource for resource, _ in costs.resources)
         cycles = ", ".join(str(number) for _, number in costs.resources)
         told = dict.fromkeys(word for each in changes for word in each.told)
-        yield f"\n// {group.writes[0]}: {', '.join(told)}\n"
+        yield "\n" + comment("//", f"{group.writes[0]}: {', '.join(told)}")
         yield f"def {name} : SchedWriteRes<[{resources}]> {{\n  let Latency = {costs.latency};\n"
         yield f"  let NumMicroOps = {costs.uops};\n  let {self._model.cycles_field} = [{cycles}];\n}}\n"
         used = ", ".join((name, *group.reads))
         if group.override is not None and self._moves(group.override):
-            yield from (f"// {each.opcode}: {self._evidence(each)}\n" for each in changes)
+            yield from (comment("//", f"{each.opcode}: {self._evidence(each)}") for each in changes)
             override = self._model.overrides[group.override]
             named = override.arguments
             quoted = named if override.operator == "instrs" else [f'"{one}"' for one in named]
@@ -167,11 +176,11 @@ class _Patch:
         yield f"def : InstRW<[{used}], (instrs\n"
         for place, each in enumerate(changes, start=1):
             comma = "," if place < len(changes) else ""
-            yield f"  {each.opcode}{comma} // {self._evidence(each)}\n"
+            yield f"  {each.opcode}{comma} {comment('//', self._evidence(each))}"
         yield ")>;\n"
 
     def _evidence(self, change: OpcodeChange) -> str:
         pairs = self._core.pairs(change.scheme.text)
         told = [*change.told, self._core.mapping.line(change.scheme)]
         told += [f"latencies {pairs}"] if pairs else []
-        return " ".join("; ".join(told).split())
+        return "; ".join(told)

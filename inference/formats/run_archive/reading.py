@@ -19,7 +19,8 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.resources import ResourceMapping
 from inference.formats import journal_events
-from inference.formats.json_fields import StrictJsonError, load
+from inference.formats.foreign_texts import check_texts
+from inference.formats.json_fields import load
 from inference.formats.parsing import AnyNames, Parsed, parse
 from inference.formats.run_archive.documents import (
     EVENTS,
@@ -244,9 +245,11 @@ def _manifest(files: _Files) -> RunManifest:
 
 def _document(kind: type[Document], content: bytes, place: str) -> Document:
     try:
-        return _checked(kind, load(content, place, VALUE_LIMIT), place)
-    except StrictJsonError as error:
+        value = load(content, place, VALUE_LIMIT)
+        check_texts(value, place)
+    except ValueError as error:  # a `StrictJsonError`, or a text
         raise ExchangeError(str(error)) from error
+    return _checked(kind, value, place)
 
 
 def _checked(kind: type[Document], content: Any, place: str) -> Document:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -12,8 +11,10 @@ from pydantic import BaseModel
 
 from inference.core.protocols import Json
 from inference.formats.exporting import MAPPING_EXPORTS, RESOURCE_EXPORTS, SET_EXPORTS
+from inference.formats.foreign_texts import clean_texts
 from inference.formats.mapping_json import write_mapping_json
 from inference.formats.provenance import CITATION, PRODUCT
+from inference.formats.quoting import json_text
 from inference.formats.run_archive.documents import (
     EVENTS,
     FORMAT,
@@ -118,11 +119,11 @@ def _add(archive: zipfile.ZipFile, name: str, parts: Iterable[str]) -> None:
 
 
 def _pretty(document: BaseModel) -> str:
-    return json.dumps(document.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n"
+    return json_text(clean_texts(document.model_dump(mode="json")), indent=1) + "\n"
 
 
 def _line(content: Json) -> str:
-    return json.dumps(content, ensure_ascii=False) + "\n"
+    return json_text(clean_texts(content)) + "\n"
 
 
 def _events(run: Run) -> Iterator[str]:

@@ -1,0 +1,56 @@
+"""Texts from anywhere: what a line and a paragraph may hold, and how any text becomes a line.
+
+How formats quote and comment is said in `inference.formats.quoting`.
+"""
+
+from __future__ import annotations
+
+import re
+
+UNSAFE = re.compile(
+    r"[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+"""Control characters, line and paragraph separators, marks that turn the direction of writing, lone
+surrogates, and the code points that XML and YAML forbid."""
+_IN_PARAGRAPHS = frozenset("\t\n\r")
+_NOT_IN_XML = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+REPLACEMENT = "�"
+
+
+def is_line(text: str) -> bool:
+    """Whether a text is one line, and nothing in it is invisible or changes how the rest is shown."""
+    return UNSAFE.search(text) is None
+
+
+def one_line(text: str) -> str:
+    """Any text as one line: blanks and line breaks become single blanks, other unsafe characters `�`."""
+    return UNSAFE.sub(REPLACEMENT, " ".join(text.split()))
+
+
+def paragraphs(text: str) -> str:
+    """Any text with its tabs and line breaks, other unsafe characters replaced by `�`."""
+    return UNSAFE.sub(lambda match: match[0] if match[0] in _IN_PARAGRAPHS else REPLACEMENT, text)
+
+
+def xml_text(text: str) -> str:
+    """The text with `�` for what no XML document can hold, however it is written."""
+    return _NOT_IN_XML.sub(REPLACEMENT, text)
+
+
+def check_line(text: str) -> str:
+    """The text; raises `ValueError` with the place of the first character that a line cannot hold."""
+    if (match := UNSAFE.search(text)) is not None:
+        raise ValueError(f"{_fault(text, match)}: a line of printable characters is expected")
+    return text
+
+
+def check_paragraphs(text: str) -> str:
+    """The same, where tabs and line breaks are allowed."""
+    for match in UNSAFE.finditer(text):
+        if match[0] not in _IN_PARAGRAPHS:
+            raise ValueError(f"{_fault(text, match)}: printable characters and line breaks are expected")
+    return text
+
+
+def _fault(text: str, match: re.Match[str]) -> str:
+    return f"{text[:40]!a} has U+{ord(match[0]):04X} at character {match.start() + 1}"

@@ -1,0 +1,101 @@
+"""How texts from anywhere stand in files: one function for each syntax, whatever the text holds.
+
+CSV has `csv_cells`, XML `xml_lines`; pages have Django's templates.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import Any
+
+from inference.core.texts import UNSAFE, one_line, paragraphs
+
+# Comments.
+
+
+_DIRECTIVE = re.compile(r"(?:LLVM|OSACA|IACA)-|[A-Z][A-Z0-9_-]*:")
+"""What llvm-exegesis, llvm-mca, OSACA, lit and FileCheck take for more, where a comment begins so."""
+
+
+def comment(sign: str, text: str) -> str:
+    """A line of comment with its line break, behind the sign that begins one."""
+    return f"{sign} {one_line(text)}\n"
+
+
+def assembly_comment(text: str) -> str:
+    """A comment of assembly, without a line break, that no tool takes for a directive."""
+    line = one_line(text)
+    return f"# '{line}" if _DIRECTIVE.match(line) else f"# {line}"
+
+
+_REMARK = re.compile(r"(?!(?:diff|index|prereq)\b|x)[a-z][\w ]*: ", re.IGNORECASE | re.ASCII)
+
+
+def patch_remark(text: str) -> str:
+    """A line with its line break ahead of a patch's first file.
+
+    patch and git look for the first file themselves, behind blanks and the letter X too: what begins
+    otherwise than `words: ` stands behind a sign that neither knows.
+    """
+    line = one_line(text)
+    return f"{line}\n" if _REMARK.match(line) else f"# {line}\n"
+
+
+# Values.
+
+
+def json_text(value: Any, **options: Any) -> str:
+    """A value as JSON, which is YAML as well; `options` are those of `json.dumps`.
+
+    Letters stand as they are, what is unsafe in a text is escaped.
+    """
+    return UNSAFE.sub(_escaped, json.dumps(value, ensure_ascii=False, **options))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """The character as JSON escapes it; line breaks stand only between values, where `indent` puts them."""
+    return match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}"
+
+
+def yaml_line(text: str) -> str:
+    """Any text as a YAML text of one line, in single quotes."""
+    return "'" + one_line(text).replace("'", "''") + "'"
+
+
+def shell_word(text: str) -> str:
+    """Any text as one word of a command line that people paste into a shell."""
+    return shlex.quote(one_line(text))
+
+
+# Markdown.
+
+
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\(|\A(?:[#>+*~=|`-]|\d+(?=[.)]\s))")
+"""What begins HTML, the address of a link, or a block where a line begins."""
+
+
+def markdown_line(text: str) -> str:
+    """Any text as a line of text, or a part of one."""
+    return _MARKUP.sub(_escaped_markup, one_line(text))
+
+
+def _escaped_markup(match: re.Match[str]) -> str:
+    return f"{match[0]}\\" if match[0].isdecimal() else f"\\{match[0]}"
+
+
+def markdown_cell(text: str) -> str:
+    """Any text as a cell of a table."""
+    return markdown_line(text).replace("|", "\\|")
+
+
+def code_span(text: str) -> str:
+    """Any text as code within a line; a backtick becomes an apostrophe."""
+    return f"`{one_line(text).replace('`', chr(39))}`"
+
+
+def code_block(language: str, text: str) -> str:
+    """Lines of code between fences that are longer than any in them."""
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text)), 0)
+    return f"{fence}{language}\n{paragraphs(text).rstrip(chr(10))}\n{fence}"

@@ -29,6 +29,8 @@ def one_line(text: str) -> str:
 
 def paragraphs(text: str) -> str:
     """Any text with its tabs and line breaks, other unsafe characters replaced by `�`."""
+    if text.isprintable():
+        return text
     return UNSAFE.sub(lambda match: match[0] if match[0] in _IN_PARAGRAPHS else REPLACEMENT, text)
 
 

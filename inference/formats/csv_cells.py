@@ -11,6 +11,8 @@ import csv
 import re
 from collections.abc import Iterable, Sequence
 
+from inference.core.texts import paragraphs
+
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _MARK = "'"
 _IN_COMMENT = re.compile(r'([,;\t][\s"]*)(?=[=+\-@])')
@@ -34,12 +36,12 @@ def plain_text(cell: str) -> str:
 
 
 def cell(value: object) -> str:
-    """Any value as a cell: nothing for None, numbers with all their digits, texts made safe."""
+    """Any value as a cell: nothing for None, numbers with all their digits, texts printable and safe."""
     if value is None:
         return ""
     if isinstance(value, float):
         return repr(value)
-    return str(value) if isinstance(value, int) else safe_text(str(value))
+    return str(value) if isinstance(value, int) else safe_text(paragraphs(str(value)))
 
 
 def written(header: Sequence[str], rows: Iterable[Sequence[object]], head: str = "") -> str:

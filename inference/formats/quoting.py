@@ -10,7 +10,7 @@ import re
 import shlex
 from typing import Any
 
-from inference.core.texts import UNSAFE, one_line, paragraphs
+from inference.core.texts import REPLACEMENT, UNSAFE, one_line, paragraphs
 
 # Comments.
 
@@ -55,8 +55,10 @@ def json_text(value: Any, **options: Any) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """The character as JSON escapes it; line breaks stand only between values, where `indent` puts them."""
-    return match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}"
+    """The character as JSON escapes it; `�` for a lone surrogate, which YAML cannot hold even so."""
+    if match[0] == "\n":  # between values, where `indent` puts it
+        return match[0]
+    return REPLACEMENT if "\ud800" <= match[0] <= "\udfff" else f"\\u{ord(match[0]):04x}"
 
 
 def yaml_line(text: str) -> str:

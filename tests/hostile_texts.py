@@ -91,6 +91,17 @@ def shape_of_lines(text: str) -> Shape:
     return [line.strip()[:2] for line in re.split(r"\r\n|[\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", text)]
 
 
+_CODE = re.compile(r"^(`{3,}).*?^\1$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r" {0,3}(#+ |[-+*>] |\d{1,9}[.)] |`{3,}\w*|~~~|\||<[A-Za-z!?/]|[-=]+$)|\s*$|")
+
+
+def shape_of_markdown(text: str) -> Shape:
+    """What each line begins: a heading, a list, a table, a fence of whichever length, HTML, or just text."""
+    assert not re.search(r"(?<!\\)<[A-Za-z!?/]", _CODE.sub("", text)), ascii(text)
+    begins = [match[0] for line in text.split("\n") if (match := _BLOCK.match(line))]
+    return [re.sub("`+", "`", begin) for begin in begins], len(shape_of_lines(text))
+
+
 def shape_of_json(text: str) -> Shape:
     return shape_of_value(json.loads(text))
 

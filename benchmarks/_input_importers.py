@@ -85,13 +85,35 @@ def _read_rejects(content: bytes) -> bool:
     return _is_read(understood, ExchangeError)
 
 
+def _read_core_model(content: bytes) -> bool:
+    from inference.formats.core_model_json import read_core_model
+
+    return _is_read(lambda: read_core_model(content).model_dump(), ExchangeError)
+
+
+def _read_baseline(content: bytes) -> bool:
+    from anica_app.formats.accuracy_baseline import read_baseline
+
+    return _is_read(lambda: read_baseline(content, "baseline.json").model_dump(), ExchangeError)
+
+
 def _read_isa(content: bytes) -> bool:
     return _is_read(lambda: read_instruction_set(content), InstructionSetError)
 
 
 def _read_run(content: bytes) -> bool:
     is_archive(content)
-    return _is_read(lambda: read_archive(content), ExchangeError)
+
+    def texts() -> object:
+        found = read_archive(content)
+        told = [event.model_dump(mode="json") for event in found.events]
+        return [
+            found.manifest.model_dump(mode="json"),
+            told,
+            [row.note for each in found.sets for row in each.measured],
+        ]
+
+    return _is_read(texts, ExchangeError)
 
 
 def _read_tree(content: bytes) -> bool:
@@ -99,7 +121,12 @@ def _read_tree(content: bytes) -> bool:
     from anica_app.formats.incoming import read_rows, sort_of_content
 
     sort_of_content(content)
-    return _is_read(lambda: read_rows(ZipTree(io.BytesIO(content), "x.zip")), ExchangeError)
+
+    def texts() -> object:
+        found = read_rows(ZipTree(io.BytesIO(content), "x.zip"))
+        return [vars(row) for row in (found.campaign, *found.predictors, *found.discoveries, *found.families)]
+
+    return _is_read(texts, ExchangeError)
 
 
 def _read_program(content: bytes) -> bool:
@@ -234,6 +261,11 @@ IMPORTERS = (
     Importer("uops-info-json", _of_golden("uops-info.json"), _read_table),
     Importer("palmed", _of_golden("palmed-mapping.json"), read_upload),
     Importer("palmed-names", _of_golden("palmed-names.json"), _read_names),
+    Importer("osaca", _of_golden("osaca.yml"), read_upload),
+    Importer("winic", _of_golden("winic.yaml"), read_upload),
+    Importer("exegesis", _of_golden("exegesis-latency.yaml", "exegesis-throughput.yaml"), read_upload),
+    Importer("core-model", lambda: [seeds.core_model()], _read_core_model),
+    Importer("baseline", lambda: [seeds.baseline()], _read_baseline),
     Importer("instruction-set", _of_golden("instruction-set.json"), _read_isa),
     Importer("run-archive", lambda: [seeds.run_archive()], _read_run),
     Importer("campaign-archive", lambda: [seeds.campaign_archive()], _read_tree),

@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from inference.core.texts import one_line
 from inference.formats.foreign_texts import check_texts, clean_texts
 from inference.formats.quoting import json_text
 from inference.storage.errors import ExchangeError
@@ -77,7 +78,7 @@ def read_baseline(content: bytes, name: str) -> AccuracyBaseline:
         baseline = AccuracyBaseline.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = one_line(".".join(str(part) for part in first["loc"]))
         message = str(first["msg"]).removeprefix("Value error, ")
         place = f"{where}: " if where else ""
         raise ExchangeError(

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from inference.core.texts import check_paragraphs
 from inference.formats.problems import Problems
 
 MOST_VALUES = 3_000_000
@@ -94,6 +95,7 @@ class _Reader:
         """What begins with this event."""
         self._check(event, depth)
         if isinstance(event, yaml.ScalarEvent):
+            self._check_text(event)
             return _scalar(event)
         if isinstance(event, yaml.SequenceStartEvent):
             return list(self._inside(yaml.SequenceEndEvent, depth))
@@ -113,6 +115,13 @@ class _Reader:
             if isinstance(event, end):
                 return
             yield self.value(event, depth + 1)
+
+    def _check_text(self, event: Any) -> None:
+        try:
+            check_paragraphs(event.value)
+        except ValueError as error:
+            what, _, right = str(error).partition(": ")
+            raise _NotReadableError(what, right, event.start_mark.line + 1) from None
 
     def _check(self, event: Any, depth: int) -> None:
         line = event.start_mark.line + 1

@@ -153,7 +153,15 @@ class _Fields:
         value = self._left.pop(name, "")
         if not isinstance(value, str) or len(value) > limit or (required and not value.strip()):
             raise self._wrong(name, f"text of {int(required)} to {limit} characters", value)
-        return value
+        return self._line(name, value)
+
+    def _line(self, name: str, text: str) -> str:
+        """No text of a document has line breaks, nor what changes how the text around it is shown."""
+        if not text.isprintable():
+            raise InstructionSetError(
+                f"{self.where}: {name} must be a line of printable characters, not {text!a:.80}"
+            )
+        return text
 
     def whole(self, name: str, *, default: int = 0, most: int = 2**31) -> int:
         value = self._left.pop(name, default)
@@ -171,7 +179,7 @@ class _Fields:
         value = self.entries(name)
         if not all(isinstance(one, str) for one in value):
             raise self._wrong(name, "a list of texts", value)
-        return value
+        return [self._line(name, text) for text in value]
 
     def entries(self, name: str) -> list[Any]:
         value = self._left.pop(name, [])
@@ -183,7 +191,7 @@ class _Fields:
         value = self._left.pop(name, {})
         if not isinstance(value, dict):
             raise self._wrong(name, "an object", value)
-        return value
+        return {self._line(f"a key of {name}", key): entry for key, entry in value.items()}
 
     def end(self) -> None:
         if self._left:

@@ -21,6 +21,7 @@ from inference.core.experiment import Experiment
 from inference.core.explain import STAGES
 from inference.core.mapping import R_MAX_RANGE
 from inference.core.protocols import Json
+from inference.core.texts import one_line
 from inference.storage.errors import ExchangeError
 
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
@@ -139,7 +140,7 @@ def first_flaw(error: ValidationError, place: str) -> str:
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"]))
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{place}{where and f', {where}'}: {first['msg']}{more}"
+    return one_line(f"{place}{where and f', {where}'}: {first['msg']}{more}")
 
 
 def read_strictly(shape: Any, given: Json, place: str) -> Any:

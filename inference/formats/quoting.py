@@ -71,6 +71,11 @@ def shell_word(text: str) -> str:
     return shlex.quote(one_line(text))
 
 
+def shell_option(option: str, text: str) -> str:
+    """An option with any text: also one like `--settings=…`, which Django would take for an option."""
+    return f"{option}{'=' if text.startswith('-') else ' '}{shell_word(text)}"
+
+
 # Markdown.
 
 

@@ -33,11 +33,22 @@ from inference.storage.names import NOTE_LIMIT, free_name, kind_of, rename
 from inference.web.offers import dependents_path
 
 
+def validate_line(text: str) -> None:
+    """For fields of forms: refuse what no name may have."""
+    try:
+        check_line(text)
+    except ValueError as error:
+        raise ValidationError(str(error)) from None
+
+
 class NameAndNoteForm(forms.Form):
     """A name that nothing else of the kind has, and free notes."""
 
     name = forms.CharField(
-        max_length=200, help_text="Commands and other pages find it by this name.", widget=forms.TextInput
+        max_length=200,
+        help_text="Commands and other pages find it by this name.",
+        widget=forms.TextInput,
+        validators=[validate_line],
     )
     note = forms.CharField(
         max_length=NOTE_LIMIT,
@@ -55,10 +66,6 @@ class NameAndNoteForm(forms.Form):
         """Refuse a name in use, and offer a free one."""
         name: str = self.cleaned_data["name"]
         model = type(self.row)
-        try:
-            check_line(name)
-        except ValueError as error:
-            raise ValidationError(f"The name {error}.") from None
         if model._default_manager.filter(name=name).exclude(pk=self.row.pk).exists():
             raise ValidationError(
                 f"Another {kind_of(model)} has this name; {free_name(model, name)!r} would be free."

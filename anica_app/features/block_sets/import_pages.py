@@ -20,7 +20,7 @@ from inference.features.uploads.reading import start_reading
 from inference.models import PortMapping, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.errors import ExchangeError, NameTakenError
+from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86
 from inference.storage.names import free_name, free_or_refuse
 from inference.web.request_fields import number_field
@@ -38,7 +38,7 @@ class BlockImportForm(forms.Form):
         """Refuse a name in use."""
         try:
             free_or_refuse(self.model, self.cleaned_data["name"])
-        except (NameTakenError, ExchangeError) as error:
+        except ExchangeError as error:
             raise forms.ValidationError(str(error)) from error
         return str(self.cleaned_data["name"])
 

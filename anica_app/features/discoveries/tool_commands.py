@@ -19,7 +19,7 @@ from anica_app.predictors.processor_names import UICA_NAMES
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
-from inference.formats.quoting import shell_word
+from inference.formats.quoting import shell_option
 from inference.isa.tool_names import TOOL_NAMES
 from inference.isa.x86.blocks.listing import att_of_bytes
 
@@ -167,4 +167,4 @@ def _own(row: Predictor, code: bytes) -> str:
     """How this program asks it; "" for what only an imported file knows."""
     if not row.askable:
         return ""
-    return f"echo {code.hex()} | manage.py predict - --predictor {shell_word(row.name)}"
+    return f"echo {code.hex()} | manage.py predict - {shell_option('--predictor', row.name)}"

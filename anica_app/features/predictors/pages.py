@@ -22,7 +22,7 @@ from anica_app.models import Predictor
 from anica_app.predictors import machine, mapping
 from anica_app.predictors.kinds import PredictorKind, UnconfiguredError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.errors import NameTakenError
+from inference.storage.errors import ExchangeError
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.web.presentation import describe_fields
 
@@ -95,7 +95,7 @@ class AddForm(forms.Form):
         if name:
             try:
                 free_or_refuse(Predictor, name)
-            except NameTakenError as error:
+            except ExchangeError as error:
                 raise forms.ValidationError(str(error)) from error
         return name
 

@@ -15,7 +15,7 @@ from inference.core.mapping import described
 from inference.features.doubts.query import DoubtDecision, DoubtsOf, ask
 from inference.features.doubts.request import NONE, DoubtsRequest
 from inference.features.evaluations.query import evaluations_of
-from inference.formats.quoting import shell_word
+from inference.formats.quoting import shell_option
 from inference.models import Evaluation, ExperimentSet, PortMapping
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
@@ -115,9 +115,9 @@ def _evaluation(row: PortMapping, dataset: str) -> Evaluation:
     wanted = by_name(ExperimentSet, dataset)
     found = evaluations_of(row).filter(unit=Evaluation.Unit.CYCLES, experiment_set=wanted).first()
     if found is None:
+        both = f"{shell_option('--mapping', row.name)} {shell_option('--dataset', wanted.name)}"
         raise CommandError(
-            f"{row.name!r} has not been evaluated on {wanted.name!r}: "
-            f"manage.py evaluate --mapping {shell_word(row.name)} --dataset {shell_word(wanted.name)}"
+            f"{row.name!r} has not been evaluated on {wanted.name!r}: manage.py evaluate {both}"
         )
     return found
 

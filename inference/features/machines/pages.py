@@ -45,7 +45,7 @@ from inference.runs.machines.facts import obstacle_to_measuring, unsupported_run
 from inference.runs.machines.tokens import AGENT_FILE, add_machine, agent_line, issue, revoke
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web import offers
-from inference.web.naming import delete_page, edit_page
+from inference.web.naming import delete_page, edit_page, validate_line
 from inference.web.requests import one_of
 
 
@@ -68,6 +68,7 @@ class AddMachineForm(forms.Form):
         max_length=NAME_LIMIT,
         help_text="What you call that computer: “lab, Zen 4”. Pages and commands find it by this name.",
         widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "off"}),
+        validators=[validate_line],
     )
 
     def clean_name(self) -> str:

@@ -31,7 +31,7 @@ from inference.models import ExperimentSet, Measurement
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.machines.facts import likely_ports
-from inference.storage.errors import ExchangeError, NameTakenError
+from inference.storage.errors import ExchangeError
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.web import offers
@@ -227,7 +227,7 @@ class MergeForm(forms.Form):
         name: str = self.cleaned_data["name"]
         try:
             free_or_refuse(ExperimentSet, name)
-        except NameTakenError as error:
+        except ExchangeError as error:
             raise forms.ValidationError(str(error)) from error
         return name
 

@@ -29,7 +29,7 @@ from inference.formats.uops_info_xml import is_xml
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError, RunsError
-from inference.storage.errors import ExchangeError, NameTakenError
+from inference.storage.errors import ExchangeError
 from inference.storage.names import free_name, free_or_refuse
 from inference.web.requests import as_whole_number
 
@@ -107,7 +107,7 @@ def _possible_evidence(isa: int | None) -> QuerySet[ExperimentSet]:
 def _free(model: type[Any], name: str) -> str:
     try:
         free_or_refuse(model, name)
-    except NameTakenError as error:
+    except ExchangeError as error:
         raise forms.ValidationError(str(error)) from error
     return name
 

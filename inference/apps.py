@@ -21,4 +21,4 @@ class InferenceConfig(AppConfig):
         other_formats.register("inference.features.runs.archive.RunArchives")
         other_formats.register("inference.features.core_model.storing.CoreModelFiles")
         other_formats.register_writer("run", "inference.features.runs.archive.write_run")
-        shield(settings.HOME, settings.BASE_DIR)
+        shield(settings.HOME)

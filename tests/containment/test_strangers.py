@@ -249,15 +249,13 @@ def test_a_tool_reads_what_it_is_installed_with(tmp_path):
 
 
 @needs_landlock
-def test_a_tool_reads_the_files_that_its_command_names_and_what_the_operator_adds(tmp_path, monkeypatch):
-    for name in ("model", "more"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "weights").write_text(name)
-    tool = script(tmp_path / "tool" / "tool", f'cat "$2" "${{1#*=}}"; cat {tmp_path}/more/weights')
-    command = [tool, f"--model={tmp_path}/model/weights", f"{tmp_path}/model/weights"]
-    assert run(command, limits=LIMITS).output == b"modelmodel"
+def test_a_tool_reads_what_the_operator_adds(tmp_path, monkeypatch):
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "weights").write_text("more")
+    tool = script(tmp_path / "tool" / "tool", f"cat {tmp_path}/more/weights")
+    assert run([tool], limits=LIMITS).output == b""
     monkeypatch.setenv("PMWEB_TOOL_DIRECTORIES", f"/nowhere:{tmp_path}/more")
-    assert run(command, limits=LIMITS).output == b"modelmodelmore"
+    assert run([tool], limits=LIMITS).output == b"more"
 
 
 @needs_landlock

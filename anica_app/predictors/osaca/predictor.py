@@ -199,7 +199,7 @@ def _access(command: Sequence[str]) -> FileAccess:
     kept = Path.home() / ".osaca"
     with contextlib.suppress(OSError):  # it does without, and is slower to start
         kept.mkdir(mode=0o700, exist_ok=True)
-    usual = access_of(command)
+    usual = access_of(command, str(_WORKER))
     return replace(usual, writes=(*usual.writes, str(kept)))
 
 

@@ -16,7 +16,7 @@ from anica_app.predictors.forms import AROUND, LOOP, choice, surrounded
 from anica_app.predictors.processor_names import not_known
 from anica_app.predictors.uica.installation import INSTALL, find
 from anica_app.predictors.warm import Workers
-from inference.containment import CannotStartError, WorkerError
+from inference.containment import CannotStartError, WorkerError, access_of
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import setting
@@ -73,7 +73,12 @@ class WarmAnalyser:
         command = [files.python, "-I", str(_WORKER), str(files.directory), tool, settings.arch, init or "-"]
         count = settings.processes or cores()
         self._workers = Workers(
-            command, count, settings.limits, first_seconds=_FIRST_SECONDS, greeting=_GREETING
+            command,
+            count,
+            settings.limits,
+            first_seconds=_FIRST_SECONDS,
+            access=access_of(command, str(_WORKER), str(files.directory), str(files.decoder)),
+            greeting=_GREETING,
         )
         self._checked = False
         self._checking = threading.Lock()

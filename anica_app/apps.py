@@ -1,6 +1,7 @@
 """Django's entry for the anica_app."""
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class AnicaConfig(AppConfig):
@@ -10,12 +11,14 @@ class AnicaConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Offer on inference's pages what belongs to this app."""
+        """Offer on inference's pages what belongs to this app; say what the operator lets predictors run."""
         from anica_app import features  # noqa: PLC0415  models are there only now
+        from anica_app.predictors.permission import allow_commands  # noqa: PLC0415
         from inference.formats import other_formats  # noqa: PLC0415
         from inference.web import offers  # noqa: PLC0415
 
         features.register_all()
+        allow_commands(allowed=settings.ALLOW_COMMANDS)
         other_formats.register("anica_app.features.block_sets.import_job.AnicaImporter")
         other_formats.register_writer("block-set", "anica_app.formats.incoming.write_block_set")
         other_formats.register_writer("campaign", "anica_app.formats.incoming.write_campaign_archive")

@@ -206,7 +206,7 @@ PAGES: dict[str, list[Visit]] = {
     "discovery-schemes": [Visit(_discovery)],
     "discovery-reproduce": [Visit(_discovery)],
     "matrix-cell": [Visit(_of("matrix", first=lambda world: 0, second=lambda world: 1))],
-    "predictor-add": [Visit(lambda world: {"kind": "command"})],
+    "predictor-add": [Visit(lambda world: {"kind": "llvm-mca"})],
 }
 """{name of an address: what is opened of it}."""
 

@@ -44,6 +44,7 @@
 | `PMWEB_WEBHOOK_INTERNAL` | `1`: the addresses that users name for their runs may be internal ones | off |
 | `PMWEB_RUN_MEMORY_MB` | MiB of memory that one run may use; 0: no limit | three quarters of this host's |
 | `PMWEB_RUN_NICENESS` | how far runs give way to all else on their computer: 0 not at all, 19 most | 10 |
+| `PMWEB_ALLOW_COMMANDS` | `1`: administrators may add predictors of any program (docs/predictors.md) | off |
 | `PMWEB_OSACA` | OSACA's command or its Python (docs/predictors.md) | looked for on the PATH |
 | `PMWEB_LLVM_SOURCES` | LLVM's sources, to export core models as patches of (docs/formats.md) | none |
 | `PMWEB_DASK` | Dask scheduler whose workers help, `tcp://host:port` or `tls://host:port` | none |
@@ -238,6 +239,8 @@ SILENCED_SYSTEM_CHECKS = ["security.W021"]
 
 # Who calls the HTTP API, as `inference.web.api.access` asks for it.
 API_ACCESS = "pmweb.accounts.api_access.access"
+
+ALLOW_COMMANDS = environment.flag("PMWEB_ALLOW_COMMANDS")
 
 WEBHOOK = environment.webhook("PMWEB_WEBHOOK")
 WEBHOOK_INTERNAL = environment.flag("PMWEB_WEBHOOK_INTERNAL")

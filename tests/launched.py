@@ -87,10 +87,11 @@ class LaunchedSite:
 
     def __init__(self, home: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
         self.home = home
+        self._environment = {**os.environ, "PMWEB_HOME": str(home), **(environment or {})}
         self.lines: list[str] = []
         self._process = subprocess.Popen(
             [sys.executable, str(settings.BASE_DIR / "manage.py"), self.command, *options],
-            env={**os.environ, "PMWEB_HOME": str(home), "PYTHONUNBUFFERED": "1", **(environment or {})},
+            env={"PYTHONUNBUFFERED": "1", **self._environment},
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -110,7 +111,7 @@ class LaunchedSite:
         """What a Python program prints that is run where the site's data is."""
         return subprocess.run(
             [sys.executable, str(settings.BASE_DIR / "manage.py"), "shell", "-c", program],
-            env={**os.environ, "PMWEB_HOME": str(self.home)},
+            env=self._environment,
             stdout=subprocess.PIPE,
             text=True,
             timeout=START_SECONDS,

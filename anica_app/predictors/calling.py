@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +13,7 @@ from pathlib import Path
 from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.predictors.batches import cores
 from anica_app.predictors.forms import check_choices
+from anica_app.predictors.permission import PROGRAM
 from anica_app.predictors.reading import CyclesPattern
 from inference.containment import CannotStartError, FileAccess, Limits, run
 from inference.core.errors import InvalidInputError
@@ -52,7 +51,9 @@ class CallSettings:
 class ToolSettings(CallSettings):
     """Where a tool's program is, and how much it may take."""
 
-    program: str = setting("", "path of the program; empty: where its installation puts it", None)
+    program: str = setting(
+        "", "path of the program; empty: where its installation puts it", None, chooses=PROGRAM
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -152,19 +153,6 @@ class CalledTool:
                     f"{self._advice}"
                 )
             self._checked = True
-
-
-def program_of(given: str, names: Sequence[str], places: Sequence[str], title: str, install: str) -> str:
-    """The path of a tool's program: what the user gave, else from the PATH or the places where it lies.
-
-    Raises `PredictorError` that says what to install.
-    """
-    search = os.pathsep.join((os.environ.get("PATH", os.defpath), *map(os.path.expanduser, places)))
-    wanted = [given] if given else names
-    found = next((path for name in wanted if (path := shutil.which(name, path=search))), None)
-    if found is None:
-        raise PredictorError(f"{title} is not here{f' at {given}' if given else ''}: {install}")
-    return str(Path(found).absolute())
 
 
 def digest_of(path: str) -> str:

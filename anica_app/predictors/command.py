@@ -22,6 +22,7 @@ from anica_app.predictors.forms import (
     line_of,
     surrounded,
 )
+from anica_app.predictors.permission import COMMAND
 from anica_app.predictors.reading import CyclesPattern
 from anica_app.predictors.warm import Workers
 from inference.containment import CannotStartError
@@ -48,6 +49,7 @@ class CommandSettings(CallSettings):
         (),
         f"program and arguments, each a word of its own, no shell; {FILE} stands for the block's file",
         None,
+        chooses=COMMAND,
     )
     title: str = setting("", "what it is called in lists; empty: the program's name", None)
     form: str = choice(INTEL, FORMS, "how it takes a block: assembly, digits, machine code, or ELF", None)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from anica_app.core.protocols import PredictorError
-from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
+from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of
 from anica_app.predictors.forms import LOOP, OBJECT, content_of, surrounded
-from anica_app.predictors.processor_names import not_known
+from anica_app.predictors.processor_names import check_name, not_known
 from anica_app.predictors.reading import CyclesPattern
+from anica_app.predictors.tool_paths import program_of
 from inference.containment import CannotStartError, Limits, run
-from inference.core.errors import InvalidInputError
 from inference.core.tunables import setting
 
 KIND = "cqa"
@@ -31,13 +31,12 @@ class CqaSettings(ToolSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not re.fullmatch(r"\w+", self.arch):
-            raise InvalidInputError(f"arch must be a name such as HASWELL, not {self.arch!r}")
+        check_name("arch", self.arch)
 
 
-def find(given: str = "") -> str:
+def find(chosen: str = "") -> str:
     """The path of MAQAO. Raises `PredictorError`."""
-    return program_of(given, ("maqao",), ("/opt/maqao/bin", "/opt/maqao"), "MAQAO", INSTALL)
+    return program_of(chosen, ("maqao",), ("/opt/maqao/bin", "/opt/maqao"), "MAQAO", INSTALL)
 
 
 def make(settings: CqaSettings) -> CalledTool:

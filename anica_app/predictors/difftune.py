@@ -6,10 +6,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from anica_app.core.protocols import PredictorError
-from anica_app.predictors.calling import digest_of, program_of
+from anica_app.predictors.calling import digest_of
 from anica_app.predictors.llvm.mca import LlvmMca
 from anica_app.predictors.llvm.mca_settings import McaSettings
-from anica_app.predictors.llvm.releases import installed
+from anica_app.predictors.llvm.releases import installed, release_of
+from anica_app.predictors.permission import FILE
+from anica_app.predictors.tool_paths import check_file, program_of
 from inference.core.protocols import Json
 from inference.core.tunables import setting
 
@@ -24,7 +26,9 @@ INSTALL = (
 class DiffTuneSettings(McaSettings):
     """As for llvm-mca; `program` is DiffTune's build."""
 
-    parameters: str = setting("", "path of the learnt parameters, -parameters", "of its authors")
+    parameters: str = setting(
+        "", "path of the learnt parameters, -parameters", "of its authors", chooses=FILE
+    )
 
 
 class DiffTune(LlvmMca):
@@ -38,6 +42,7 @@ class DiffTune(LlvmMca):
         if not Path(settings.parameters).is_file():
             given = settings.parameters or "no path is given"
             raise PredictorError(f"DiffTune's parameters are not a file: {given}; {INSTALL}")
+        check_file("parameters", settings.parameters, program, INSTALL)
         self._parameters = digest_of(settings.parameters)
         self._file = Path(settings.parameters).name
         usual = {entry.name: getattr(settings, entry.name) for entry in fields(McaSettings)}
@@ -48,6 +53,7 @@ class DiffTune(LlvmMca):
         self._assembly = digest_of(mc) if mc else ""
         super().__init__(
             McaSettings(**{**usual, "program": program}),
+            release=release_of(program),
             mc=mc,
             extra=("-parameters", settings.parameters),
         )
@@ -69,9 +75,7 @@ class DiffTune(LlvmMca):
         }
 
 
-def find(given: str = "") -> str:
+def find(chosen: str = "") -> str:
     """The path of DiffTune's llvm-mca. Raises `PredictorError`."""
-    names = ("llvm-mca-difftune", "difftune-llvm-mca")
-    if not given and Path("/opt/difftune/bin/llvm-mca").is_file():
-        given = "/opt/difftune/bin/llvm-mca"
-    return program_of(given, names, (), "DiffTune", INSTALL)
+    names = ("/opt/difftune/bin/llvm-mca", "llvm-mca-difftune", "difftune-llvm-mca")
+    return program_of(chosen, names, (), "DiffTune", INSTALL)

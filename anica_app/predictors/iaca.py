@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
+from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of
 from anica_app.predictors.forms import MARKERS, choice, surrounded
 from anica_app.predictors.reading import CyclesPattern
+from anica_app.predictors.tool_paths import program_of
 
 KIND = "iaca"
 INSTALL = (
@@ -27,9 +28,11 @@ class IacaSettings(ToolSettings):
     arch: str = choice("HSW", ARCHITECTURES, "architecture, -arch", "HSW")
 
 
-def find(given: str = "") -> str:
+def find(chosen: str = "") -> str:
     """The path of IACA. Raises `PredictorError`."""
-    return program_of(given, ("iaca", "iaca.sh"), ("/opt/iaca", "/opt/iaca-lin64", "~/iaca"), "IACA", INSTALL)
+    return program_of(
+        chosen, ("iaca", "iaca.sh"), ("/opt/iaca", "/opt/iaca-lin64", "~/iaca"), "IACA", INSTALL
+    )
 
 
 def make(settings: IacaSettings) -> CalledTool:

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anica_app.core.protocols import PredictorError
-from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
+from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of
 from anica_app.predictors.forms import MARKERS, surrounded
+from anica_app.predictors.permission import FILE, PROGRAM
 from anica_app.predictors.reading import CyclesPattern
+from anica_app.predictors.tool_paths import check_file, check_program, program_of, pythons
+from inference.containment import access_of
 from inference.core.tunables import setting
 
 KIND = "ithemal"
@@ -35,18 +38,21 @@ class IthemalSettings(ToolSettings):
     """Where Ithemal's parts are; `program` is predict.py."""
 
     python: str = setting(
-        "", "path of the Python that has Ithemal's libraries; empty: predict.py runs by itself", None
+        "",
+        "path of the Python that has Ithemal's libraries; empty: predict.py runs by itself",
+        None,
+        chooses=PROGRAM,
     )
-    model: str = setting("", "path of predictor.dump, --model", None)
-    data: str = setting("", "path of the trained model, --model-data", "BHive Haswell")
+    model: str = setting("", "path of predictor.dump, --model", None, chooses=FILE)
+    data: str = setting("", "path of the trained model, --model-data", "BHive Haswell", chooses=FILE)
     seconds: float = setting(60.0, "time for one block, in which the model is loaded", 10)
     memory: int = setting(16384, "MiB of addresses for one call", None)
 
 
-def find(given: str = "") -> str:
+def find(chosen: str = "") -> str:
     """The path of predict.py. Raises `PredictorError`."""
     places = ("/home/ithemal/ithemal/learning/pytorch/ithemal", "/opt/ithemal/learning/pytorch/ithemal")
-    return program_of(given, ("ithemal-predict",), places, "Ithemal", INSTALL)
+    return program_of(chosen, ("ithemal-predict",), places, "Ithemal", INSTALL)
 
 
 def make(settings: IthemalSettings) -> CalledTool:
@@ -55,7 +61,10 @@ def make(settings: IthemalSettings) -> CalledTool:
     for name, path in (("model", settings.model), ("data", settings.data)):
         if not Path(path).is_file():
             raise PredictorError(f"Ithemal's {name} is not a file: {path or 'no path is given'}; {INSTALL}")
-    start = [settings.python, program] if settings.python else [program]
+        check_file(name, path, program, INSTALL)
+    start = [program]
+    if settings.python:
+        start = [check_program("python", settings.python, pythons(), INSTALL), program]
     environment = _environment(program)
     command = [
         *start,
@@ -81,6 +90,7 @@ def make(settings: IthemalSettings) -> CalledTool:
         reading=_READING,
         settings=settings,
         advice=INSTALL,
+        access=access_of(command, program),
     )
 
 

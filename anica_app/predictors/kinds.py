@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, fields
 from typing import Any
 
 from anica_app.core.protocols import Predictor, PredictorError
@@ -12,6 +12,7 @@ from anica_app.predictors.calling import digest_of
 from anica_app.predictors.llvm import mca, releases
 from anica_app.predictors.llvm.mca_settings import McaSettings
 from anica_app.predictors.osaca import predictor as osaca
+from anica_app.predictors.permission import HOW_TO_ALLOW, are_commands_allowed, choosing, is_offered
 from anica_app.predictors.uica import facile, installation
 from anica_app.predictors.uica import simulator as uica
 from inference.core.errors import InvalidInputError
@@ -43,7 +44,8 @@ class PredictorKind:
     `make` takes one. `found` lists what can be used without further ado, and raises `PredictorError` with
     what is missing. `anywhere`: the same program on another computer gives the same answers. `takes_jumps`:
     it is asked about a loop with the jump that closes it; others are asked about the body alone.
-    `processors`: what the tool here knows of the option `arch`, () where it does not say.
+    `processors`: what the tool here knows of the option `arch`, () where it does not say. `is_command`: it is
+    any program of this computer, see `permission`.
     """
 
     name: str
@@ -56,6 +58,23 @@ class PredictorKind:
     anywhere: bool = False
     takes_jumps: bool = False
     processors: Callable[[], Sequence[str]] = tuple
+    is_command: bool = False
+
+    @property
+    def obstacle(self) -> str:
+        """Why the operator of this site does not let it be used; empty where it can."""
+        if self.is_command and not are_commands_allowed():
+            return f"this site runs no programs of its users' own: {HOW_TO_ALLOW}"
+        return ""
+
+    @property
+    def options(self) -> list[Field[Any]]:
+        """The options that there are on this site."""
+        return [option for option in fields(self.settings) if is_offered(option)]
+
+    def choosing(self, options: Mapping[str, Any]) -> list[str]:
+        """Which of the options choose something of the program that is started; see `permission`."""
+        return choosing(self.settings, options)
 
     def predictor(self, options: Mapping[str, Any]) -> Predictor:
         """The predictor of these options, or of texts for them. Raises `PredictorError`."""
@@ -69,7 +88,12 @@ class PredictorKind:
         return self.processors() if option == "arch" else ()
 
     def settings_of(self, options: Mapping[str, Any]) -> Any:
-        """The options as settings. Raises `PredictorError` that names the one that is wrong."""
+        """The options as settings. Raises `PredictorError` that names the one that is wrong or forbidden."""
+        if self.obstacle:
+            raise PredictorError(self.obstacle)
+        allowed = {option.name for option in self.options}
+        if refused := [name for name in self.choosing(options) if name not in allowed]:
+            raise PredictorError(f"{refused[0]} is not an option on this site: {HOW_TO_ALLOW}")
         try:
             return self.settings(**values_of(self.settings, options, self.name))
         except InvalidInputError as error:
@@ -215,6 +239,7 @@ KINDS: dict[str, PredictorKind] = {
             command.CommandSettings,
             command.make,
             _to_configure("name its program and arguments, and how its answer is read"),
+            is_command=True,
         ),
     )
 }

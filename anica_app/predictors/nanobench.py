@@ -16,11 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from anica_app.core.protocols import Answer
-from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
+from anica_app.core.protocols import Answer, PredictorError
+from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of
 from anica_app.predictors.forms import INTEL, line_of
+from anica_app.predictors.permission import COMMAND, FILE
 from anica_app.predictors.reading import CyclesPattern
+from anica_app.predictors.tool_paths import check_file, executables, program_of
 from inference.containment import UNBOUNDED
+from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_whole, setting
 
@@ -41,11 +44,15 @@ _READING = CyclesPattern(
 class NanoBenchSettings(ToolSettings):
     """How nanoBench measures."""
 
-    prefix: str = setting("", "what gives it its rights, such as `sudo -n`", "sudo")
+    program: str = setting(
+        "", "path of the program; empty: where its installation puts it", None, chooses=COMMAND
+    )
+    prefix: str = setting("", "what gives it its rights, such as `sudo -n`", "sudo", chooses=COMMAND)
     config: str = setting(
         "",
         "path of a file of its configs that counts core cycles, -config; empty: -fixed_counters, on Intel",
         "cfg_Skylake_common.txt",
+        chooses=FILE,
     )
     unroll: int = setting(100, "copies of the block in a row, -unroll_count", None)
     loop: int = setting(0, "rounds of a loop over them, -loop_count; 0: no loop", None)
@@ -61,6 +68,8 @@ class NanoBenchSettings(ToolSettings):
             ("samples", 1, 100),
         ):
             check_whole(name, getattr(self, name), least, most)
+        if self.config and not Path(self.config).is_absolute():
+            raise InvalidInputError(f"config must be an absolute path, not {self.config!r}")
 
 
 class NanoBench:
@@ -69,11 +78,11 @@ class NanoBench:
     def __init__(self, settings: NanoBenchSettings) -> None:
         self._samples = settings.samples
         program = find(settings.program)
-        command = [*shlex.split(settings.prefix), program, "-unroll_count", str(settings.unroll)]
+        if settings.config:
+            check_file("config", settings.config, program, INSTALL)
+        command = [*_prefix(settings.prefix), program, "-unroll_count", str(settings.unroll)]
         command += ["-loop_count", str(settings.loop), "-warm_up_count", str(settings.warm_up)]
         command += ["-config", settings.config] if settings.config else ["-fixed_counters"]
-        if settings.prefix:
-            command[0] = program_of("", command[:1], (), command[0], "install it, or leave the prefix empty")
         home = str(Path(program).parent)
         self._tool = CalledTool(
             name=f"nanoBench · {settings.loop}×{settings.unroll}"
@@ -120,9 +129,23 @@ class NanoBench:
         self._tool.close()
 
 
-def find(given: str = "") -> str:
+def find(chosen: str = "") -> str:
     """The path of nanoBench.sh. Raises `PredictorError`."""
-    return program_of(given, ("nanoBench.sh",), ("/opt/nanoBench", "~/nanoBench"), "nanoBench", INSTALL)
+    if not chosen:
+        return program_of("", ("nanoBench.sh",), ("/opt/nanoBench", "~/nanoBench"), "nanoBench", INSTALL)
+    if not executables((chosen,)):
+        raise PredictorError(f"nanoBench is not here at {chosen}: {INSTALL}")
+    return chosen
+
+
+def _prefix(text: str) -> list[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise PredictorError(f"prefix must be a list of words: {error}") from error
+    if not words:
+        return []
+    return [program_of("", words[:1], (), words[0], "install it, or leave the prefix empty"), *words[1:]]
 
 
 @contextmanager

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 
+from inference.core.errors import InvalidInputError
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 
 UICA_NAMES = {
@@ -49,6 +51,12 @@ def names_of_processor(kind: str, processor: str) -> tuple[str, ...]:
 def processors_named(kind: str, name: str) -> tuple[str, ...]:
     """The cores that a kind of predictor may mean by a name; () for none that is known here."""
     return tuple(core for core in PROCESSORS if name in names_of_processor(kind, core))
+
+
+def check_name(option: str, name: str) -> None:
+    """Raise `InvalidInputError` unless it can be the name of a processor, and is no option or path."""
+    if not re.fullmatch(r"[A-Za-z0-9_][\w.+-]*", name, re.ASCII) or ".." in name:
+        raise InvalidInputError(f"{option} must be the name of a processor such as HSW, not {name[:60]!r}")
 
 
 _MOST_NEAR = 3

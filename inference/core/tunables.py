@@ -12,9 +12,14 @@ from typing import Any
 from inference.core.errors import InvalidInputError, as_written
 
 
-def setting(default: Any, description: str, paper: Any) -> Any:
-    """A dataclass field; `metadata["paper"]` is what the publication used, `["help"]` what forms show."""
-    return field(default=default, metadata={"help": description, "paper": paper})
+def setting(default: Any, description: str, paper: Any, *, chooses: str = "", harmless: str = "") -> Any:
+    """A dataclass field; `metadata["paper"]` is what the publication used, `["help"]` what forms show.
+
+    `chooses`: what a value chooses of a program that is started, see `anica_app.predictors.permission`.
+    `harmless`: a pattern of the words of a value that choose nothing of it.
+    """
+    marks = {"chooses": chooses, "harmless": harmless} if chooses else {}
+    return field(default=default, metadata={"help": description, "paper": paper, **marks})
 
 
 def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str, Any]:

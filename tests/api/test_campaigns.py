@@ -17,6 +17,7 @@ from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
 from inference.models import ISA, Run
 from pmweb.models import AuditEntry
 from tests.anica.exchange.published import LABEL
+from tests.anica.predictors.fakes import script
 from tests.api.conftest import ADD, Program, family_of
 from tests.heads import behind_head
 
@@ -284,20 +285,19 @@ def test_the_blocks_of_a_step_are_asked_about_again(
 
 
 def test_predictors_are_added_listed_and_removed_by_administrators_alone(
-    program: Program, reader: Program, tmp_path: Any
+    program: Program, reader: Program, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kinds = {one["kind"]: one for one in program.get("/predictors/kinds")}
-    assert "command" in {option["name"] for option in kinds["command"]["options"]}
-    tool = tmp_path / "tool"
-    tool.write_text("#!/bin/sh\necho 1\n")
-    tool.chmod(0o755)
-    body = {"kind": "command", "options": {"command": [str(tool)]}, "name": "mine", "note": "a test"}
+    assert {option["name"]: option["chooses"] for option in kinds["iaca"]["options"]}["arch"] == ""
+    script(tmp_path / "iaca", "echo Block Throughput: 1.00")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    body = {"kind": "iaca", "options": {"arch": "SKL"}, "name": "mine", "note": "a test"}
     assert reader("POST", "/predictors/configurations", body)[0] == 403
     status, made = program("POST", "/predictors/configurations", body)
     assert (status, made["name"], made["origin"], made["note"]) == (201, "mine", "configured", "a test")
     assert program("POST", "/predictors/configurations", {**body, "name": ""})[0] == 200
     assert program("POST", "/predictors/configurations", body)[0] == 409
-    wrong = {"kind": "command", "options": {"colour": "red"}}
+    wrong = {"kind": "iaca", "options": {"colour": "red"}}
     status, answer = program("POST", "/predictors/configurations", wrong)
     assert (status, "colour" in answer["detail"]) == (422, True)
     (listed,) = [one for one in program.get("/predictors/configurations") if one["name"] == "mine"]

@@ -59,9 +59,12 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaunchedSite]:
     """The site, started as a user starts it."""
-    everybody_is_one = {"PMWEB_PROCESSOR_SECONDS": "0"}  # who visits all pages there are, one after the other
+    environment = {
+        "PMWEB_PROCESSOR_SECONDS": "0",  # somebody visits all pages there are, one after the other
+        "PMWEB_ALLOW_COMMANDS": "1",
+    }
     launched = LaunchedSite(
-        tmp_path_factory.mktemp("site") / "home", "--port", "0", "--no-agent", environment=everybody_is_one
+        tmp_path_factory.mktemp("site") / "home", "--port", "0", "--no-agent", environment=environment
     )
     try:
         launched.login_link()

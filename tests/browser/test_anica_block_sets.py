@@ -25,7 +25,8 @@ from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import BlockColumn
 for cycles in (2, 7):
-    row_for("command", {{"command": ["/bin/echo", str(cycles)], "title": f"says {{cycles}}"}})
+    words = ["/bin/echo", str(cycles)]
+    row_for("command", {{"command": words, "title": f"says {{cycles}}"}}, may_choose=True)
 campaign = read_rows(tree_of_path(Path({path!r}))).store("a campaign for blocks")
 numbered = enumerate({codes!r}, start=1)
 rows = "".join(f"{{code}},{{at}},{{at * 1.25}},{{-1 if at == 3 else 3}}\\n" for at, code in numbered)

@@ -24,7 +24,8 @@ from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
 from inference.models import Run
 for cycles in (1, 4):
-    row_for("command", {{"command": ["/bin/echo", str(cycles)], "title": f"always {{cycles}}"}})
+    words = ["/bin/echo", str(cycles)]
+    row_for("command", {{"command": words, "title": f"always {{cycles}}"}}, may_choose=True)
 made = [read_rows(tree_of_path(Path({path!r}))).store(name) for name in ("first campaign", "second campaign")]
 blocks = b"bb,measured\\n4801d8,1.0\\n480fafc3,3.0\\n480fbcc3,3.5\\n"
 store(io.BytesIO(blocks), "b.csv", "three blocks", BlockSetOptions())

@@ -24,7 +24,7 @@ for name, words, more in (
     ("knows nothing", ["/bin/echo", "unknown instruction"], {"unknown": "unknown instruction"}),
     ("says nothing", ["/bin/echo", "hello"], {}),
 ):
-    row_for("command", {"command": words, "title": name, **more}, name)
+    row_for("command", {"command": words, "title": name, **more}, name, may_choose=True)
 """
 CODE = "add rax, rbx\nadd qword ptr [rcx+16], rbx\nadd qword ptr [rcx+16], rbx"
 

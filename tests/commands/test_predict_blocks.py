@@ -50,7 +50,7 @@ def test_the_command_is_the_one_that_knows_both():
     assert get_commands()["predict"] == "anica_app"
 
 
-def test_several_predictors_answer_for_the_blocks_of_a_file(mapping, blocks, tmp_path):
+def test_several_predictors_answer_for_the_blocks_of_a_file(mapping, blocks, tmp_path, trusting_operator):
     program = script(tmp_path / "mine", "cat >/dev/null; echo 7")
     predictors = ["--predictor", "mapping two ports", "--predictor", f"command:command={program},form=hex"]
     told = json.loads(said("predict", blocks, *predictors, "--json"))
@@ -67,7 +67,7 @@ def test_several_predictors_answer_for_the_blocks_of_a_file(mapping, blocks, tmp
     assert Predictor.objects.count() == 2
 
 
-def test_the_variants_of_a_block_are_asked_about(mapping, tmp_path):
+def test_the_variants_of_a_block_are_asked_about(mapping, tmp_path, trusting_operator):
     path = tmp_path / "one"
     path.write_text("add qword ptr [rcx+16], rbx")
     program = script(tmp_path / "mine", "cat >/dev/null; echo 7")

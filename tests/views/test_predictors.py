@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from anica_app.features.predictors.query import listed, row_for
 from anica_app.models import Predictor
+from anica_app.predictors import permission
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import PortMapping, Run
+from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import X86, new_isa
 from inference.storage.rows import store_mapping
 from tests.anica.predictors.fakes import script
@@ -27,7 +34,7 @@ def mapping(transactional_db: None) -> PortMapping:
 
 
 @pytest.fixture
-def admin(client: Client, mapping: PortMapping, monkeypatch, tmp_path) -> Client:
+def admin(client: Client, mapping: PortMapping, trusting_operator: None, monkeypatch, tmp_path) -> Client:
     """Somebody logged in as administrator, where the PATH has no tool."""
     from pmweb.accounts.people import ensure_administrator
 
@@ -120,3 +127,47 @@ def test_the_about_page_says_which_tools_are_missing(admin):
     text = said(admin.get(reverse("about")))
     assert "download MAQAO" in text
     assert reverse("predictors") in text
+
+
+def test_without_the_operators_leave_no_program_of_somebodys_own_is_offered_or_run(
+    admin, tmp_path, monkeypatch
+):
+    path = script(tmp_path / "mine", f"touch {tmp_path}/ran; echo 7")
+    options = {"command": [path], "form": "hex", "title": "sevens"}
+    row = row_for("command", options, origin=Predictor.Origin.CONFIGURED, may_choose=True)
+    monkeypatch.setattr(permission._operator, "allows_commands", False)
+    page = said(admin.get(reverse("predictors")))
+    assert "PMWEB_ALLOW_COMMANDS=1" in page
+    assert reverse("predictor-add", args=["command"]) not in page
+    assert admin.get(reverse("predictor-add", args=["command"])).status_code == 404
+    form = admin.get(reverse("predictor-add", args=["nanobench"])).context["form"]
+    assert {"program", "prefix"}.isdisjoint(form.fields)
+    assert "command" not in {kind["kind"] for kind in admin.get("/api/v1/predictors/kinds").json()}
+    assert "sevens" in page
+    assert path in page
+    (reason,) = [one.reason for one in listed() if one.row == row]
+    assert "runs no programs of its users" in reason
+    admin.post("/api/v1/questions", {"code": "90"}, content_type="application/json")
+    run = submit("ask", {"predictors": [row.pk], "blocks": ["90"]}, "asked")
+    attempt(run)
+    assert "runs no programs of its users" in run.result["asked"][0]["error"]
+    assert not (tmp_path / "ran").exists()
+    monkeypatch.setattr(permission._operator, "allows_commands", True)
+    assert "sevens" in {one.name for one in listed() if one.usable}
+
+
+@pytest.mark.parametrize(("text", "allowed"), [("1", "True"), ("0", "False"), ("", "False")])
+def test_what_the_environment_allows_reaches_the_kinds(text, allowed, settings, tmp_path):
+    code = (
+        "import django; django.setup()\n"
+        "from anica_app.predictors.permission import are_commands_allowed; print(are_commands_allowed())"
+    )
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "pmweb.settings",
+        "PMWEB_ALLOW_COMMANDS": text,
+        "PMWEB_HOME": str(tmp_path),
+    }
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, env=environment, cwd=settings.BASE_DIR, capture_output=True, check=True)
+    assert ended.stdout.decode().strip() == allowed

@@ -131,7 +131,7 @@ def _submitted(options: dict[str, Any]) -> Run:
     try:
         row = by_name(BasicBlockSet, options["block_set"])
         machine = by_name(Machine, options["machine"])
-        predictors = [chosen(name).pk for name in options["predictors"]]
+        predictors = [chosen(name, may_choose=True).pk for name in options["predictors"]]
     except (ExchangeError, PredictorError) as error:
         raise CommandError(str(error)) from error
     config: Json = {

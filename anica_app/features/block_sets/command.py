@@ -162,7 +162,7 @@ class Command(RunCommand):
 
 def _asking(row: BasicBlockSet, names: list[str]) -> Run:
     try:
-        rows = [chosen(name) for name in names]
+        rows = [chosen(name, may_choose=True) for name in names]
     except PredictorError as error:
         raise CommandError(str(error)) from error
     config: Json = {"block_set": row.pk, "predictors": [one.pk for one in rows]}

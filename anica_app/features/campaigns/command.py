@@ -187,7 +187,7 @@ class Command(RunCommand):
 
 def _predictor(name: str, processor: str = "") -> Predictor:
     try:
-        return chosen_on(name, check_processor(processor))
+        return chosen_on(name, check_processor(processor), may_choose=True)
     except (PredictorError, ExchangeError) as error:
         raise CommandError(str(error)) from error
 

@@ -118,7 +118,7 @@ def _config(options: dict[str, Any]) -> dict[str, Any]:
             "resource_mappings": [row.pk for row in resources],
             "tools": options["tool"],
             "other_sets": [by_name(ExperimentSet, name).pk for name in options["other_set"]],
-            "predictors": [chosen(name).pk for name in options["predictor"]],
+            "predictors": [chosen(name, may_choose=True).pk for name in options["predictor"]],
             **{name: options[name] for name in ("instructions", "most", "seed")},
         }
     except (ExchangeError, PredictorError) as error:

@@ -91,7 +91,7 @@ class Command(RunCommand):
 def _submitted(options: dict[str, Any]) -> Run:
     campaign = by_name(Campaign, options["campaign"])
     try:
-        judge = chosen(options["judge"]).pk if options["judge"] else None
+        judge = chosen(options["judge"], may_choose=True).pk if options["judge"] else None
     except PredictorError as error:
         raise CommandError(str(error)) from error
     config: Json = {

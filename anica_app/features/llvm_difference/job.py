@@ -30,7 +30,7 @@ KIND = "llvm-difference"
 TOLERANCE = 0.2
 """Relative: measurements of the same scheme on the same core differ by far less."""
 _MOST_WITNESSES = 4
-_CPU = re.compile(r"[\w.-]{1,40}")
+_CPU = re.compile(r"\w[\w.-]{0,39}")
 
 
 def _processor(name: str) -> str:

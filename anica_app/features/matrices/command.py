@@ -75,7 +75,7 @@ def _submitted(options: dict[str, Any]) -> Run:
         if row is None and options["columns"]:
             raise CommandError("--column needs --set")
         columns = [] if row is None else [column_named(row, name).pk for name in options["columns"]]
-        predictors = [chosen(name).pk for name in options["predictors"]]
+        predictors = [chosen(name, may_choose=True).pk for name in options["predictors"]]
     except (ExchangeError, PredictorError) as error:
         raise CommandError(str(error)) from error
     config: Json = {

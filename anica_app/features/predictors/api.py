@@ -18,7 +18,7 @@ from anica_app.predictors import mapping
 from anica_app.predictors.kinds import PredictorKind
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, free_or_refuse
 from inference.web.api import access
-from inference.web.api.access import ADMINISTERS, Deed, administering
+from inference.web.api.access import ADMINISTERS, Deed, administering, confirmed_in_person
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Name, Note
 from inference.web.validation import Id
@@ -33,6 +33,11 @@ class OptionOut(Schema):
     type: str = Field(examples=["str"])
     default: Any = Field(examples=[""])
     choices: list[str] = Field(description="Where only these are allowed.", examples=[[]])
+    chooses: str = Field(
+        description="What a value chooses of the program that runs: program, arguments, file or command. "
+        "No token may set such an option. Empty: nothing.",
+        examples=[""],
+    )
     help: str = Field(examples=["processor, as -mcpu takes it"])
 
 
@@ -97,7 +102,8 @@ def list_configurations(request: HttpRequest) -> Any:
 def add_predictor(request: HttpRequest, data: NewConfiguration) -> Any:
     """Add a predictor with these options; one with the same is not added twice. `POST /questions` tries it.
 
-    A predictor can be any program of this computer: so only administrators add one.
+    Options with `chooses` choose what runs on this computer. No token may set them: it takes a session that
+    was begun, or confirmed, within a quarter of an hour.
     """
     name = data.name.strip()
     if name:
@@ -105,8 +111,9 @@ def add_predictor(request: HttpRequest, data: NewConfiguration) -> Any:
     ours = Predictor.objects.exclude(origin=Predictor.Origin.IMPORTED)  # others become ours by being added
     before = set(ours.values_list("pk", flat=True))
     try:
-        kind_of(data.kind)
-        row = row_for(data.kind, data.options, name, Predictor.Origin.CONFIGURED)
+        if kind_of(data.kind).choosing(data.options):
+            confirmed_in_person(request)
+        row = row_for(data.kind, data.options, name, Predictor.Origin.CONFIGURED, may_choose=True)
     except PredictorError as error:
         right = "a kind and options as GET /predictors/kinds lists them"
         raise ProblemError(422, str(error), where="body options", right=right) from error
@@ -152,9 +159,10 @@ def _kind(kind: PredictorKind) -> dict[str, Any]:
                 "type": str(entry.type),
                 "default": None if entry.default is dataclasses.MISSING else entry.default,
                 "choices": list(entry.metadata.get("choices", ()) or kind.choices_of(entry.name)),
+                "chooses": entry.metadata.get("chooses", ""),
                 "help": entry.metadata.get("help", ""),
             }
-            for entry in dataclasses.fields(kind.settings)
+            for entry in kind.options
         ],
     }
 

@@ -54,7 +54,7 @@ def on_processor(row: Predictor, processor: str) -> Predictor:
     why = ""
     for options in options_for(row.kind, rest, processor):
         try:
-            return row_for(row.kind, options)
+            return row_for(row.kind, options, may_choose=True)  # all but the processor is as it was stored
         except PredictorError as error:
             why = f": {error}"
     raise PredictorError(f"{row.name} has no model of {processor}{why}")
@@ -67,9 +67,9 @@ def names_processor(text: str) -> bool:
     return bool(option) and f"{option}=" in options
 
 
-def chosen_on(text: str, processor: str) -> Predictor:
+def chosen_on(text: str, processor: str, *, may_choose: bool = False) -> Predictor:
     """See `query.chosen`, for a processor unless the text names one. Raises `PredictorError`."""
-    row = chosen(text)
+    row = chosen(text, may_choose=may_choose)
     return row if names_processor(text) else on_processor(row, processor)
 
 

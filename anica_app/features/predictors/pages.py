@@ -21,9 +21,12 @@ from anica_app.features.questions.query import KIND
 from anica_app.models import Predictor
 from anica_app.predictors import machine, mapping
 from anica_app.predictors.kinds import PredictorKind, UnconfiguredError
+from anica_app.predictors.permission import are_commands_allowed
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import ExchangeError
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
+from inference.web.api import access
+from inference.web.api.access import Deed
 from inference.web.presentation import describe_fields
 
 _LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
@@ -72,7 +75,7 @@ class AddForm(forms.Form):
         super().__init__(data)
         self._kind = kind
         self._limits = () if kind.name == machine.KIND else _LIMITS  # whose memory is that of the block
-        for entry in dataclasses.fields(kind.settings):
+        for entry in kind.options:
             self.fields[entry.name] = _field(entry)
         self.processors = tuple(kind.choices_of("arch"))
         if self.processors:
@@ -103,7 +106,13 @@ class AddForm(forms.Form):
         """The predictor of a valid form; None where it cannot be made, which is then an error of the form."""
         data = self.cleaned_data
         try:
-            row = row_for(self._kind.name, self._options(data), data["name"], Predictor.Origin.CONFIGURED)
+            row = row_for(
+                self._kind.name,
+                self._options(data),
+                data["name"],
+                Predictor.Origin.CONFIGURED,
+                may_choose=True,  # the rule of this page asks who it is
+            )
         except PredictorError as error:
             self._blame(str(error))
             return None
@@ -115,7 +124,7 @@ class AddForm(forms.Form):
     def _options(self, data: dict[str, Any]) -> dict[str, Any]:
         """What is not as usual."""
         found: dict[str, Any] = {}
-        for entry in dataclasses.fields(self._kind.settings):
+        for entry in self._kind.options:
             value = data[entry.name]
             if value not in (None, "", [], entry.default):
                 found[entry.name] = value
@@ -177,6 +186,7 @@ def predictors(request: HttpRequest) -> HttpResponse:
         "ready": [one for one in found if one.usable],
         "lacking": [one for one in found if not one.usable],
         "kinds": [kind for kind in kinds().values() if kind.name != mapping.KIND],
+        "runs_commands": are_commands_allowed(),
         "form": form,
         "around": form.around,
     }
@@ -190,6 +200,7 @@ def predictor_add(request: HttpRequest, kind: str) -> HttpResponse:
         raise Http404
     form = AddForm(found, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid() and (row := form.store()) is not None:
+        access.note(request, Deed.CHANGED, row)
         if row.kind == machine.KIND:
             messages.success(request, f"{row.name} is there.")
             return redirect("predictors")

@@ -27,6 +27,7 @@ from anica_app.models import Predictor as PredictorRow
 from anica_app.models import identity_key
 from anica_app.predictors import core_model, machine, mapping
 from anica_app.predictors.kinds import KINDS, FoundKind, PredictorKind
+from anica_app.predictors.permission import WHO_CHOOSES
 from inference.core.protocols import Json
 from inference.features.core_model.query import usable_core_models
 from inference.isa.x86.blocks import body_of
@@ -59,16 +60,21 @@ class Listed:
         return not self.reason
 
 
-def kinds() -> dict[str, PredictorKind]:
+def all_kinds() -> dict[str, PredictorKind]:
     """{name: kind} of all predictors, programs first."""
     return {**KINDS, **STORED_KINDS}
 
 
+def kinds() -> dict[str, PredictorKind]:
+    """Those that the operator of this site allows."""
+    return {name: kind for name, kind in all_kinds().items() if not kind.obstacle}
+
+
 def kind_of(name: str) -> PredictorKind:
-    """The kind of this name. Raises `PredictorError`."""
-    known = kinds()
+    """The kind of this name, allowed or not. Raises `PredictorError`."""
+    known = all_kinds()
     if name not in known:
-        raise PredictorError(f"there is no kind of predictor {name!r}; there are {', '.join(known)}")
+        raise PredictorError(f"there is no kind of predictor {name!r}; there are {', '.join(kinds())}")
     return known[name]
 
 
@@ -82,13 +88,17 @@ def row_for(
     options: Mapping[str, Any],
     name: str = "",
     origin: PredictorRow.Origin = PredictorRow.Origin.FOUND,
+    *,
+    may_choose: bool = False,
 ) -> PredictorRow:
     """The stored configuration with these options, made where there is none with the same identity.
 
     One that so far was known from an imported file alone becomes this one, and keeps its campaigns.
-
-    Raises `PredictorError` where it could not be used.
+    `may_choose`: the options come from a stored configuration, or from somebody who may choose what is run
+    (`anica_app.predictors.permission`). Raises `PredictorError` where it may not be chosen or cannot be used.
     """
+    if not may_choose and (chosen_options := kind_of(kind).choosing(options)):
+        raise PredictorError(f"{chosen_options[0]} of {kind} {WHO_CHOOSES}")
     predictor = predictor_of(kind, options)
     try:
         key = identity_key(predictor.identity)
@@ -139,18 +149,19 @@ def opened(row: PredictorRow, task: Task | None = None, *, remembering: bool = T
     return Remembering(predictor, store, asked_about=body_of)
 
 
-def chosen(text: str) -> PredictorRow:
+def chosen(text: str, *, may_choose: bool = False) -> PredictorRow:
     """The stored configuration that a user means, made where there is none.
 
     `text`: the name of one, as `manage.py predictors` lists them (signs and blanks do not count), or
-    `KIND:OPTION=VALUE,…` such as `llvm-mca:release=13,cpu=haswell`. Raises `PredictorError`.
+    `KIND:OPTION=VALUE,…` such as `llvm-mca:release=13,cpu=haswell`. `may_choose`: as for `row_for`; commands
+    of the shell may. Raises `PredictorError`.
     """
     row = PredictorRow.objects.filter(name=text).first()
     if row is not None and row.askable:
         return row
     kind, _, given = text.partition(":")
-    if kind in kinds() and (given or kind == text):
-        return row_for(kind, _options(given))
+    if kind in all_kinds() and (given or kind == text):
+        return row_for(kind, _options(given), may_choose=may_choose)
     usable = [one for one in listed() if one.usable]
     named = {_folded(one.name): one for one in usable}
     found = named.get(_folded(text))
@@ -172,12 +183,14 @@ def listed(among: Mapping[str, PredictorKind] | None = None) -> list[Listed]:
     none of them.
     """
     found: list[Listed] = []
-    among = kinds() if among is None else among
+    among = all_kinds() if among is None else among
     stored = PredictorRow.objects.filter(kind__in=list(among)).exclude(origin=PredictorRow.Origin.IMPORTED)
     rows = {row.key: row for row in stored}
     seen: set[str] = set()
     processor = processor_here()
     for kind in among.values():
+        if kind.obstacle:
+            continue
         try:
             options = kind.found()
         except PredictorError as error:
@@ -197,6 +210,8 @@ def programs() -> list[tuple[PredictorKind, list[FoundKind], str]]:
     """Each kind of program with what is found of it, or why it cannot be used; quicker than `listed`."""
     told = []
     for kind in KINDS.values():
+        if kind.obstacle:
+            continue
         try:
             told.append((kind, list(kind.found()), ""))
         except PredictorError as error:

@@ -227,7 +227,7 @@ def _mapping(name: str) -> PortMapping:
 def _chosen(texts: Sequence[str], processor: str = "") -> list[Predictor]:
     try:
         check_processor(processor)
-        return [chosen_on(text, processor) for text in dict.fromkeys(texts)]
+        return [chosen_on(text, processor, may_choose=True) for text in dict.fromkeys(texts)]
     except (PredictorError, ExchangeError) as error:
         raise CommandError(str(error)) from error
 

@@ -137,7 +137,8 @@ def with_switch(predictors: Sequence[Predictor]) -> list[Predictor]:
         flags = str(row.options.get("flags") or "")
         if row.askable and row.kind == mca.KIND and "noalias" not in flags:
             try:
-                found.append(row_for(row.kind, {**row.options, "flags": f"{flags} {MAY_ALIAS}".strip()}))
+                options = {**row.options, "flags": f"{flags} {MAY_ALIAS}".strip()}
+                found.append(row_for(row.kind, options, may_choose=True))  # the rest is as it was stored
             except PredictorError:
                 continue  # it is not here any more, which it will say itself when it is asked
     return list(dict.fromkeys(found))

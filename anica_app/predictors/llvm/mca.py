@@ -11,7 +11,7 @@ from anica_app.predictors.batches import cores, in_batches
 from anica_app.predictors.llvm.mca_dialogue import McaBatch, missing, read_reply
 from anica_app.predictors.llvm.mca_settings import RATE, McaSettings
 from anica_app.predictors.llvm.processors import check_processor
-from anica_app.predictors.llvm.releases import INSTALL, Release, installed, release_of
+from anica_app.predictors.llvm.releases import INSTALL, Release, installed, release_at
 from anica_app.predictors.llvm.text import Text, texts_of
 from inference.containment import CallOutcome, CannotStartError, Limits, run
 from inference.core.protocols import Json
@@ -31,10 +31,19 @@ class LlvmMca:
     takes the flags shows at the first question.
     """
 
-    def __init__(self, settings: McaSettings, *, mc: str = "", extra: Sequence[str] = ()) -> None:
-        """`mc`: another disassembler than the release's own; `extra`: options beside a user's flags."""
+    def __init__(
+        self,
+        settings: McaSettings,
+        *,
+        release: Release | None = None,
+        mc: str = "",
+        extra: Sequence[str] = (),
+    ) -> None:
+        """`release`: instead of those that are found; `mc`: another disassembler than the release's own;
+        `extra`: options beside a user's flags.
+        """
         self._settings = settings
-        self.release = _chosen(settings)
+        self.release = release or _chosen(settings)
         check_processor(self.release, settings.cpu)
         self._mc = mc or self.release.mc
         self._limits = Limits(seconds=settings.seconds, memory=settings.memory)
@@ -158,7 +167,7 @@ def _command(release: Release, settings: McaSettings) -> list[str]:
 
 def _chosen(settings: McaSettings) -> Release:
     if settings.program:
-        return release_of(settings.program)
+        return release_at(settings.program)
     here = installed()
     wanted = [one for one in here if settings.release in ("", one.number)]
     if wanted:

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 
 from anica_app.predictors.forms import check_choices, choice
+from anica_app.predictors.permission import ARGUMENTS, PROGRAM
+from anica_app.predictors.processor_names import check_name
 from inference.core.errors import InvalidInputError
 from inference.core.tunables import check_number, check_whole, setting
 
@@ -24,6 +26,11 @@ _OURS = (
     "help",
     "version",
 )
+_SIMULATION = (
+    r"--?(?:call-latency|decoder-throughput|disable-cb|dispatch|lqueue|mattr|micro-op-queue-size|noalias"
+    r"|register-file-size|squeue)(?:=[\w.,+-]*)?"
+)
+"""Flags that say what is simulated, and name no file."""
 _FLAG = re.compile(r"--?([A-Za-z][\w-]*)(=[\w.,+/-]*)?")
 
 
@@ -31,12 +38,14 @@ _FLAG = re.compile(r"--?([A-Za-z][\w-]*)(=[\w.,+/-]*)?")
 class McaSettings:
     """Which llvm-mca simulates which processor, and how its cycles are counted."""
 
-    program: str = setting("", "path of an llvm-mca; empty: of the release below", None)
+    program: str = setting("", "path of an llvm-mca; empty: of the release below", None, chooses=PROGRAM)
     release: str = setting("", "major version, such as 19; empty: the newest that is installed", "13")
     cpu: str = setting(
         "haswell", "processor that is simulated, -mcpu; llvm-mca -mcpu=help lists them", "haswell"
     )
-    flags: str = setting("", "more options of llvm-mca, such as -noalias=false", "")
+    flags: str = setting(
+        "", "more options of llvm-mca, such as -noalias=false", "", chooses=ARGUMENTS, harmless=_SIMULATION
+    )
     counting: str = choice(
         RATE,
         (RATE, TOTAL),
@@ -61,10 +70,9 @@ class McaSettings:
             raise InvalidInputError(
                 f"iterations must be a multiple of {LONGER} where a rate is counted, not {self.iterations}"
             )
-        if not re.fullmatch(r"[\w.-]+", self.cpu) or self.cpu in ("native", "help"):
-            raise InvalidInputError(
-                f"cpu must be the name of a processor such as haswell or znver2, not {self.cpu!r}"
-            )
+        check_name("cpu", self.cpu)
+        if self.cpu in ("native", "help"):
+            raise InvalidInputError(f"cpu must be the name of a processor such as haswell, not {self.cpu!r}")
         if not re.fullmatch(r"\d*", self.release):
             raise InvalidInputError(f"release must be a major version such as 19, not {self.release!r}")
         for word in self.flags.split():

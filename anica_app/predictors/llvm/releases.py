@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from anica_app.core.protocols import PredictorError
+from anica_app.predictors.tool_paths import check_program
 from inference.containment import CannotStartError, Limits, run
 
 PROGRAM = "llvm-mca"
@@ -56,6 +57,11 @@ def _installed(_watched: tuple[tuple[str, int], ...]) -> tuple[Release, ...]:
     return tuple(
         sorted(found.values(), key=lambda one: [int(part) for part in re.findall(r"\d+", one.version)])
     )
+
+
+def release_at(chosen: str) -> Release:
+    """The release of a path that somebody chose. Raises `PredictorError` for one that may not be chosen."""
+    return release_of(check_program("program", chosen, map(str, _candidates()), INSTALL))
 
 
 def release_of(program: str) -> Release:

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +22,9 @@ from anica_app.predictors.batches import cores
 from anica_app.predictors.forms import check_choices, choice
 from anica_app.predictors.llvm.releases import installed
 from anica_app.predictors.llvm.text import texts_of
-from anica_app.predictors.processor_names import not_known
+from anica_app.predictors.permission import PROGRAM
+from anica_app.predictors.processor_names import check_name, not_known
+from anica_app.predictors.tool_paths import check_program, executables
 from anica_app.predictors.warm import Workers
 from inference.containment import CannotStartError, FileAccess, Limits, WorkerError, access_of, run
 from inference.core.errors import InvalidInputError
@@ -64,7 +65,10 @@ class OsacaSettings:
     """Which processor OSACA analyses for."""
 
     program: str = setting(
-        "", "OSACA's Python or its command `osaca`; empty: $PMWEB_OSACA, else from the PATH", None
+        "",
+        "OSACA's Python or its command `osaca`; empty: $PMWEB_OSACA, else from the PATH",
+        None,
+        chooses=PROGRAM,
     )
     arch: str = setting("HSW", "architecture, --arch; one that OSACA has a model of for x86", "HSW")
     flags: bool = setting(False, "dependencies through flags count as well, --consider-flag-deps", False)
@@ -88,6 +92,7 @@ class OsacaSettings:
         check_whole("memory", self.memory, 256, 1 << 20)
         if self.program and not Path(self.program).is_absolute():
             raise InvalidInputError(f"program must be an absolute path, not {self.program!r}")
+        check_name("arch", self.arch)
 
 
 class Osaca:
@@ -206,30 +211,42 @@ def _access(command: Sequence[str]) -> FileAccess:
 def python_of(program: str = "") -> str:
     """OSACA's interpreter: itself, or the one that the command `osaca` names in its first line.
 
-    Raises `PredictorError` where there is none.
+    Raises `PredictorError` where there is none, or for a program that may not be chosen.
     """
-    given = program or os.environ.get("PMWEB_OSACA", "") or shutil.which("osaca", path=_search_path()) or ""
-    if not given:
+    named = os.environ.get("PMWEB_OSACA", "")
+    found = [named] if named else executables(("osaca",), _PLACES)
+    if program:
+        with_pythons = [path for place in found for path in (place, *_interpreters_of(place))]
+        return _python_of(check_program("program", program, with_pythons, INSTALL))
+    if not found:
         raise PredictorError(f"OSACA is not installed here: {INSTALL}")
+    return _python_of(found[0])
+
+
+def _interpreters_of(command: str) -> list[str]:
     try:
-        with Path(given).open("rb") as file:
+        return [_python_of(command)]
+    except PredictorError:
+        return []
+
+
+def _python_of(command: str) -> str:
+    try:
+        with Path(command).open("rb") as file:
             begin = file.read(1000)
     except OSError as error:
         raise PredictorError(
-            f"OSACA's program {given} cannot be read: {error.strerror}; {INSTALL}"
+            f"OSACA's program {command} cannot be read: {error.strerror}; {INSTALL}"
         ) from error
-    if Path(given).name.startswith("python") or not begin.startswith(b"#!"):
-        return str(Path(given).absolute())
+    if Path(command).name.startswith("python") or not begin.startswith(b"#!"):
+        return str(Path(command).absolute())
     found = _SHEBANG.match(begin)
     if found is None:
-        raise PredictorError(f"{given} does not say which Python runs it: name OSACA's Python in PMWEB_OSACA")
+        raise PredictorError(
+            f"{command} does not say which Python runs it: name OSACA's Python in PMWEB_OSACA"
+        )
     python: bytes = found.group(1) or found.group(2)
     return python.decode()
-
-
-def _search_path() -> str:
-    """The PATH, and where pipx and packages by hand put a command."""
-    return os.pathsep.join((os.environ.get("PATH", os.defpath), *map(os.path.expanduser, _PLACES)))
 
 
 def version_of(python: str) -> str:

@@ -13,7 +13,8 @@ from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.predictors.batches import cores
 from anica_app.predictors.calling import ToolSettings
 from anica_app.predictors.forms import AROUND, LOOP, choice, surrounded
-from anica_app.predictors.processor_names import not_known
+from anica_app.predictors.permission import PROGRAM
+from anica_app.predictors.processor_names import check_name, not_known
 from anica_app.predictors.uica.installation import INSTALL, find
 from anica_app.predictors.warm import Workers
 from inference.containment import CannotStartError, WorkerError, access_of
@@ -37,8 +38,11 @@ class AnalyserSettings(ToolSettings):
         "uiCA.py, its directory, or a Python that has machine-code-analyzer; empty: $PMWEB_UICA, else "
         "/opt/uiCA",
         None,
+        chooses=PROGRAM,
     )
-    python: str = setting("", "the Python that runs it; empty: one that its module xed is built for", None)
+    python: str = setting(
+        "", "the Python that runs it; empty: one that its module xed is built for", None, chooses=PROGRAM
+    )
     arch: str = setting("HSW", "architecture, -arch", "HSW")
     around: str = choice(
         "nothing", AROUND[:2], "nothing: copies in a row; loop: the block in a loop", "nothing"
@@ -48,6 +52,7 @@ class AnalyserSettings(ToolSettings):
         super().__post_init__()
         if self.python and not Path(self.python).is_absolute():
             raise InvalidInputError(f"python must be an absolute path, not {self.python!r}")
+        check_name("arch", self.arch)
 
 
 class WarmAnalyser:

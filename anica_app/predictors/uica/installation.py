@@ -11,11 +11,13 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from anica_app.core.protocols import PredictorError
 from anica_app.predictors.calling import digest_of
+from anica_app.predictors.tool_paths import check_program, executables, pythons
 
 INSTALL = (
     "git clone https://github.com/andreas-abel/uiCA /opt/uiCA && cd /opt/uiCA && ./setup.sh, or install "
@@ -55,12 +57,14 @@ def find(program: str = "", python: str = "") -> UicaFiles:
     `program`: uiCA.py, facile.py, their directory, or a Python that has the package. Raises `PredictorError`
     that says what is missing.
     """
-    given = program or os.environ.get(VARIABLE, "")
-    named = shutil.which("uiCA.py")
-    places = [given] if given else [*([named] if named else []), *map(os.path.expanduser, _PLACES)]
-    directory = next((found for place in places if (found := _directory_of(Path(place)))), None)
-    if directory is None:
-        raise PredictorError(f"uiCA is not here{f' at {given}' if given else ''}: {INSTALL}")
+    named = os.environ.get(VARIABLE, "")
+    places = [named] if named else [*executables(("uiCA.py",)), *map(os.path.expanduser, _PLACES)]
+    directories = [found for place in places if (found := _directory_of(Path(place)))]
+    if program:
+        directories = [_chosen_directory(program, directories)]
+    if not directories:
+        raise PredictorError(f"uiCA is not here{f' at {named}' if named else ''}: {INSTALL}")
+    directory = directories[0]
     own = _environment_of(directory)
     decoder = _decoder(directory, own)
     if decoder is None:
@@ -68,7 +72,18 @@ def find(program: str = "", python: str = "") -> UicaFiles:
             f"uiCA in {directory} lacks its decoder, the Python module `xed`, which is built from XED's "
             f"sources and put beside uiCA.py: {INSTALL}"
         )
-    return UicaFiles(directory, python or _python_of(own, decoder), decoder)
+    if not python:
+        return UicaFiles(directory, _python_of(own, decoder), decoder)
+    usual = [str(own / "bin" / "python")] if own else []
+    return UicaFiles(directory, check_program("python", python, [*usual, *pythons()], INSTALL), decoder)
+
+
+def _chosen_directory(program: str, found: Sequence[Path]) -> Path:
+    """The directory that a chosen path leads to. Raises `PredictorError` for one that may not be chosen."""
+    directory = _directory_of(Path(program))
+    if directory is None:
+        raise PredictorError(f"uiCA is not here at {program}: {INSTALL}")
+    return Path(check_program("program", str(directory), map(str, found), INSTALL))
 
 
 def _directory_of(named: Path) -> Path | None:

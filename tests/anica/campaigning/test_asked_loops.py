@@ -19,9 +19,9 @@ _COUNT = "import sys; print(len(sys.stdin.read().split()[0]) // 2)"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_predictor_of_straight_code_gets_the_body_once_for_both():
+def test_a_predictor_of_straight_code_gets_the_body_once_for_both(trusting_operator):
     options = {"command": [sys.executable, "-c", _COUNT], "form": "hex", "title": "bytes"}
-    row = row_for("command", options)
+    row = row_for("command", options, may_choose=True)
     (column,) = ask([row], [LOOP.code, STRAIGHT.code])
     assert column.error == ""
     assert [one.cycles for one in column.answers] == [len(STRAIGHT.code)] * 2

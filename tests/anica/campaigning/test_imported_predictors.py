@@ -27,7 +27,7 @@ from pmweb.models import AuditEntry
 from tests.anica.predictors.fakes import script
 from tests.work import work_off
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("trusting_operator")]
 
 ADD = bytes.fromhex("4801d8")
 
@@ -44,7 +44,7 @@ def options(program: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def identity(options: dict[str, Any]) -> dict[str, Any]:
+def identity(options: dict[str, Any], trusting_operator: None) -> dict[str, Any]:
     """What anybody can compute who knows the program."""
     predictor = kinds()["command"].predictor(options)
     predictor.close()
@@ -133,7 +133,9 @@ def test_an_administrators_own_predictor_takes_the_place_of_what_a_file_named(
     options: dict[str, Any], identity: dict[str, Any]
 ) -> None:
     row = stored({"command": ["/bin/false"]}, identity)
-    mine = row_for("command", {**options, "title": "mine"}, origin=Predictor.Origin.CONFIGURED)
+    mine = row_for(
+        "command", {**options, "title": "mine"}, origin=Predictor.Origin.CONFIGURED, may_choose=True
+    )
     assert mine == row
     row.refresh_from_db()
     assert (row.kind, row.origin, row.name) == ("command", "configured", "mine")

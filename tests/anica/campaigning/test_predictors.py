@@ -33,7 +33,7 @@ def mapping(isa: ISA) -> PortMapping:
 
 
 @pytest.fixture
-def mine(tmp_path, monkeypatch) -> dict[str, object]:
+def mine(tmp_path, monkeypatch, trusting_operator) -> dict[str, object]:
     """Options of a command that says 7, and appends a line to a file for every call."""
     monkeypatch.setenv("PMWEB_TOOL_CACHES", str(tmp_path))
     program = script(tmp_path / "mine", f"echo x >> {tmp_path}/calls; echo 7")
@@ -41,23 +41,25 @@ def mine(tmp_path, monkeypatch) -> dict[str, object]:
 
 
 def test_equal_configurations_are_one_row(mine):
-    first = row_for("command", mine, origin=Predictor.Origin.CONFIGURED)
-    assert row_for("command", {**mine, "processes": 1}) == first  # which changes no answer
-    other = row_for("command", {**mine, "scale": 2.0})
+    first = row_for("command", mine, origin=Predictor.Origin.CONFIGURED, may_choose=True)
+    assert row_for("command", {**mine, "processes": 1}, may_choose=True) == first  # which changes no answer
+    other = row_for("command", {**mine, "scale": 2.0}, may_choose=True)
     assert other != first
     assert (first.name, other.name) == ("sevens", "sevens (2)")
     assert first.identity["kind"] == "command"
 
 
 def test_options_may_be_texts_as_forms_and_shells_give_them(mine):
-    row = row_for("command", {"command": " ".join(mine["command"]), "scale": "0.5", "form": "hex"})
+    row = row_for(
+        "command", {"command": " ".join(mine["command"]), "scale": "0.5", "form": "hex"}, may_choose=True
+    )
     with_answer = opened(row)
     assert with_answer.predict([ADD_CODE]) == [Answer(cycles=3.5)]
     with_answer.close()
 
 
 def test_answers_are_remembered_beyond_the_process(mine, tmp_path):
-    row = row_for("command", mine)
+    row = row_for("command", mine, may_choose=True)
     for _ in range(2):
         predictor = opened(row)
         assert [one.cycles for one in predictor.predict([ADD_CODE, XOR_CODE, ADD_CODE])] == [7.0] * 3
@@ -71,7 +73,7 @@ def test_answers_are_remembered_beyond_the_process(mine, tmp_path):
 
 
 def test_a_tool_that_has_changed_does_not_answer_under_its_old_name(mine, tmp_path):
-    row = row_for("command", mine)
+    row = row_for("command", mine, may_choose=True)
     script(tmp_path / "mine", "echo 88")
     with pytest.raises(PredictorError, match="is not what it was when it was stored: files was"):
         opened(row)
@@ -143,8 +145,14 @@ def test_what_an_imported_file_names_cannot_be_asked():
 
 def test_the_list_has_what_is_usable_and_why_the_rest_is_not(mapping, mine, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    configured = row_for("command", mine, origin=Predictor.Origin.CONFIGURED)
-    broken = row_for("command", {**mine, "scale": 3.0}, name="broken", origin=Predictor.Origin.CONFIGURED)
+    configured = row_for("command", mine, origin=Predictor.Origin.CONFIGURED, may_choose=True)
+    broken = row_for(
+        "command",
+        {**mine, "scale": 3.0},
+        name="broken",
+        origin=Predictor.Origin.CONFIGURED,
+        may_choose=True,
+    )
     broken.options["command"] = ["/nowhere/tool"]
     broken.save()
     found = listed()
@@ -166,8 +174,8 @@ def test_names_are_found_without_their_signs_and_missed_with_a_hint(mapping):
         chosen("llvm-mca:13")
 
 
-def test_a_command_that_is_asked_line_by_line_can_be_stored(tmp_path):
+def test_a_command_that_is_asked_line_by_line_can_be_stored(tmp_path, trusting_operator):
     options = {"command": [asked(tmp_path / "asked")], "protocol": "lines", "form": "hex", "scale": 0.01}
-    predictor = opened(row_for("command", options))
+    predictor = opened(row_for("command", options, may_choose=True))
     assert predictor.predict([ADD_CODE])[0].cycles == 1.5
     predictor.close()

@@ -20,7 +20,7 @@ from anica_app.predictors.processor_names import not_known
 from tests.anica.llvm import newest
 from tests.anica.predictors.fakes import python, script
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("trusting_operator")]
 
 KNOWN = ("haswell", "znver3", "znver4", "pentium4")
 
@@ -142,17 +142,21 @@ def test_one_that_was_stored_before_is_listed_with_the_reason(
 
 def test_a_processor_without_a_scheduling_model_is_refused_too(options: dict[str, dict[str, Any]]) -> None:
     with pytest.raises(PredictorError, match="no scheduling model of pentium4"):
-        row_for("llvm-mca", options["llvm-mca"] | {"cpu": "pentium4"})
+        row_for("llvm-mca", options["llvm-mca"] | {"cpu": "pentium4"}, may_choose=True)
 
 
 def test_a_model_that_a_user_of_osaca_has_made_is_one_that_it_knows(
     options: dict[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    own = tmp_path / ".osaca" / "data"
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    own = home / ".osaca" / "data"
     own.mkdir(parents=True)
     (own / "zen4.yml").write_text("osaca_version: 0.3.0\n")
-    assert row_for("osaca", options["osaca"]).pk
+    (tmp_path / "tools").mkdir()
+    program = osaca(tmp_path / "tools" / "python")
+    monkeypatch.setenv("PMWEB_TOOL_DIRECTORIES", str(tmp_path / "tools"))
+    assert row_for("osaca", options["osaca"] | {"program": program}, may_choose=True).pk
 
 
 def test_a_tool_that_lists_nothing_is_not_second_guessed(tmp_path: Path) -> None:

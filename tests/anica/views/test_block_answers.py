@@ -214,7 +214,7 @@ def test_memory_dependencies_are_asked_with_the_switch_of_llvm_mca(visitor: Clie
     mca = Predictor.objects.create(name="mca", kind="llvm-mca", key="m" * 64, options={"cpu": "znver2"})
     twins: list[dict[str, str]] = []
 
-    def row_for(kind: str, options: dict[str, str]) -> Predictor:
+    def row_for(kind: str, options: dict[str, str], **_: bool) -> Predictor:
         twins.append(options)
         return Predictor.objects.create(name="mca with the switch", kind=kind, key="w" * 64, options=options)
 

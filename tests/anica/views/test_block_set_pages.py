@@ -182,7 +182,11 @@ def cover(campaign: Campaign, block_set: BasicBlockSet, names: list[str], **resu
 
 
 def test_what_is_not_covered_is_listed_and_can_be_explained(
-    visitor: Client, block_set: BasicBlockSet, columns: list[BlockColumn], campaign: Campaign
+    visitor: Client,
+    block_set: BasicBlockSet,
+    columns: list[BlockColumn],
+    campaign: Campaign,
+    trusting_operator: None,
 ) -> None:
     run = cover(campaign, block_set, ["one", "two"])
     text = text_of(visitor, block_set, tab="coverage")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from datetime import timedelta
 from importlib import import_module
 
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.db import connections
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 
 from pmweb.accounts.api_tokens import allows, most_scope, token_shown, user_and_scope_of
 from pmweb.models import Scope
@@ -23,6 +24,9 @@ WINDOW = timedelta(minutes=15)
 _SHOWN = "shown-at"
 _BY_LINK = "by-link-at"
 _ONWARD = "confirm-for"
+_SENT = "confirm-form"
+LARGEST_FORM = 64 << 10
+"""Bytes of what a form has sent that are kept."""
 
 
 def shown(request: HttpRequest, *, by_link: bool = False) -> None:
@@ -47,6 +51,38 @@ def may_replace_password(request: HttpRequest) -> bool:
 def password_replaced(request: HttpRequest) -> None:
     """The link has served its purpose."""
     request.session.pop(_BY_LINK, None)
+
+
+@dataclass(frozen=True)
+class SentForm:
+    """What somebody has sent to an address before they have shown who they are."""
+
+    path: str
+    fields: list[tuple[str, str]]
+
+
+def keep_sent_form(request: HttpRequest) -> None:
+    """Keep in the session what a POST has sent, to be sent again; whatever was kept before goes."""
+    request.session.pop(_SENT, None)
+    sent = request.POST.copy()
+    sent.pop("csrfmiddlewaretoken", None)
+    body = sent.urlencode()
+    if sent and len(body) <= LARGEST_FORM:
+        request.session[_SENT] = {"path": request.get_full_path(), "body": body, "at": time.time()}
+
+
+def has_sent_form(request: HttpRequest) -> bool:
+    """Whether something is kept."""
+    return _SENT in request.session
+
+
+def sent_form(request: HttpRequest) -> SentForm | None:
+    """What was sent, once, and within `WINDOW`; None for nothing."""
+    kept = request.session.pop(_SENT, None)
+    if kept is None or time.time() - kept["at"] > WINDOW.total_seconds():
+        return None
+    several = QueryDict(kept["body"]).lists()
+    return SentForm(kept["path"], [(name, str(value)) for name, values in several for value in values])
 
 
 def wants(request: HttpRequest, path: str) -> None:

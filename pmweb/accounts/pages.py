@@ -42,8 +42,11 @@ def is_here(request: HttpRequest, address: str) -> bool:
     return url_has_allowed_host_and_scheme(address, {request.get_host()}, require_https=request.is_secure())
 
 
-def ask_who_it_is(request: HttpRequest) -> HttpResponseRedirect:
-    """The way to the page that asks, and from there back to this one; of a button, to the page it is on."""
+# Somebody who is logged in shows anew who they are: by the password, or by a fresh link.
+
+
+def way_to_confirm(request: HttpRequest) -> HttpResponseRedirect:
+    """To the page that asks, and from there back to this one; of a button, to the page it is on."""
     path = request.get_full_path()
     if request.method == "POST":
         referer = request.headers.get("Referer", "")
@@ -51,7 +54,10 @@ def ask_who_it_is(request: HttpRequest) -> HttpResponseRedirect:
     return HttpResponseRedirect(f"{reverse('confirm')}?{urlencode({'next': path})}")
 
 
-# Somebody who is logged in shows anew who they are: by the password, or by a fresh link.
+def ask_who_it_is(request: HttpRequest) -> HttpResponseRedirect:
+    """The way to the page that asks, which then has what a form has sent here."""
+    credentials.keep_sent_form(request)
+    return way_to_confirm(request)
 
 
 @never_cache
@@ -63,13 +69,18 @@ def confirm(request: HttpRequest) -> HttpResponse:
     form = ConfirmForm(user, request.POST or None, request=request) if has_password else None
     if request.method == "POST" and form is not None and form.is_valid():
         credentials.shown(request)
-        return HttpResponseRedirect(onward)
     if credentials.is_recent(request):
-        return HttpResponseRedirect(onward)
-    credentials.wants(request, onward)
+        sent = credentials.sent_form(request)
+        if sent is None:
+            return HttpResponseRedirect(onward)
+        return render(request, "pmweb/confirmed.html", {"sent": sent, "next": onward})
+    is_kept = credentials.has_sent_form(request)
+    here = f"{reverse('confirm')}?{urlencode({'next': onward})}"
+    credentials.wants(request, here if is_kept else onward)
     context = {
         "form": form,
         "next": onward,
+        "is_kept": is_kept,
         "is_fixed": is_fixed(user),
         "minutes": round(credentials.WINDOW.total_seconds() / 60),
     }
@@ -164,7 +175,7 @@ def password(request: HttpRequest) -> HttpResponse:
     """
     user = user_of(request)
     if not user.has_usable_password() and not credentials.is_recent(request):
-        return ask_who_it_is(request)
+        return way_to_confirm(request)  # without what was sent: no session has a new password
     knows = user.has_usable_password() and not credentials.may_replace_password(request)
     data = request.POST or None
     form = ChangePasswordForm(user, data, request=request) if knows else FirstPasswordForm(user, data)

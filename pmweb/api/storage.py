@@ -88,8 +88,8 @@ def get_storage(request: HttpRequest) -> Any:
 def ask_for_pruning(request: HttpRequest, data: NewPruning) -> Any:
     """Let a worker look what is older than it is kept, or remove it; `GET /storage` says what came of it."""
     row = ask(request.user, dry=not data.remove)
-    if data.remove:
-        audit.record(request.user, audit.Action.DELETED, row, detail="storage-prune")
+    action = audit.Action.DELETED if data.remove else audit.Action.STARTED
+    audit.record(request.user, action, row, detail="storage-prune")
     return Status(202, _pruning(row))
 
 

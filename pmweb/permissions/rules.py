@@ -18,7 +18,8 @@ class Rule:
     `records`: as what each use that succeeds is noted in the audit log, `of`: the model, "app.Model", of what
     `pk` in the address names. Runs and uploads that come to be, and whatever is deleted, are noted where that
     happens (`pmweb.accounts.noting`). `guards_itself`: its view asks for a token; every method reaches it.
-    `recent`: whoever has not logged in lately is asked who they are first.
+    `recent`: whoever has not logged in lately is asked who they are first. `because`: why an administrators'
+    address is not `recent`, or has no `records`.
     """
 
     read: AccessLevel | None
@@ -27,6 +28,7 @@ class Rule:
     of: str = ""
     guards_itself: bool = False
     recent: bool = False
+    because: str = ""
 
     @property
     def methods(self) -> frozenset[str]:
@@ -42,9 +44,9 @@ class Rule:
         return self.change if method in CHANGING else None
 
 
-def page(level: AccessLevel = AccessLevel.READER) -> Rule:
+def page(level: AccessLevel = AccessLevel.READER, *, because: str = "") -> Rule:
     """A page, a picture, a part of a page: only read."""
-    return Rule(level, None)
+    return Rule(level, None, because=because)
 
 
 def form(
@@ -53,9 +55,10 @@ def form(
     records: Action | None = None,
     of: str = "",
     recent: bool = False,
+    because: str = "",
 ) -> Rule:
     """A page that is of use only to those who may press its button."""
-    return Rule(level, level, records, of, recent=recent)
+    return Rule(level, level, records, of, recent=recent, because=because)
 
 
 def button(
@@ -64,9 +67,10 @@ def button(
     records: Action | None = None,
     of: str = "",
     recent: bool = False,
+    because: str = "",
 ) -> Rule:
     """A POST without a page of its own."""
-    return Rule(None, level, records, of, recent=recent)
+    return Rule(None, level, records, of, recent=recent, because=because)
 
 
 def page_with_buttons(level: AccessLevel = AccessLevel.OPERATOR) -> Rule:

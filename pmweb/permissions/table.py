@@ -18,6 +18,14 @@ from pmweb.permissions.rules import (
     page_with_buttons,
 )
 
+# Why some addresses of administrators ask nobody who they are, or have no line for the audit log.
+
+
+SHOWS = "it shows something and changes nothing"
+NOTES = "what is done there is noted where it is done, with what became of whom"
+SHUTS_OUT = f"it lets nobody in: who has to shut somebody out is not kept from it; {NOTES}"
+
+
 # Rules of the house's own addresses.
 
 
@@ -39,23 +47,23 @@ HOUSE = {
     "sessions-end-others": button(AccessLevel.MEMBER),
     "api-token-make": form(AccessLevel.MEMBER, recent=True),
     "api-token-revoke": button(AccessLevel.MEMBER),
-    "accounts": page(AccessLevel.ADMIN),
-    "account-invite": form(AccessLevel.ADMIN, recent=True),
-    "account-of": page(AccessLevel.ADMIN),
-    "account-role": button(AccessLevel.ADMIN, recent=True),
-    "account-link": button(AccessLevel.ADMIN, recent=True),
-    "account-log-out": button(AccessLevel.ADMIN),
-    "account-deactivate": button(AccessLevel.ADMIN),
-    "account-reactivate": button(AccessLevel.ADMIN, recent=True),
+    "accounts": page(AccessLevel.ADMIN, because=SHOWS),
+    "account-invite": form(AccessLevel.ADMIN, recent=True, because=NOTES),
+    "account-of": page(AccessLevel.ADMIN, because=SHOWS),
+    "account-role": button(AccessLevel.ADMIN, recent=True, because=NOTES),
+    "account-link": button(AccessLevel.ADMIN, recent=True, because=NOTES),
+    "account-log-out": button(AccessLevel.ADMIN, because=SHUTS_OUT),
+    "account-deactivate": button(AccessLevel.ADMIN, because=SHUTS_OUT),
+    "account-reactivate": button(AccessLevel.ADMIN, recent=True, because=NOTES),
     "shares": page(AccessLevel.OPERATOR),
     "share-make": button(recent=True),
     "share-revoke": button(),
     "shared": ANYBODY,  # whoever has the link: it shows one thing
     "shared-file": ANYBODY,
-    "storage": page(AccessLevel.ADMIN),
-    "storage-prune": button(AccessLevel.ADMIN, records=Action.DELETED),
-    "audit": page(AccessLevel.ADMIN),
-    "audit-csv": Rule(AccessLevel.ADMIN, None, Action.EXPORTED),
+    "storage": page(AccessLevel.ADMIN, because=SHOWS),
+    "storage-prune": button(AccessLevel.ADMIN, records=Action.DELETED, recent=True),
+    "audit": page(AccessLevel.ADMIN, because=SHOWS),
+    "audit-csv": Rule(AccessLevel.ADMIN, None, Action.EXPORTED, because=SHOWS),
 }
 
 
@@ -167,8 +175,8 @@ ANICA = {
     "mapping-llvm": page_with_buttons(),
     "mapping-llvm-report": export(MAPPING),
     "predictors": page(),
-    "predictor-add": form(AccessLevel.ADMIN),  # which programs are run on this computer
-    "predictor-remove": button(AccessLevel.ADMIN),
+    "predictor-add": form(AccessLevel.ADMIN, recent=True, because=NOTES),  # which programs are run here
+    "predictor-remove": button(AccessLevel.ADMIN, recent=True, because=NOTES),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +15,15 @@ from django.test.utils import CaptureQueriesContext
 from ninja import Schema
 from pydantic import BaseModel
 
-from inference.models import ExperimentSet, PortMapping
+from anica_app.models import Predictor
+from inference.models import ExperimentSet, Machine, PortMapping
 from inference.runs import lifecycle
 from inference.web.api import registry
 from inference.web.api.document import BY_SESSION, FILE, SCOPE, STREAM, operations_of
 from inference.web.api.site import document
-from pmweb.models import Scope
+from pmweb.accounts.people import invite
+from pmweb.models import AuditEntry, Role, Scope
+from tests.anica.predictors.fakes import script
 from tests.api.conftest import ADD, Program, program_of
 
 OPERATIONS = {
@@ -163,6 +167,52 @@ def test_no_token_does_what_only_a_session_may(program: Program, world: dict[str
     for method, path, name in found:
         status, answer = program(method, filled(path, world), _body(name, world))
         assert (status, answer["problems"][0]["where"]) == (403, "header Authorization"), name
+
+
+def _deeds(world: dict[str, int]) -> dict[str, tuple[str, Any]]:
+    """{an operation of administrators: a path, and a body with which it does something}."""
+    user = invite("grace", Role.OPERATOR)[0].pk
+    old = Predictor.objects.create(name="old", kind="iaca", key="o" * 64, origin="configured")
+    unused = Machine.objects.create(name="unused", kind="agent", isa_id=world["isa_id"])
+    token = f"/machines/{world['machine_id']}/tokens"
+    return {
+        "add_predictor": ("/predictors/configurations", {"kind": "iaca", "options": {"arch": "SKL"}}),
+        "remove_predictor": (f"/predictors/configurations/{old.pk}", None),
+        "delete_machine": (f"/machines/{unused.pk}", None),
+        "add_a_machine": ("/machines", {"name": "another"}),
+        "issue_token": (token, {}),
+        "revoke_token": (f"{token}/{world['token_id']}", None),
+        "invite": ("/accounts", {"name": "ada"}),
+        "make_link": (f"/accounts/{user}/links", {}),
+        "change_account": (f"/accounts/{user}", {"active": False}),
+        "end_sessions_of_account": (f"/accounts/{user}/sessions", None),
+        "ask_for_pruning": ("/storage/prunings", {}),
+    }
+
+
+def test_all_that_administrators_change_by_the_api_is_noted(
+    program: Program,
+    session: Program,
+    administrator: User,
+    world: dict[str, int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script(tmp_path / "iaca", "echo Block Throughput: 1.00")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    deeds = _deeds(world)
+    administering = {
+        name
+        for name, (method, _, operation) in OPERATIONS.items()
+        if operation[SCOPE] == Scope.ADMINISTER and method != "GET"
+    }
+    assert deeds.keys() == administering
+    for name, (path, body) in deeds.items():
+        AuditEntry.objects.all().delete()
+        caller = session if BY_SESSION in OPERATIONS[name][2] else program
+        status, answer = caller(OPERATIONS[name][0], path, body)
+        assert status < 300, (name, answer)
+        assert AuditEntry.objects.filter(actor=administrator, via="API").exists(), name
 
 
 def test_a_token_that_is_wrong_is_worth_less_than_none(visitor_client: Client, isa: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,12 +14,16 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from anica_app.models import Predictor
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from pmweb.accounts import audit, people
 from pmweb.accounts.audit import Action
+from pmweb.accounts.roles import AccessLevel
 from pmweb.models import AuditEntry, Role
+from pmweb.permissions.table import TABLE
+from tests.anica.predictors.fakes import script
 from tests.views.conftest import experiment_set, isa, mapping
 
 __all__ = ["experiment_set", "isa", "mapping"]
@@ -94,6 +99,40 @@ def test_exports_edits_uploads_and_tokens_are_noted(ada: Client, mapping: PortMa
         ("started", "run", "Read a.csv"),
         ("tokens", "machine", "lab"),
     ]
+
+
+def deeds(tmp_path: Path) -> dict[str, tuple[list[object], dict[str, str]]]:
+    """{an address at which administrators change something: what is in it, and what is sent}."""
+    grace = people.invite("grace", Role.VIEWER)[0]
+    people.deactivate(gone := people.invite("gone", Role.VIEWER)[0])
+    script(tmp_path / "iaca", "echo Block Throughput: 1.00")
+    limits = {"processes": "1", "seconds": "9", "memory": "512"}
+    old = Predictor.objects.create(name="old", kind="iaca", key="o" * 64, origin="configured")
+    return {
+        "account-invite": ([], {"username": "ada", "role": "viewer"}),
+        "account-role": ([grace.pk], {"role": "operator"}),
+        "account-link": ([grace.pk], {}),
+        "account-log-out": ([grace.pk], {}),
+        "account-deactivate": ([grace.pk], {}),
+        "account-reactivate": ([gone.pk], {}),
+        "storage-prune": ([], {"what": "remove"}),
+        "predictor-add": (["iaca"], {"arch": "SKL", "name": "mine", **limits}),
+        "predictor-remove": ([old.pk], {}),
+    }
+
+
+def test_all_that_administrators_change_is_noted(
+    boss: Client, administrator: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    tried = deeds(tmp_path)
+    assert tried.keys() == {name for name, rule in TABLE.items() if rule.change == AccessLevel.ADMIN}
+    for name, (inside, sent) in tried.items():
+        AuditEntry.objects.all().delete()
+        answer = boss.post(reverse(name, args=inside), sent)
+        assert answer.status_code < 400, (name, answer.content)
+        entries = AuditEntry.objects.filter(actor=administrator, via="page").exclude(action="started")
+        assert entries.exists(), name  # that a predictor is tried by a run says nothing of what was added
 
 
 def test_a_run_of_the_shell_is_noted_without_a_name(db: None, experiment_set: ExperimentSet):

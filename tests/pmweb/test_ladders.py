@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import timedelta
+from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +16,16 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from anica_app.models import Predictor
 from inference.models import AgentToken, Machine
 from inference.runs.machines.tokens import add_machine
 from inference.storage.instruction_sets import new_isa
 from pmweb.accounts import api_tokens, audit, credentials, links, people
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, AuditEntry, LoginLink, Role, Scope
+from pmweb.permissions.table import TABLE
+from tests.anica.predictors.fakes import script
+from tests.pmweb.test_permissions import ADDRESSES
 
 PASSWORD = "seven blue horses"
 NEW = {"new_password1": "another fine phrase", "new_password2": "another fine phrase"}
@@ -120,6 +127,32 @@ def test_a_token_opens_no_page(administrator: User):
         assert Client().get(reverse(name), headers=headers).status_code == 302
 
 
+def kept_form(page: Any) -> tuple[str, dict[str, list[str]]]:
+    """Where the form of the page after confirming goes to, and what it sends, as a browser reads it."""
+    text = page.content.decode()
+    (action,) = re.findall(r'<form method="post" action="([^"]+)" class="fields', text)
+    fields: dict[str, list[str]] = {}
+    for name, value in re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', text):
+        if name != "csrfmiddlewaretoken":
+            fields.setdefault(unescape(name), []).append(unescape(value))
+    return unescape(action), fields
+
+
+ASKING = [(name, path) for name, path in ADDRESSES if name in TABLE and TABLE[name].recent]
+
+
+def test_addresses_that_ask_who_it_is_ask_at_every_method(administrator: User, later: Any):
+    client = browser_of(administrator)
+    later(credentials.WINDOW)
+    assert len(ASKING) >= 9
+    for name, path in ASKING:
+        for method in ("GET", "POST"):
+            if TABLE[name].needed(method) is not None:
+                answer = client.generic(method, path)
+                assert answer.status_code == 302, (name, method)
+                assert answer.url.startswith(reverse("confirm")), (name, method)
+
+
 @pytest.mark.parametrize("name", ["account-invite", "account-link", "account-role", "account-reactivate"])
 def test_pages_ask_an_administrator_of_long_ago_who_it_is_first(
     administrator: User, ada: User, later: Any, name: str
@@ -141,9 +174,15 @@ def test_making_a_token_asks_for_a_log_in_of_late(ada: User, later: Any):
     assert answer.url == f"{reverse('confirm')}?next=%2Faccount%2F"
     assert not ApiToken.objects.exists()
     assert thief.post(reverse("confirm"), {"password": "guessed"}).status_code == 400
-    assert thief.post(reverse("confirm"), {"password": PASSWORD, "next": "/account/"}).url == "/account/"
-    made = thief.post(reverse("api-token-make"), {"name": "x", "scope": "read", "days": "30"})
+    assert not ApiToken.objects.exists()
+    confirmed = thief.post(reverse("confirm"), {"password": PASSWORD, "next": "/account/"})
+    assert confirmed.status_code == 200
+    assert not ApiToken.objects.exists()
+    made = thief.post(*kept_form(confirmed))
     assert made.context["plain"]
+    (token,) = ApiToken.objects.all()
+    assert (token.name, token.scope) == ("x", "read")
+    assert thief.get(reverse("confirm")).url == reverse("start"), "it is kept once"
 
 
 def test_the_password_cannot_be_guessed_by_confirming(ada: User, later: Any):
@@ -163,6 +202,58 @@ def test_who_has_no_password_confirms_by_a_fresh_link_and_is_led_on(administrato
     answer = client.post(reverse("login-link", args=[links.issue(administrator)]))
     assert answer.url == reverse("account-invite")
     assert client.get(reverse("account-invite")).status_code == 200
+
+
+def test_what_a_form_sent_is_not_lost_by_confirming(
+    administrator: User, later: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """By a link as well, of whoever has no password; with texts that are HTML."""
+    script(tmp_path / "iaca", "echo Block Throughput: 1.00")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    client = browser_of(administrator)
+    later(credentials.WINDOW)
+    data = {"arch": "SKL", "processes": "1", "seconds": "9", "memory": "512"}
+    sent = {**data, "name": 'a "<b>tool</b>', "note": "two\nlines & more", "program": ""}
+    asked = client.post(reverse("predictor-add", args=["iaca"]), sent)
+    assert not Predictor.objects.exists()
+    assert "is kept" in client.get(asked.url).text
+    link = client.post(reverse("login-link", args=[links.issue(administrator)]))
+    page = client.get(link.url)
+    assert "<b>tool" not in page.text
+    path, fields = kept_form(page)
+    assert (path, fields) == (reverse("predictor-add", args=["iaca"]), {k: [v] for k, v in sent.items()})
+    assert not Predictor.objects.exists()
+    assert client.post(path, fields).status_code == 302
+    row = Predictor.objects.get()
+    assert (row.name, row.options, row.note) == (
+        'a "<b>tool</b>',
+        {"arch": "SKL", "seconds": 9.0, "memory": 512, "processes": 1},
+        "two\nlines & more",
+    )
+    entry = AuditEntry.objects.get(action="changed")
+    assert (entry.actor, entry.name, entry.via) == (administrator, row.name, "page")
+
+
+def test_what_is_kept_goes_with_time_and_with_whatever_else_is_wanted(ada: User, later: Any):
+    client = browser_of(ada)
+    later(credentials.WINDOW)
+    sent = {"name": "x", "scope": "read", "days": "30"}
+    client.post(reverse("api-token-make"), sent)
+    client.get(reverse("api-token-make"))
+    assert client.post(reverse("confirm"), {"password": PASSWORD}).status_code == 302
+    later(2 * credentials.WINDOW)
+    client.post(reverse("api-token-make"), sent)
+    later(3 * credentials.WINDOW)
+    assert client.post(reverse("confirm"), {"password": PASSWORD}).status_code == 302
+    client.post(reverse("api-token-make"), {**sent, "name": "x" * credentials.LARGEST_FORM})
+    assert "confirm-form" not in client.session
+
+
+def test_no_session_keeps_a_new_password(administrator: User, later: Any):
+    client = browser_of(administrator)
+    later(credentials.WINDOW)
+    assert client.post(reverse("password"), NEW).status_code == 302
+    assert NEW["new_password1"] not in str(dict(client.session))
 
 
 def test_confirming_never_leads_to_another_site(ada: User, settings: Any):

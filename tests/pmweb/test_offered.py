@@ -68,6 +68,7 @@ OWN_PAGES = {
     "pmweb/about.html",
     "pmweb/account.html",
     "pmweb/confirm.html",
+    "pmweb/confirmed.html",
     "pmweb/password.html",
     "pmweb/session_table.html",
     "pmweb/sessions.html",

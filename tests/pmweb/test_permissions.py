@@ -24,7 +24,7 @@ from pmweb.accounts.roles import AccessLevel, level_of
 from pmweb.models import Role
 from pmweb.permissions.context import rights
 from pmweb.permissions.rules import Rule
-from pmweb.permissions.table import TABLE, merged, rule_of
+from pmweb.permissions.table import SHOWS, TABLE, merged, rule_of
 
 NOWHERE = "999999"
 PARAMETER = re.compile(r"<(?:(?P<kind>\w+):)?(?P<name>\w+)>")
@@ -108,6 +108,23 @@ def test_every_address_and_every_socket_has_a_rule():
 
 def test_no_rule_is_left_over():
     assert set(TABLE) <= NAMES | SOCKETS
+
+
+ADMINISTRATORS = {name: rule for name, rule in TABLE.items() if AccessLevel.ADMIN in (rule.read, rule.change)}
+
+
+def test_administrators_addresses_ask_who_it_is_and_are_noted_or_say_why_not():
+    silent = [
+        name
+        for name, rule in ADMINISTRATORS.items()
+        if not rule.because and not (rule.recent and rule.records is not None)
+    ]
+    assert not silent, "let these be recent and noted, or say because of what they are not"
+    changing = {name for name, rule in ADMINISTRATORS.items() if rule.change is not None}
+    assert {name for name in changing if not TABLE[name].recent} == {"account-log-out", "account-deactivate"}
+    assert {
+        name for name, rule in ADMINISTRATORS.items() if rule.because == SHOWS
+    } == ADMINISTRATORS.keys() - changing
 
 
 def test_methods_of_a_kind_need_the_same():

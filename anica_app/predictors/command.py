@@ -25,7 +25,7 @@ from anica_app.predictors.forms import (
 from anica_app.predictors.permission import COMMAND
 from anica_app.predictors.reading import CyclesPattern
 from anica_app.predictors.warm import Workers
-from inference.containment import CannotStartError
+from inference.containment import CannotStartError, FileAccess, access_of
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, setting
@@ -90,19 +90,23 @@ def _split(text: str) -> list[str]:
 
 
 def make(settings: CommandSettings) -> CalledTool | AskedCommand:
-    """The command as a predictor. Raises `PredictorError` where its program is missing."""
+    """The command as a predictor.
+
+    Raises `PredictorError` where its program is missing, `CannotStartError` for words that name what it must
+    not open.
+    """
     program = shutil.which(settings.command[0])
     if program is None:
         raise PredictorError(f"there is no program {settings.command[0]}: {INSTALL}")
     command = [str(Path(program).absolute()), *settings.command[1:]]
+    access = access_of(command)  # first: nothing of a private file becomes part of an identity
     name = settings.title or Path(program).name
     identity = _identity(settings, command)
     reading = CyclesPattern(settings.pattern, settings.scale, settings.unknown)
     if settings.protocol == LINES:
-        return AskedCommand(name, identity, command, reading, settings)
-    return CalledTool(
-        name, identity, _call(command, settings), reading, settings, advice=INSTALL, probed=False
-    )
+        return AskedCommand(name, identity, command, reading, settings, access)
+    call = _call(command, settings)
+    return CalledTool(name, identity, call, reading, settings, advice=INSTALL, probed=False, access=access)
 
 
 class AskedCommand:
@@ -115,6 +119,7 @@ class AskedCommand:
         command: Sequence[str],
         reading: CyclesPattern,
         settings: CommandSettings,
+        access: FileAccess,
     ) -> None:
         self._name = name
         self._identity = identity
@@ -125,6 +130,7 @@ class AskedCommand:
             settings.processes or cores(),
             settings.limits,
             first_seconds=max(settings.seconds, min(_FIRST_SECONDS, 4 * settings.seconds)),
+            access=access,
         )
 
     @property

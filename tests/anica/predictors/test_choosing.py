@@ -21,6 +21,7 @@ from anica_app.predictors.reading import CyclesPattern
 from anica_app.predictors.tool_paths import check_program
 from inference.containment import client
 from inference.core.tunables import setting
+from inference.sandbox import strangers
 from tests.anica.predictors import fakes
 from tests.anica.predictors.fakes import GOOD
 
@@ -201,6 +202,20 @@ def test_files_of_tools_lie_with_the_tool_or_where_the_operator_says(name, optio
     kind.predictor(usable).close()
     with pytest.raises(PredictorError, match=f"{option} .* lies neither in the installation"):
         kind.predictor({**usable, option: str(tmp_path / "secret-key")})
+
+
+@pytest.mark.parametrize("protocol", ["once", "lines"])
+@pytest.mark.parametrize("word", ["{}", "--file={}"])
+def test_a_command_that_names_a_private_file_is_no_predictor(word, protocol, tmp_path, monkeypatch, started):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "secret-key").write_text(MARK)
+    monkeypatch.setenv("PMWEB_TOOL_DIRECTORIES", "")
+    monkeypatch.setattr(strangers, "_places", [data])
+    words = ["/bin/cat", word.format(data / "secret-key")]
+    with pytest.raises(PredictorError, match=r"its command names .*, where no program may look"):
+        KINDS["command"].predictor({"command": words, "protocol": protocol})
+    assert started == []
 
 
 @pytest.mark.parametrize(

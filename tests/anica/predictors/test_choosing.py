@@ -62,11 +62,13 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts: list[str] = []
     start = client.start
 
-    def recorded(command, streams, directory, environment, limits, access):  # type: ignore[no-untyped-def]
+    def recorded(command, streams, scratch, environment, limits, access, *, directory="", endless=False):  # type: ignore[no-untyped-def]
         texts.extend(
             (*command, directory, *environment, *environment.values(), *access.reads, *access.writes)
         )
-        return start(command, streams, directory, environment, limits, access)
+        return start(
+            command, streams, scratch, environment, limits, access, directory=directory, endless=endless
+        )
 
     monkeypatch.setattr(client, "start", recorded)
     return texts

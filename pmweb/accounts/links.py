@@ -16,7 +16,6 @@ from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseRedirect
-from django.shortcuts import resolve_url
 from django.urls import reverse
 from django.utils import timezone
 
@@ -31,10 +30,10 @@ Way = BrowserSession.Way
 
 
 def let_in(request: HttpRequest, user: User, way: BrowserSession.Way, onward: str) -> HttpResponseRedirect:
-    """Begin the session, and lead on to an address or the name of one; `noting` notes it."""
+    """Begin the session, and lead on to an address; `noting` notes it."""
     request._way_in = way  # type: ignore[attr-defined]  # the signal of `login` has no room for it
     login(request, user)
-    response = HttpResponseRedirect(resolve_url(onward))
+    response = HttpResponseRedirect(onward)
     known_browsers.remember(request, response, user)
     return response
 

@@ -38,8 +38,10 @@ def onward_of(request: HttpRequest, otherwise: str) -> str:
 
 
 def is_here(request: HttpRequest, address: str) -> bool:
-    """Whether an address is one of this site."""
-    return url_has_allowed_host_and_scheme(address, {request.get_host()}, require_https=request.is_secure())
+    """Whether an address is one of this site, from its root on: never a relative one or the name of a page."""
+    return address.startswith(("/", "http://", "https://")) and url_has_allowed_host_and_scheme(
+        address, {request.get_host()}, require_https=request.is_secure()
+    )
 
 
 # Somebody who is logged in shows anew who they are: by the password, or by a fresh link.
@@ -123,7 +125,8 @@ def login_link(request: HttpRequest, token: str) -> HttpResponse:
         if user is not None:
             invited = is_invited(user) and not is_fixed(user)
             confirmed_for = credentials.wanted(request) if user == request.user else ""
-            onward = "password" if invited else confirmed_for or settings.LOGIN_REDIRECT_URL
+            otherwise = resolve_url("password" if invited else settings.LOGIN_REDIRECT_URL)
+            onward = otherwise if invited else confirmed_for or otherwise
             return let_in(request, user, Way.LINK, onward)
     else:
         user = links.user_of(token)

@@ -1,6 +1,6 @@
 """How the log looks: words for the person at the terminal, or one JSON object per line for programs.
 
-Neither tells a log-in token.
+Neither tells a token that an address has: of a log-in link, or of a shared one.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import re
 from datetime import UTC, datetime
 
 _LAUNCHER = "pmweb.launcher"
-_LOGIN_PATH = re.compile(r"(/(?:login|shared)/)[^/\s?\"']+")
+_SLASH = r"(?:/|%(?:25)*2[Ff])"  # quoted, too: as the part of a query that says where to go next
+_TOKEN_PATH = re.compile(rf"({_SLASH}(?:login|shared){_SLASH})(?:(?!{_SLASH})[^\s?\"'&#])+")
 
 
 def without_tokens(text: str) -> str:
-    """The text with every log-in token in it made unreadable."""
-    return _LOGIN_PATH.sub(r"\1…", text)
+    """The text with every token in an address made unreadable."""
+    return _TOKEN_PATH.sub(r"\1…", text)
 
 
 class TerminalFormatter(logging.Formatter):

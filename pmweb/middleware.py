@@ -24,6 +24,22 @@ def private_answers(answer: Answer) -> Answer:
     return middleware
 
 
+def no_address_with_token(answer: Answer) -> Answer:
+    """Let no request that begins on a page say the page's address, where that address has a token.
+
+    The origin stays: by it, forms are known to be this site's own.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        response = answer(request)
+        match = request.resolver_match
+        if match is not None and "token" in match.kwargs:
+            response.headers.setdefault("Referrer-Policy", "strict-origin")
+        return response
+
+    return middleware
+
+
 def no_body_for_head(answer: Answer) -> Answer:
     """Leave out the body of an answer to HEAD, but not its length.
 

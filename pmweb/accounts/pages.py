@@ -38,7 +38,7 @@ def onward_of(request: HttpRequest, otherwise: str) -> str:
 
 
 def is_here(request: HttpRequest, address: str) -> bool:
-    """Whether an address is one of this site, from its root on: never a relative one or the name of a page."""
+    """Whether an address is one of this site, from its root on: no relative one, no name of a page."""
     return address.startswith(("/", "http://", "https://")) and url_has_allowed_host_and_scheme(
         address, {request.get_host()}, require_https=request.is_secure()
     )

@@ -6,7 +6,7 @@ import ipaddress
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
@@ -68,12 +68,33 @@ class AgentConnection:
             raise ConnectionLostError(_reason(error)) from error
 
 
+class _SameOrigin(connect):
+    """Dials no other server than the one that it was given the address and the token of."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        """Where to dial now, or why not."""
+        location = exc.response.headers.get("Location") if isinstance(exc, InvalidStatus) else None
+        target = urljoin(self.uri, location or "")
+        if _origin(target) != _origin(self.uri):
+            return ConnectionLostError(
+                f"{self.uri} redirects to another origin, {target}, which is not told the token. "
+                "If that is your site, give the agent its address"
+            )
+        return super().process_redirect(exc)
+
+
+def _origin(address: str) -> tuple[str, str | None, int]:
+    parts = urlsplit(address)
+    encrypted = parts.scheme in ("wss", "https")
+    return "wss" if encrypted else "ws", parts.hostname, parts.port or (443 if encrypted else 80)
+
+
 @asynccontextmanager
 async def opened(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[AgentConnection]:
     """Dial the server at its http(s) address. Raises one of the errors above."""
     address = socket_address(server)
     try:
-        socket = await connect(
+        socket = await _SameOrigin(
             address,
             additional_headers={"Authorization": f"Bearer {token}"},
             max_size=MAX_MESSAGE_BYTES,
@@ -90,7 +111,7 @@ async def opened(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[
                 "Get a new one from the site"
             ) from error
         raise ConnectionLostError(f"{server} does not answer: {error}") from error
-    except (OSError, TimeoutError, InvalidHandshake) as error:
+    except (OSError, TimeoutError, InvalidHandshake, ValueError) as error:
         raise ConnectionLostError(f"{server} does not answer: {error or type(error).__name__}") from error
     except InvalidURI as error:
         raise AddressError(str(error)) from error

@@ -42,6 +42,25 @@ Open = Callable[..., Any]
 """As `urllib.request.urlopen`."""
 
 
+class _SameOrigin(urllib.request.HTTPRedirectHandler):
+    """Follows the site from one path to another; neither token nor files go to another origin."""
+
+    def redirect_request(  # as the standard library declares it
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        if _origin(newurl) != _origin(req.full_url):
+            right = "if that is your site, make Pmweb with its address"
+            what = f"the site redirects to another origin, {newurl}, to which nothing was sent"
+            problem = {"where": req.full_url, "what": what, "right": right}
+            raise PmwebError(code, f"{what}: {right}", [problem])
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _origin(address: str) -> tuple[str, str | None, int]:
+    parts = urllib.parse.urlsplit(address)
+    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+
+
 def _quoted(value: object) -> str:
     return urllib.parse.quote(str(value), safe="")
 
@@ -51,17 +70,20 @@ def _in_query(value: object) -> object:
 
 
 class Pmweb:
-    """A site's API, with a token of your account. `timeout`: seconds to wait for an answer."""
+    """A site's API, with a token of your account. `timeout`: seconds to wait for an answer.
+
+    `opener`: sends the requests, in the place of one that follows no redirect to another origin.
+    """
 
     def __init__(
-        self, site: str, token: str = "", *, timeout: float = 60.0, opener: Open = urllib.request.urlopen
+        self, site: str, token: str = "", *, timeout: float = 60.0, opener: Open | None = None
     ) -> None:
         if not site.startswith(("http://", "https://")):
             raise ValueError(f"a site's address begins with http:// or https://, unlike {site!r}")
         self._root = site.rstrip("/") + "/api/v1"
         self._token = token
         self._timeout = timeout
-        self._open = opener
+        self._open = opener or urllib.request.build_opener(_SameOrigin()).open
 
     def every(self, operation: Callable[..., Any], *given: Any, **query: Any) -> Iterator[Any]:
         """All rows of a list, page by page: `pmweb.every(pmweb.list_mappings, q="zen")`."""

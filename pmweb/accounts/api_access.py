@@ -49,7 +49,10 @@ class ApiAccess:
 
     def note(self, request: HttpRequest, deed: Deed, subject: Model) -> None:
         """In the audit log."""
-        audit.record(request.user, Action(deed.value), subject)
+        if deed is Deed.EXPORTED:
+            audit.exported(request.user, subject)
+        else:
+            audit.record(request.user, Action(deed.value), subject)
 
 
 @contextmanager

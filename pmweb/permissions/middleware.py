@@ -14,6 +14,7 @@ from django.http.response import HttpResponseBase
 
 from inference.runs.errors import LimitError
 from pmweb.accounts import audit
+from pmweb.accounts.audit import Action
 from pmweb.accounts.credentials import is_recent
 from pmweb.accounts.pages import ask_who_it_is
 from pmweb.accounts.roles import AccessLevel
@@ -103,4 +104,7 @@ def _subject(rule: Rule, named: dict[str, Any]) -> Model | None:
 def _note(request: HttpRequest, rule: Rule, subject: Model | None) -> None:
     assert rule.records is not None
     name = request.resolver_match.view_name if request.resolver_match else ""
-    audit.record(request.user, rule.records, subject, detail=name)
+    if rule.records is Action.EXPORTED:
+        audit.exported(request.user, subject, detail=name)
+    else:
+        audit.record(request.user, rule.records, subject, detail=name)

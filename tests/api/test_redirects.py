@@ -123,7 +123,7 @@ async def test_the_agent_dials_no_other_origin(status):
 @pytest.mark.parametrize("location", ["http://[evil", "ws://127.0.0.1:port/", "javascript:alert(1)"])
 async def test_a_redirect_to_what_is_no_address_is_a_lost_connection(location):
     with server(lambda _: (302, location)) as site:
-        assert site.address in await dial(site.address)
+        assert site.address.removeprefix("http") in await dial(site.address)
 
 
 @pytest.mark.asyncio

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.conf import settings as settings_of_site
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -24,9 +26,13 @@ from pmweb.accounts.roles import AccessLevel
 from pmweb.models import AuditEntry, Role
 from pmweb.permissions.table import TABLE
 from tests.anica.predictors.fakes import script
+from tests.api.conftest import Program, program
+from tests.pmweb.test_permissions import OWN, Door, door
 from tests.views.conftest import experiment_set, isa, mapping
 
-__all__ = ["experiment_set", "isa", "mapping"]
+__all__ = ["Door", "door", "experiment_set", "isa", "mapping", "program"]
+
+RECORDS = re.compile(r"record\([^)]*EXPORTED")
 
 
 @pytest.fixture
@@ -160,10 +166,60 @@ def test_logging_in_and_out_are_noted_with_the_address(administrator: User):
     ]
 
 
-def test_with_public_reading_the_export_of_a_visitor_is_noted(client: Client, mapping: PortMapping, settings):
+def test_with_public_reading_no_export_of_a_visitor_is_noted(client: Client, mapping: PortMapping, settings):
     settings.PUBLIC_READING = True
-    client.get(reverse("mapping-export", args=[mapping.pk]))
-    assert noted() == [("", "exported", "port mapping", mapping.name, "page")]
+    assert client.get(reverse("mapping-export", args=[mapping.pk])).status_code == 200
+    assert client.get(f"/api/v1/mappings/{mapping.pk}/exports/pmevo").status_code == 200
+    assert noted() == []
+
+
+EXPORTS = [(name, path) for name, path in OWN if TABLE[name].records is Action.EXPORTED]
+
+
+@pytest.mark.usefixtures("door")
+def test_who_gets_a_file_again_is_not_noted_again(boss: Client, client: Client, settings):
+    """All exports, wherever the rule of an address says that it is one; by an account and by a visitor."""
+    settings.PUBLIC_READING = True
+    assert len(EXPORTS) > 30
+    for _, path in 3 * EXPORTS:
+        assert boss.get(path).status_code == 200
+        client.get(path)
+    assert sorted(AuditEntry.objects.values_list("detail", flat=True)) == sorted(
+        {name for name, _ in EXPORTS}
+    )
+    assert {row.actor_name for row in AuditEntry.objects.all()} == {"admin"}
+    AuditEntry.objects.update(at=timezone.now() - audit.SAME_EXPORT)
+    boss.get(EXPORTS[0][1])
+    boss.get(EXPORTS[0][1], REMOTE_ADDR="203.0.113.7")
+    assert AuditEntry.objects.count() == len({name for name, _ in EXPORTS}) + 2
+
+
+def test_nor_by_the_api(program: Program, mapping: PortMapping):
+    for _ in range(3):
+        assert (
+            program.client.get(
+                f"/api/v1/mappings/{mapping.pk}/exports/pmevo",
+                headers={"Authorization": f"Bearer {program.token}"},
+            ).status_code
+            == 200
+        )
+    assert AuditEntry.objects.filter(action=Action.EXPORTED).count() == 1
+
+
+def test_many_exports_of_an_account_are_noted_up_to_a_number(ada: Client, monkeypatch):
+    monkeypatch.setattr(audit, "MOST_EXPORTS", 5)
+    user = User.objects.get(username="ada")
+    found = [audit.exported(user, detail=str(number)) for number in range(9)]
+    assert [row is not None for row in found] == 5 * [True] + 4 * [False]
+
+
+def test_exports_are_noted_in_no_other_way():
+    """`audit.record` would note each of many."""
+    folders = [settings_of_site.BASE_DIR / name for name in ("pmweb", "inference", "anica_app")]
+    places = {
+        path.name for folder in folders for path in folder.rglob("*.py") if RECORDS.search(path.read_text())
+    }
+    assert places == {"audit.py"}
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ The rows of a table are written here and not by a template: a page may have thou
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from django.contrib.staticfiles import finders
@@ -72,7 +74,26 @@ def page_html(page: PublishedPage, frame: PageFrame) -> str:
 def whole_html(template: str, frame: PageFrame, **context: object) -> str:
     """A page of a published site in its frame."""
     around = {} if frame.linked else {"style": _text_of(*_STYLES), "script": _text_of(_SCRIPT)}
+    around |= {"policy": _policy(**around)}
     return render_to_string(template, {**context, **around, "frame": frame, "version": __version__})
+
+
+def _policy(style: str = "", script: str = "") -> str:
+    """The Content-Security-Policy of a page: nothing but these texts, or else files of its own site.
+
+    On the disk, where a page has no site, pictures come from files. What a browser heeds in a header alone,
+    such as `frame-ancestors`, is up to the web host.
+    """
+    return (
+        f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; "
+        "img-src 'self' file: data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _source(text: str) -> str:
+    if not text:
+        return "'self'"
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 @cache

@@ -93,9 +93,7 @@ bench: $(VENV)/developing.stamp
 	$(PYTHON) -m benchmarks $(NAME)
 
 sbom: $(VENV)/developing.stamp
-	@mkdir -p dist
-	@$(VENV)/bin/cyclonedx-py requirements requirements-scale.lock --pyproject pyproject.toml --mc-type application \
-	    --output-reproducible --of JSON -o dist/sbom.cdx.json
+	@$(VENV)/bin/python .ci/sbom dist/sbom.cdx.json
 
 lock: $(VENV)/developing.stamp
 	$(PYTHON) .ci/locks

@@ -3,7 +3,8 @@
 | file | concern |
 |---|---|
 | `archive` | the file: a zip with a manifest, the dump, and the secret key |
-| `sqlite`, `postgresql` | how each database is dumped while the site runs, and put back |
-| `ways_in` | sessions, links and tokens end when a back-up is put back |
+| `sqlite`, `postgresql` | how each database is dumped while the site runs, and its rows are put back |
+| `dump_text` | the rows in a dump of PostgreSQL |
+| `ways_in` | sessions, links, passwords and tokens end when a back-up is put back |
 | `errors` | why one cannot be made or put back |
 """

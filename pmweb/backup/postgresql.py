@@ -1,4 +1,4 @@
-"""PostgreSQL: dumped and put back by its own programs, `pg_dump`, `pg_restore` and `psql`."""
+"""PostgreSQL: dumped by its own program, and put back row by row into tables made anew."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, transaction
 
-from pmweb.backup import archive, ways_in
-from pmweb.backup.archive import BackupError
+from pmweb.backup import archive, dump_text
+from pmweb.backup.archive import BackupError, BackupManifest
+from pmweb.backup.ways_in import KeptWays
 from pmweb.launcher.prepare import database_name
+from pmweb.new_database import tables_made
 
 _EMPTY = """DO $$ DECLARE one record; BEGIN
 FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
@@ -43,10 +45,12 @@ def dump(target: Path) -> dict[str, int]:
         return _rows(cursor)
 
 
-def restore(dumped: Path, expected: dict[str, int], *, replace: bool, keep_tokens: bool) -> str:
-    """Put a dump into the configured database, all of it or nothing. Raises `BackupError`.
+def restore(dumped: Path, manifest: BackupManifest, kept: KeptWays, *, replace: bool) -> str:
+    """Put the rows of a dump into the configured database, all of them or nothing; what else became of it.
 
-    Nobody gets in by what the dump has of ways in (`ways_in`): they end in the same transaction.
+    A dump can have any statement in it, and psql's own commands. So `pg_restore` writes it out as text, of
+    which nothing is executed: rows go as rows into tables made anew, where those have such columns. Of the
+    dump's ways in those let somebody in that are `kept`. Raises `BackupError`.
     """
     with connection.cursor() as cursor:
         if connection.introspection.table_names(cursor) and not replace:
@@ -55,18 +59,25 @@ def restore(dumped: Path, expected: dict[str, int], *, replace: bool, keep_token
                 "what it has"
             )
         _check_alone(cursor)
-    connection.close()
     script = dumped.with_name("script.sql")
-    _call("pg_restore", "--no-owner", "--no-privileges", f"--file={script}", str(dumped), connects=False)
     _call(
-        *("psql", "--quiet", "--no-psqlrc", "--single-transaction", "--set=ON_ERROR_STOP=1"),
-        *("--output=/dev/null", f"--command={_EMPTY}", f"--file={script}"),
-        "--command=RESET search_path",  # which the script has emptied
-        *(f"--command={each}" for each in ways_in.ending(expected, keep_tokens=keep_tokens)),
+        *("pg_restore", "--data-only", "--no-owner", "--no-privileges", f"--file={script}", str(dumped)),
+        connects=False,
     )
-    with connection.cursor() as cursor:
-        archive.check_rows(ways_in.rows_left(expected), _rows(cursor))
-    return "what was there before has been replaced" if replace else ""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(_EMPTY)
+            with tables_made(DEFAULT_DB_ALIAS, manifest.migrations) as columns, script.open("rb") as lines:
+                ignored = dump_text.copy(cursor, lines, columns)
+            archive.check_rows(manifest.rows, _rows(cursor), columns)
+            for statement in kept.ending(columns):
+                cursor.execute(statement)
+    except DatabaseError as error:
+        raise BackupError(f"the database does not take what the back-up has: {error}") from error
+    finally:
+        connection.close()
+    note = "what was there before has been replaced" if replace else ""
+    return "; ".join(filter(None, (note, ignored)))
 
 
 def _check_alone(cursor: Any) -> None:

@@ -74,8 +74,8 @@ def page_html(page: PublishedPage, frame: PageFrame) -> str:
 def whole_html(template: str, frame: PageFrame, **context: object) -> str:
     """A page of a published site in its frame."""
     around = {} if frame.linked else {"style": _text_of(*_STYLES), "script": _text_of(_SCRIPT)}
-    around |= {"policy": _policy(**around)}
-    return render_to_string(template, {**context, **around, "frame": frame, "version": __version__})
+    more = {"frame": frame, "version": __version__, "policy": _policy(**around)}
+    return render_to_string(template, {**context, **around, **more})
 
 
 def _policy(style: str = "", script: str = "") -> str:

@@ -15,8 +15,9 @@ from django.db import connection
 from inference.runs.data_directory import repair
 from inference.runs.errors import NotPrivateError
 from inference.web.data_command import DataCommand
-from pmweb.backup import archive, postgresql, sqlite, ways_in
+from pmweb.backup import archive, postgresql, sqlite
 from pmweb.backup.archive import BackupError
+from pmweb.backup.ways_in import KeptWays
 
 
 class Command(DataCommand):
@@ -33,10 +34,16 @@ class Command(DataCommand):
             action="store_true",
             help="do not revoke the tokens of programs and agents that were valid then",
         )
+        parser.add_argument(
+            "--keep-passwords",
+            action="store_true",
+            help="let people log in by the passwords that are in the file: nobody else can have changed it",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check everything, then put it in place."""
         path: Path = options["file"]
+        kept = KeptWays(tokens=options["keep_tokens"], passwords=options["keep_passwords"])
         try:
             manifest = archive.read_manifest(path)
             if manifest.database != connection.vendor:
@@ -49,9 +56,7 @@ class Command(DataCommand):
                 dump = Path(folder) / "database"
                 secret = archive.unpack(path, manifest, dump)
                 kind = sqlite if connection.vendor == "sqlite" else postgresql
-                note = kind.restore(
-                    dump, manifest.rows, replace=options["replace"], keep_tokens=options["keep_tokens"]
-                )
+                note = kind.restore(dump, manifest, kept, replace=options["replace"])
             if secret is not None:
                 _put_secret(settings.HOME / "secret-key", secret, replace=options["replace"])
         except (BackupError, NotPrivateError, OSError) as error:
@@ -60,7 +65,7 @@ class Command(DataCommand):
         self.stdout.write(
             f"{rows:,} rows are back, as they were at {manifest.created}" + (f"; {note}" if note else "")
         )
-        self.stdout.write(f"{ways_in.TOKENS_KEPT if options['keep_tokens'] else ways_in.ALL_ENDED}.")
+        self.stdout.write(f"{kept.summary()}.")
 
 
 def _put_secret(place: Path, secret: bytes, *, replace: bool) -> None:

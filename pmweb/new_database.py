@@ -56,7 +56,7 @@ def tables_made(alias: str, migrations: Collection[str] | None = None) -> Iterat
         for migration, _ in plan:
             executor.recorder.record_applied(migration.app_label, migration.name)
         yield {
-            model._meta.db_table: [field.column for field in model._meta.local_concrete_fields]
+            model._meta.db_table: [str(field.column) for field in model._meta.local_concrete_fields]
             for model in apps.get_models(include_auto_created=True)
             if model._meta.can_migrate(connection)
         }

@@ -47,7 +47,7 @@
 | `PMWEB_ALLOW_COMMANDS` | `1`: administrators may add predictors of any program (docs/predictors.md) | off |
 | `PMWEB_OSACA` | OSACA's command or its Python (docs/predictors.md) | looked for on the PATH |
 | `PMWEB_LLVM_SOURCES` | LLVM's sources, to export core models as patches of (docs/formats.md) | none |
-| `PMWEB_DASK` | Dask scheduler whose workers help, `tcp://host:port` or `tls://host:port` | none |
+| `PMWEB_DASK` | Dask scheduler whose workers help: `tls://host:port`, or `tcp://127.0.0.1:port` here | none |
 | `PMWEB_DEBUG` | `1` shows tracebacks in the browser | off |
 """
 

@@ -1,13 +1,19 @@
-"""A connection to a Dask scheduler, and which of its workers can be relied on."""
+"""A connection to a Dask scheduler, and which of its workers can be relied on.
+
+Whoever joins the cluster runs code as the site does: Dask unpickles what workers answer. So between computers
+each side has to show a certificate of an authority that the operator has chosen for this alone.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import ipaddress
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from urllib.parse import urlsplit
 
 import inference
 from inference.core.errors import InterruptedRunError
@@ -16,6 +22,7 @@ from inference.core.executor import Task, TaskContext
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+    from distributed.security import Security
 
 
 # What a Dask worker calls. It finds these functions by name in its own pmweb.
@@ -71,7 +78,11 @@ def condition(address: str) -> str:
     `address`: what `PMWEB_DASK` says, empty where it is not set.
     """
     if not address:
-        return "not configured: this computer alone computes (PMWEB_DASK=tcp://host:8786 adds others)"
+        return "not configured: this computer alone computes (PMWEB_DASK=tls://host:8786 adds others)"
+    try:
+        _security_of(address)
+    except ClusterError as error:
+        return str(error)
     try:
         connection = SchedulerConnection(address, _ASK_SECONDS)
     except ClusterError:
@@ -118,7 +129,10 @@ class Crew:
 
 
 class SchedulerConnection:
-    """To the scheduler at `address`, `tcp://host:port` or `tls://host:port`. Raises `ClusterError`."""
+    """To the scheduler at `address`, `tls://host:port`, or `tcp://127.0.0.1:port` on this computer.
+
+    Raises `ClusterError`.
+    """
 
     def __init__(self, address: str, seconds: float = CONNECT_SECONDS) -> None:
         self.address = address
@@ -196,12 +210,57 @@ def _connect(address: str, seconds: float) -> Client:
 
     # Dask prints to the terminal what a run says in its log. It is told so before it is loaded.
     dask.config.set({"distributed.logging": dict.fromkeys(_QUIET, "critical")})
+    security = _security_of(address)
     try:
         from distributed import Client  # loads Dask
 
-        return Client(address, timeout=seconds, set_as_default=False, name="pmweb")
+        return Client(address, timeout=seconds, set_as_default=False, name="pmweb", security=security)
     except _TROUBLE as error:
         raise ClusterError(f"no Dask scheduler can be reached at {address}: {error}") from error
+
+
+_CERTIFICATES = {
+    "tls_ca_file": "DASK_DISTRIBUTED__COMM__TLS__CA_FILE",
+    "tls_client_cert": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT",
+    "tls_client_key": "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY",
+}
+"""Fields of Dask's security, and the variables that it reads them from."""
+
+
+def _security_of(address: str) -> Security | None:
+    """How both sides show who they are; None on this computer. Raises `ClusterError` where they would not."""
+    from distributed.security import Security  # loads Dask
+
+    scheme, host = _parsed(address)
+    if scheme == "tcp" and _is_loopback(host):
+        return None
+    if scheme != "tls":
+        raise ClusterError(
+            f"{address} is not used: whoever joins a Dask cluster runs code as this site does, so another "
+            "computer has to show a certificate. Start scheduler and workers with --tls-ca-file, --tls-cert "
+            "and --tls-key, and begin PMWEB_DASK with tls://"
+        )
+    security = Security(require_encryption=True)
+    missing = [variable for field, variable in _CERTIFICATES.items() if not getattr(security, field)]
+    if missing:
+        raise ClusterError(f"{address} is not used without certificates: set {', '.join(missing)}")
+    return security
+
+
+def _parsed(address: str) -> tuple[str, str]:
+    """Scheme and host; Dask takes an address without a scheme for one of TCP."""
+    try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    except ValueError:
+        return "", ""
+    return parts.scheme, parts.hostname or ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _lacks(said: object) -> str:

@@ -172,7 +172,7 @@ def test_bytes_that_are_no_text_in_a_foreign_database_are_an_error_of_the_file(t
 def test_a_dump_that_is_no_database_is_a_damaged_back_up(tmp_path: Path) -> None:
     (tmp_path / "dump").write_bytes(b"SQLite format 3\0" + bytes(4000))
     with closing(sqlite3.connect(tmp_path / "dump")) as dump, pytest.raises(BackupError, match="damaged"):
-        sqlite._checked(dump, tmp_path / "dump")
+        sqlite._check_sound(dump, tmp_path / "dump")
 
 
 def test_a_back_up_that_would_fill_the_disk_is_not_unpacked(

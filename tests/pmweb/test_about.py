@@ -56,7 +56,7 @@ def test_without_a_dask_scheduler_the_page_says_how_to_add_computers(client, adm
     client.force_login(administrator)
     page = client.get(reverse("about")).content.decode()
     assert "not configured" in page
-    assert "PMWEB_DASK=tcp://host:8786" in page
+    assert "PMWEB_DASK=tls://host:8786" in page
 
 
 def test_a_dask_scheduler_that_is_away_does_not_break_the_page(client, administrator, settings):

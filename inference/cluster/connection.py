@@ -229,8 +229,6 @@ _CERTIFICATES = {
 
 def _security_of(address: str) -> Security | None:
     """How both sides show who they are; None on this computer. Raises `ClusterError` where they would not."""
-    from distributed.security import Security  # loads Dask
-
     scheme, host = _parsed(address)
     if scheme == "tcp" and _is_loopback(host):
         return None
@@ -240,6 +238,8 @@ def _security_of(address: str) -> Security | None:
             "computer has to show a certificate. Start scheduler and workers with --tls-ca-file, --tls-cert "
             "and --tls-key, and begin PMWEB_DASK with tls://"
         )
+    from distributed.security import Security  # loads Dask
+
     security = Security(require_encryption=True)
     missing = [variable for field, variable in _CERTIFICATES.items() if not getattr(security, field)]
     if missing:

@@ -4,7 +4,7 @@
 #   make run     start the site; HOST=0.0.0.0 PORT=8001 to listen elsewhere
 #   make test    all tests; those whose tools are not installed skip
 #   make test-tools  install these tools: Chromium, PostgreSQL, Redis, nginx, Node.js (Debian, as root)
-#   make check   style, types, templates, rooms, migrations, locks, known vulnerabilities
+#   make check   style, types, templates, rooms, patterns, migrations, locks, known vulnerabilities
 #   make agent   dist/pmweb-agent.pyz, which measures another computer with nothing installed there
 #   make mutants mutation testing: small faults in the code that no nearby test notices (takes long); SEED=1 NUMBER=60
 #   make bench   benchmarks; NAME=simulate to run one
@@ -67,6 +67,7 @@ check-rooms: $(VENV)/developing.stamp
 	$(VENV)/bin/lint-imports
 	$(PYTHON) .ci/cycles
 	$(PYTHON) .ci/names
+	$(PYTHON) .ci/patterns
 
 check-javascript:
 	@.ci/javascript

@@ -47,7 +47,7 @@ LIBRARIES = (
 )
 _ASK_SECONDS = 3.0
 _TCP_SINCE = 4  # Landlock
-_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_VERSION = re.compile(r"(?<!\d)\d+(?:\.\d+)+")
 
 
 @dataclass(frozen=True)

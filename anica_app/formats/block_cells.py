@@ -9,7 +9,7 @@ from inference.isa.x86.blocks.reading import TITLES
 
 SEPARATORS = (",", "\t", ";")
 
-_BYTES = re.compile(r"(?:0x|\\x)?(?:[0-9a-f]{2})+(?:[\s_]*(?:0x|\\x)?(?:[0-9a-f]{2})+)*")
+_BYTES = re.compile(r"(?:0x|\\x)?[0-9a-f]{2}(?:[\s_]*(?:0x|\\x)?[0-9a-f]{2})*")
 _LOOKS_HEX = re.compile(r"(?:0x)?[0-9a-f]+")
 _BETWEEN = re.compile(r"[\s_]|0x|\\x")
 

@@ -20,7 +20,7 @@ INSTALL = "download MAQAO from www.maqao.org and put `maqao` on the PATH or into
 
 _READING = CyclesPattern(number=r"Overall L1: +(\d+(?:\.\d+)?)")
 _USUAL = "HASWELL"
-_LISTED = re.compile(r"^\W*([A-Z][A-Z0-9_]{2,})\b", re.MULTILINE)
+_LISTED = re.compile(r"^[^\w\n]*([A-Z][A-Z0-9_]{2,})\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from anica_app.core.protocols import Answer, Failure, PredictorError
+from anica_app.predictors.ambiguity import Ambiguity, Growth, ambiguity_of
+from anica_app.predictors.pattern_automaton import PatternUse
 from inference.containment import CallOutcome
 from inference.core.errors import InvalidInputError
 
+MOST_AMBIGUOUS = 1 << 14
+"""Characters searched by a pattern whose time grows as their square: at worst a second."""
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 """Exit statuses by which a wrapper says that what it should start is not there."""
 
@@ -57,7 +62,7 @@ class CyclesPattern:
         """The answer that a text holds."""
         if reason := self.unsupported(text):
             return Answer(failure=Failure.UNSUPPORTED, detail=reason)
-        found = re.search(self.number, text, re.MULTILINE)
+        found = _search(self.number, text)
         try:
             cycles = math.nan if found is None else float(found.group(1)) * self.scale
         except (ValueError, TypeError):
@@ -69,7 +74,7 @@ class CyclesPattern:
 
     def unsupported(self, text: str) -> str:
         """The line by which a text says that an instruction is not known, "" where it does not."""
-        found = re.search(self.unknown, text, re.MULTILINE) if self.unknown else None
+        found = _search(self.unknown, text) if self.unknown else None
         if found is None:
             return ""
         begin = text.rfind("\n", 0, found.start()) + 1
@@ -77,8 +82,26 @@ class CyclesPattern:
 
 
 def compiled(name: str, pattern: str) -> re.Pattern[str]:
-    """A regular expression that a user wrote. Raises `InvalidInputError`."""
+    """A regular expression that a user wrote. Raises `InvalidInputError`, also for exponential ambiguity."""
     try:
-        return re.compile(pattern, re.MULTILINE)
+        ambiguity = _ambiguity(pattern)
+        expression = re.compile(pattern, re.MULTILINE)  # bounded: as `_search` does, and checked here
     except (re.error, OverflowError, RecursionError) as error:
         raise InvalidInputError(f"{name} is no regular expression: {error} in {pattern!r}") from None
+    if ambiguity is not None and ambiguity.growth is Growth.EXPONENTIAL:
+        raise InvalidInputError(
+            f"{name} could search without end: {ambiguity}; write {pattern!r} such that a text can be "
+            "read in one way, as (?:\\d+ )* in place of (?:\\d+ ?)*"
+        )
+    return expression
+
+
+def _search(pattern: str, text: str) -> re.Match[str] | None:
+    """Search in a text, of which an ambiguous pattern gets the beginning alone."""
+    end = len(text) if _ambiguity(pattern) is None else MOST_AMBIGUOUS
+    return re.compile(pattern, re.MULTILINE).search(text, 0, end)  # bounded: by the line above
+
+
+@cache
+def _ambiguity(pattern: str) -> Ambiguity | None:
+    return ambiguity_of(pattern, re.MULTILINE, PatternUse.SEARCH)

@@ -15,7 +15,7 @@ from inference.core.texts import paragraphs
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _MARK = "'"
-_IN_COMMENT = re.compile(r'([,;\t][\s"]*)(?=[=+\-@])')
+_PART_IN_COMMENT = re.compile(r'([,;\t][\s",;]*+)([=+\-@]?)')
 
 
 def safe_text(text: str) -> str:
@@ -26,7 +26,7 @@ def safe_text(text: str) -> str:
 
 def safe_comment(line: str) -> str:
     """A line above a table: a spreadsheet takes it apart at commas too, so no part may be a formula."""
-    return _IN_COMMENT.sub(rf"\1{_MARK}", line)
+    return _PART_IN_COMMENT.sub(lambda part: part[1] + _MARK * bool(part[2]) + part[2], line)
 
 
 def plain_text(cell: str) -> str:

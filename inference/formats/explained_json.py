@@ -41,8 +41,12 @@ _REASONS: Sequence[tuple[str, NotCharacterised]] = (
     ("took fewer cycles than expected", NotCharacterised.FAST),
     ("NOT consistent with inferred mapping", NotCharacterised.FAST),
 )
-_COUNTS = re.compile(r"uops were characterized for .* than were originally observed \((\d+)\):\s*(\d+)")
-_SURPLUS = re.compile(r"number of surplus uops \((-?\d+(?:\.\d+)?(?:e-?\d+)?)\):\s*\[(.*)\]", re.DOTALL)
+_COUNTS = re.compile(
+    r"(?>(?s:.*?)uops were characterized for ).* than were originally observed \((\d+)\):\s*(\d+)"
+)
+_SURPLUS = re.compile(
+    r"(?>.*?number of surplus uops \()(-?\d+(?:\.\d+)?(?:e-?\d+)?)\):\s*\[(.*)\]", re.DOTALL
+)
 _QUOTED = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
 
 
@@ -108,9 +112,9 @@ def read_rejects(source: Source, problems: Problems) -> Rejects:
 def rejection_of(name: str, why: str, schemes: Mapping[str, str]) -> Rejection:
     """What the program's sentence on a scheme says; `schemes`: {name as written: scheme}."""
     reason = next((reason for words, reason in _REASONS if words in why), NotCharacterised.NONE)
-    if counts := _COUNTS.search(why):
+    if counts := _COUNTS.match(why):
         return Rejection(reason, f"{counts[2]} µops were found, {counts[1]} counted")
-    if surplus := _SURPLUS.search(why):
+    if surplus := _SURPLUS.match(why):
         flood = _flood(name, float(surplus[1]), surplus[2], schemes)
         beside = "" if flood is None else f" beside {flood.copies} × {flood.blocker}"
         return Rejection(reason, f"{float(surplus[1]):.2f} µops{beside}, no whole number", flood)
@@ -122,7 +126,7 @@ def rejection_of(name: str, why: str, schemes: Mapping[str, str]) -> Rejection:
 
 def quoted_names(why: str) -> frozenset[str]:
     """The names in the experiment that a sentence quotes, if it quotes one."""
-    surplus = _SURPLUS.search(why)
+    surplus = _SURPLUS.match(why)
     return frozenset(_names_in(surplus[2]) if surplus else ())
 
 

@@ -38,7 +38,7 @@ def pairs_told(words: str, text: str) -> tuple[PairEntry, ...]:
 
 
 _TOLD = re.compile(r"(?P<scheme>[^;]+);.*; latencies (?P<pairs>[^;]+)")
-_PAIR = re.compile(r"([^:]+) → ([^:]+): (none|\d+(?:\.\d+)?)(?: \(([^)]+)\))?")
+_PAIR = re.compile(r"([^:→]+) → ([^:→]+): (none|\d+(?:\.\d+)?)(?: \(([^)]+)\))?")
 
 
 def _pair(source: str, destination: str, cycles: str, basis: str | None) -> PairEntry:

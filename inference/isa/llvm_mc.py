@@ -28,7 +28,7 @@ _OLDEST = 11
 _ERROR = re.compile(r"^<stdin>:(\d+):\d+: error: (.*)$", re.MULTILINE)
 _TEXT = b".text"
 _OPCODE = re.compile(r"<MCInst #\d+ (\w+)")
-_OPERAND = re.compile(r"<MCOperand (\w+):([^>\n]*)>")
+_OPERAND = re.compile(r"<MCOperand (\w+):([^>\n]*)>")  # bounded: one instruction
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*)")
 _MARKERS = {
     "x86_64": (bytes.fromhex("0f1f8078563412"), "305419896("),  # nopl 0x12345678(%rax)

@@ -163,7 +163,7 @@ def _head(plain: str) -> tuple[str, str]:
     return " ".join((*prefixes, words[count])), " ".join(words[count + 1 :])
 
 
-_COMMA_OUTSIDE = re.compile(r",(?![^\[]*\])")
+_COMMA_OUTSIDE = re.compile(r",(?![^\[]*\])")  # bounded: a scheme's name has at most 500 characters
 
 
 def _read_text(head: str, rest: str) -> SchemeNameParts | None:
@@ -203,7 +203,7 @@ _PMEVO_TERMS = {
     "((imm:8))": "D8",
     "((mimm:16))": "D",
 }
-_PMEVO_COMMA = re.compile(r",_(?![^\[]*\])")
+_PMEVO_COMMA = re.compile(r",_(?![^\[]*\])")  # bounded: a scheme's name has at most 500 characters
 _VECTOR = {"64": "mm", "128": "xmm", "256": "ymm", "512": "zmm"}
 
 

@@ -29,7 +29,7 @@ _CLASSES = {
     "DR": ",".join(f"DR{number}" for number in range(8)),
 }
 _MEMORY = re.compile(r"MEM\[(\d+)(?:,([A-Za-z]+))?\](\{\w+\})?")
-_SIZED = re.compile(r"(GPR|MEM|IMM|REL)\[(\d+)[a-z]?.*\]")
+_SIZED = re.compile(r"(GPR|MEM|IMM|REL)\[(\d++)[a-z]?.*\]")
 _LETTERS = {"GPR": "R", "MEM": "M", "IMM": "I", "REL": "Rel"}
 _ADDRESS_PARTS = {"B": "B", "I": "I", "S*I": "IS", "D8": "D8", "D": "D32"}
 _MASKED = re.compile(r"\{k\}(\{z\})?")

@@ -44,7 +44,7 @@ MINUS = "\N{MINUS SIGN}"
 R_MAX = mark_safe("R<sub>max</sub>")
 MOST_ALIGNED = 16  # ports: more would leave a table no room for anything else
 COLOURS = len(plotly_json.LIGHT)  # the palette starts again after them
-_ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^\]]*\])?(?P<access>:[A-Za-z]+)?$")
+_ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^][]*\])?(?P<access>:[A-Za-z]+)?$")
 
 
 @register.filter

@@ -16,8 +16,8 @@ from django.utils.safestring import SafeString
 from pmweb.help.terms import anchor_of
 
 MARKUP = re.compile(
-    r"\[\[(?P<term>[^\]|]+)(?:\|(?P<shown>[^\]|]+))?\]\]"
-    r"|\[(?P<label>[^\]]+)\]\((?P<page>[a-z-]+)\)"
+    r"\[\[(?P<term>[^][|]+)(?:\|(?P<shown>[^][|]+))?\]\]"
+    r"|\[(?P<label>[^][]+)\]\((?P<page>[a-z-]+)\)"
     r"|`(?P<code>[^`]+)`"
 )
 

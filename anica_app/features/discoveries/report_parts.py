@@ -37,7 +37,7 @@ _MOST_MNEMONICS = 3
 _KINDS = tuple(
     (letter, re.compile(pattern))
     for letter, pattern in (
-        ("m", r".*\[.*"),
+        ("m", r"[^\[]*\[.*"),
         ("i", r"-?(0x[0-9a-fA-F]+|[0-9][0-9a-fA-F]*h?)"),
         ("x", r"xmm\d+"),
         ("y", r"ymm\d+"),

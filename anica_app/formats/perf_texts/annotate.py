@@ -51,7 +51,7 @@ _OF = "Disassembly of "
 _SAMPLES = re.compile(r"([\d,]{1,20}) samples(?:, percent: ([a-z -]+))?")
 _NAME = re.compile(r"\s*:\s*(?:\d+\s+)?(?:0x)?[0-9a-f]{1,16} <(.+)>:\s*")
 _ROW = re.compile(r"\s*([\d.]+)(?:\s+[\d.]+)*\s*:\s*([0-9a-f]{1,16}):\s*\S.*")
-_BESIDE = re.compile(r"\s*(?::.*|-*\s*)")
+_BESIDE = re.compile(r"\s*+(?::.*|-*\s*)")
 _LONGEST = 2000
 
 

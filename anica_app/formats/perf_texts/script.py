@@ -20,9 +20,9 @@ from collections.abc import Iterable, Iterator
 from anica_app.formats.perf_texts.samples import MOST_MAPPED, Mapped, PerfSamples, SampledPoint
 
 _RECORD = "PERF_RECORD_"
-_MAPPED = re.compile(
+_MAPPED = re.compile(  # bounded: 8,192 characters of a line are searched
     r"PERF_RECORD_MMAP2? (-?\d{1,10})/-?\d{1,10}: \[0x([0-9a-f]{1,16})\(0x([0-9a-f]{1,16})\) "
-    r"@ (?:0x)?([0-9a-f]{1,16})[^]]*\]: (\S{1,8}) (.+)$"
+    r"@ (?:0x)?([0-9a-f]{1,16})[^][]*\]: (\S{1,8}) (.+)$"
 )
 _ALIGNED = re.compile(
     r"(?=[ \t][ 0-9a-f]{16}(?:\s|$))[ \t]+([0-9a-f]{1,16})(?=\s|$)"
@@ -37,7 +37,9 @@ _TAKEN = re.compile(
 _NUMBER = re.compile(r"0x([0-9a-f]{1,16})")
 _OFFSET = re.compile(r"[0-9a-f]{1,16}")
 _SAMPLE = re.compile(
-    r"[ \t]*[0-9a-f]{4,16}[ \t]+\S.*\(\S.*\)\s*|.*\s\d+\.\d+:\s+.*:\s*(?:[0-9a-f]{4,16}\b.*)?"
+    r"[ \t]*[0-9a-f]{4,16}[ \t]++(?>\S.*?\(\S).*\)\s*"
+    r"|(?>.*?\s\d+\.\d+:\s).*:\s*(?:[0-9a-f]{4,16}\b.*)?",
+    re.DOTALL,
 )
 _UNKNOWN = "[unknown]"
 _LONGEST = 50_000

@@ -22,7 +22,7 @@ _REGION = re.compile(
     re.MULTILINE,
 )
 _REFUSED = re.compile(rb"^<stdin>:(\d+):\d+: error: (.*)$", re.MULTILINE)
-_LACKING = re.compile(rb"found an unsupported instruction[^\n]*\nnote: instruction: ?(.*)")
+_LACKING = re.compile(rb"^(?>.*?found an unsupported instruction).*\nnote: instruction: ?(.*)", re.MULTILINE)
 _SHORT, _LONG = b"a", b"b"
 
 

@@ -13,7 +13,7 @@ COUNTED = "uops"
 WHOLE = 0.1
 """A counter may be so far from a whole number."""
 
-_MEMORY = re.compile(r"\bMEM\[(\d+)[^\]]*\]")
+_MEMORY = re.compile(r"\bMEM\[(\d++)[^][]*\]")
 _LOADING_MOVE = re.compile(r"^v?mov\w*\s(?!MEM)[^,]*:W,\s*MEM\[")
 _WIDE = 256
 

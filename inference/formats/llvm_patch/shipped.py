@@ -39,8 +39,10 @@ class Override:
     def pattern(self) -> re.Pattern[str]:
         """Matches the opcodes that it is for."""
         if self.operator == "instregex":
-            return re.compile("|".join(f"(?:{one.removeprefix('^')})" for one in self.arguments))
-        return re.compile("|".join(map(re.escape, self.arguments)))
+            patterns = [f"(?:{argument.removeprefix('^')})" for argument in self.arguments]
+        else:
+            patterns = [re.escape(argument) for argument in self.arguments]
+        return re.compile("|".join(patterns))  # bounded: it is matched with names of LLVM's opcodes
 
     def covers(self, opcode: str) -> bool:
         """Whether it is for an opcode."""

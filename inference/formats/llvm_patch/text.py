@@ -11,8 +11,8 @@ from pathlib import Path
 from inference.formats.llvm_patch.shipped import Override
 from inference.storage.errors import ExchangeError
 
-_DEFINITION = re.compile(
-    r"^[ \t]*def\s*\w*\s*:\s*InstRW<\s*\[([^\]]*)\]\s*,\s*\((instregex|instrs)\s+(.*?)\)\s*>\s*;[^\n]*\n",
+_DEFINITION = re.compile(  # bounded: a file of LLVM itself, in which definitions end
+    r"^[ \t]*def\s*+\w*\s*+:\s*InstRW<\s*\[([^\]]*)\]\s*,\s*\((instregex|instrs)\s+(.*?)\)\s*>\s*;[^\n]*\n",
     re.DOTALL | re.MULTILINE,
 )
 _STRING = re.compile(r'"([^"]*)"')

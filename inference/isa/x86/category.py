@@ -26,7 +26,7 @@ _BY_FLOW = {
 
 # The first rule whose pattern matches the whole mnemonic decides; a leading `v` of VEX, EVEX and XOP is gone.
 _RULES = [
-    (name, re.compile(pattern))
+    (name, re.compile(pattern))  # bounded: mnemonics
     for name, pattern in (
         ("address", r"lea"),
         ("stack", r"push\w*|pop(f\w?)?|enter|leave"),

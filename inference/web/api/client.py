@@ -191,7 +191,8 @@ def _docstring(text: str, indent: int) -> str:
         return ""
     margin = " " * indent
     plain = text.replace("\\", "\\\\").replace('"""', "'''")
-    paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", plain) if part.strip()]
+    parts = re.split(r"\n\s*\n", plain)  # bounded: a description of an operation of ours
+    paragraphs = [" ".join(part.split()) for part in parts if part.strip()]
     wrapped = [textwrap.fill(part, _WIDTH - indent, break_long_words=False) for part in paragraphs]
     lines = "\n\n".join(wrapped).splitlines()
     body = "\n".join(f"{margin}{line}" if line else "" for line in lines[1:])

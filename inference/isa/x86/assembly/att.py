@@ -25,7 +25,7 @@ from inference.isa.x86.iced_types import RegisterValue
 
 _SEGMENT = re.compile(r"%([c-gs]s)\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
 _ADDRESS = re.compile(
-    r"(.*?)\(\s*(%\w+)?\s*(?:,\s*(%\w+)?\s*(?:,\s*(\w+)?\s*)?)?\)", re.IGNORECASE | re.DOTALL
+    r"(.*?)\(\s*+(%\w+)?\s*+(?:,\s*+(%\w+)?\s*+(?:,\s*+(\w+)?\s*+)?)?\)", re.IGNORECASE | re.DOTALL
 )
 _NO_INDEX = ("%riz", "%eiz")
 _IN_ORDER = frozenset({"enter", "enterq", "enterw", "bound", "lcall", "ljmp"})

@@ -30,7 +30,7 @@ from inference.isa.x86.iced_types import RegisterValue
 _SIZED = re.compile(rf"({'|'.join(SIZES)})\b\s*(?:(ptr|bcst)\b)?\s*(.*)", re.IGNORECASE | re.DOTALL)
 _SEGMENT = re.compile(rf"({'|'.join(SEGMENTS)})\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
 _OFFSET = re.compile(r"offset\s+(?:flat\s*:\s*)?(\S.*)", re.IGNORECASE | re.DOTALL)
-_TERM = re.compile(r"\s*([+-]?)\s*([^+-]+)")
+_TERM = re.compile(r"([+-]?)([^+-]+)")
 _DEMANGLED = re.compile(r"[A-Za-z_~][\w\s:<>,&*().~$@\[\]]*", re.ASCII)
 _SYMBOL_START = re.compile(r"[A-Za-z_.$?@]")
 _IN_BRACKETS = re.compile(r"\s*\[[^\[\]]*\[[^\[\]]*\]\s*\]\s*")

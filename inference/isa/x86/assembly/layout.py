@@ -28,7 +28,7 @@ SHORT, NEAR = 8, 32
 """Bits of the distance of a jump."""
 
 _LOCAL = re.compile(r"([0-9]+)([bf])")
-_FROM_SOMEWHERE = re.compile(r"(.*[^\s+-])\s*([+-])\s*([^+-]+)", re.DOTALL)
+_FROM_SOMEWHERE = re.compile(r"(.*[^\s+-])\s*([+-])([^+-]+)", re.DOTALL)
 _HERE = (".", "$")
 _UNKNOWN = 2**30
 _MOST_ROUNDS = 30

@@ -24,7 +24,9 @@ from inference.isa.x86.scheme_set import schemes_of
 
 _SHORTEST, _LONGEST = 3, 40
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_SUFFIXES = re.compile(r"(?:_(?:int|rev|alt|norex|rex|evex|nd|nf|bad|64))+(?=kz?$|$)")
+_SUFFIXES = re.compile(  # bounded: `_LONGEST`
+    r"(?:_(?:int|rev|alt|norex|rex|evex|nd|nf|bad|64))+(?=kz?$|$)"
+)
 """What some names have behind the operands: how the opcode is used inside LLVM, or another encoding."""
 _COPIES = re.compile(r"\{1to(\d+)\}")
 _CONDITIONAL = {"cmov": "cmov", "setcc": "set"}
@@ -207,7 +209,7 @@ def _tails(scheme: Scheme, explicit: list[Operand]) -> Iterator[tuple[str, int]]
     for kept, cost in _kept(scheme, explicit):
         for tail, more in _joined([tokens[place] for place in kept]):
             at_end = bool(kept) and kept[-1] == last and explicit[last].kind == "immediate"
-            broken = re.sub(r"(.*?)(i\d*)$", rf"\1{decoration[:1]}\2{decoration[1:]}", tail)
+            broken = re.sub(r"i\d*$", rf"{decoration[:1]}\g<0>{decoration[1:]}", tail)
             if decoration.startswith("b") and at_end:
                 yield broken, cost + more
             yield f"{tail}{decoration}", cost + more

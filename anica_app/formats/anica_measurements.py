@@ -7,7 +7,6 @@ cannot. Values of other types than expected are errors that name their row.
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
 import time
@@ -21,11 +20,13 @@ from urllib.parse import quote
 
 from anica_app.core.protocols import Answer, Failure
 from anica_app.core.samples import LONGEST_CODE, Sample
+from inference.formats.json_fields import StrictJsonError, load
 from inference.storage.errors import ExchangeError
 
 MAGIC = b"SQLite format 3\0"
 DATABASE_LIMIT = 2 << 30  # bytes
 VALUE_LIMIT = 1 << 20  # bytes of one value
+MOST_VALUES = 10_000  # of a remark
 TIME_LIMIT = 1200.0  # seconds for going through all of it
 DETAIL_LENGTH = 8000  # characters of a complaint that are kept
 
@@ -219,8 +220,8 @@ def _remark(remark: Any, where: str) -> Mapping[str, Any]:
     if remark is None or remark == "":
         return {}
     try:
-        said = json.loads(_typed(remark, str, f"{where}, remark"))
-    except (ValueError, RecursionError):
+        said = load(_typed(remark, str, f"{where}, remark"), "remark", MOST_VALUES)
+    except StrictJsonError:
         return {"error": remark}
     return said if isinstance(said, dict) else {"error": remark}
 

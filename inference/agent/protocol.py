@@ -32,12 +32,11 @@ from typing import Any
 from inference.agent.reading import (
     Json,
     ProtocolError,
-    distinct_keys,
     maybe_number,
     maybe_whole,
-    no_number,
     number_of,
     read_fields,
+    read_json,
     text_of,
     whole_of,
     within,
@@ -74,6 +73,8 @@ MAX_MESSAGE_BYTES = 4 * 2**20
 NO_ENTRY, TRY_AGAIN = 4401, 4503
 """Codes with which the server closes: the token lets nobody in; later it may."""
 
+MAX_VALUES = 200_000
+"""Values and keys of a message: those of `MAX_ITEMS` results with `MAX_COUNTERS` counters."""
 MAX_ITEMS = 512
 """Experiments in one batch."""
 
@@ -331,7 +332,7 @@ def decode(text: str | bytes) -> Json:
     if len(text) > MAX_MESSAGE_BYTES:
         raise ProtocolError(f"a message has at most {MAX_MESSAGE_BYTES} bytes, not {len(text)}")
     try:
-        message = json.loads(text, parse_constant=no_number, object_pairs_hook=distinct_keys)
+        message = read_json(text, MAX_VALUES)
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"not JSON: {error}") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):

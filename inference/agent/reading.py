@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -42,15 +44,41 @@ def within(read: Value, limits: Mapping[str, tuple[float, float]]) -> Value:
     return read
 
 
-def distinct_keys(pairs: list[tuple[str, Any]]) -> Json:
-    """An object whose keys are different: of equal ones, readers could each take another."""
-    if len(found := dict(pairs)) < len(pairs):
-        raise ProtocolError("an object has the same key twice")
-    return found
+def read_json(text: str, most: int) -> Any:
+    """The value of a JSON text, with `most` values and keys in it.
+
+    Raises `ValueError` for what is no JSON, for repeated keys (of which readers could each take another), NaN
+    and infinities, and `RecursionError`.
+    """
+    if has_more_values(text, most):
+        raise ProtocolError(f"there are more than {most:,} values and keys, the most that are read")
+    return json.loads(text, parse_constant=_no_number, object_pairs_hook=_distinct_keys)
 
 
-def no_number(text: str) -> float:
-    """For `json`: NaN and infinities are none. Raises `ProtocolError`."""
+def has_more_values(text: str, most: int) -> bool:
+    """Whether a JSON text has more values and keys: each takes a hundred bytes of memory, short as it is.
+
+    Nothing is parsed: a value begins behind one of four characters outside of strings, or is the only one.
+    """
+    if _beginnings(text) <= most:
+        return False
+    plain = text.replace("\\\\", "").replace('\\"', "")
+    return plain.count('"') > 2 * most or _beginnings("".join(plain.split('"')[::2])) > most
+
+
+def _beginnings(text: str) -> int:
+    return sum(map(text.count, ",:[{"))
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> Json:
+    distinct = dict(pairs)
+    if len(distinct) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise ProtocolError(f"an object has the key {counts.most_common(1)[0][0][:60]!r} more than once")
+    return distinct
+
+
+def _no_number(text: str) -> float:
     raise ProtocolError(f"{text} is no number in JSON")
 
 

@@ -14,6 +14,7 @@ from inference.core.errors import CoreError, InvalidInputError
 from inference.core.mapping import PortMapping, ports_in, uops_of
 from inference.core.protocols import Json
 from inference.formats.foreign_texts import check_texts
+from inference.formats.json_fields import StrictJsonError, load
 from inference.formats.quoting import json_text
 from inference.formats.run_archive.parts import Amount, first_flaw
 from inference.models import StoredCoreModel
@@ -22,6 +23,8 @@ from inference.storage.errors import ExchangeError
 
 FORMAT_NAME = "pmweb-core-model"
 VERSION = 1
+MOST_VALUES = 2_000_000
+"""Values and keys of a document."""
 _NAMED = re.compile(rb'"format"\s*:\s*"pmweb-core-model"')
 _Text = Annotated[str, Field(max_length=200)]
 _Rate = Annotated[float, Field(gt=0, le=1e6)]
@@ -190,7 +193,9 @@ def is_core_model_json(content: bytes) -> bool:
 def read_core_model(content: bytes | str) -> CoreModelDocument:
     """Read a file. Raises `ExchangeError` with the place of what is wrong."""
     try:
-        document = CoreModelDocument.model_validate_json(content)
+        document = CoreModelDocument.model_validate(load(content, "the document", MOST_VALUES))
+    except StrictJsonError as error:
+        raise ExchangeError(f"this core model cannot be read: {error}") from error
     except ValidationError as error:
         raise ExchangeError(f"this core model cannot be read: {first_flaw(error, '')}") from error
     try:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from inference.agent.reading import ProtocolError, read_json
 from inference.core.mapping import MAX_PORTS, Uops, uops_of
 from inference.core.resources import LOAD_RANGE, MAX_RESOURCES, Loads
 from inference.formats.document import ENTRY_LIMIT, NAME_LENGTH, check_name
@@ -20,37 +20,34 @@ class StrictJsonError(ValueError):
     """What is wrong, and at which place in the document."""
 
 
-def load(content: bytes | str, place: str, most: int | None = None) -> Any:
-    """The value; `place` is what messages call the whole, `most` how many values it may have inside.
+def load(content: bytes | str, place: str, most: int) -> Any:
+    """The value; `place` is what messages call the whole, `most` how many values and keys it may have.
 
     Raises `StrictJsonError`.
     """
-    if most is not None and values_in(content) > most:
-        raise StrictJsonError(f"{place} has more than {most:,} values, the most that are read")
     try:
-        value = json.loads(content, parse_constant=_no_number)
+        value = read_json(content.decode("utf-8-sig") if isinstance(content, bytes) else content, most)
+    except ProtocolError as error:
+        raise StrictJsonError(f"{place}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise StrictJsonError(f"{place} is no JSON in UTF-8: {str(error)[:200]}") from None
     _check(value, place, 0)
     return value
 
 
-def values_in(content: bytes | str) -> int:
-    """How many values a document has at most: each can take dozens of bytes of memory, short as it is."""
-    if isinstance(content, bytes):
-        return content.count(b",") + content.count(b"[") + content.count(b"{")
-    return content.count(",") + content.count("[") + content.count("{")
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number in JSON")
+def _has_whole_characters(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check(value: Any, place: str, depth: int) -> None:
     if depth > DEEPEST:
         raise StrictJsonError(f"{place[:80]} is nested in more than {DEEPEST} levels")
     if isinstance(value, str):
-        if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
+        if "\0" in value or not _has_whole_characters(value):
             raise StrictJsonError(f"{place} has a NUL, or half of a character, where whole ones are expected")
     elif isinstance(value, float) and not math.isfinite(value):
         raise StrictJsonError(f"{place} has a number beyond 1.8e308, which is the largest here")

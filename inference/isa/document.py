@@ -11,17 +11,19 @@ accessed: `:R`, `:W`, `:RW`, or nothing. docs/formats.md lists all fields.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
+from inference.agent.reading import read_json
 from inference.isa.scheme import Access, Operand, OperandKind, Scheme, memory_use
 
 FORMAT = "pmweb-instruction-set"
 VERSION = 1
 MAX_SCHEMES = 50_000
 MAX_BYTES = 64 * 2**20
+MOST_VALUES = 3_000_000
+"""Values and keys: fields of `MAX_SCHEMES` schemes."""
 MAX_TEXT = 200
 MAX_WIDTH = 32_767
 
@@ -66,7 +68,7 @@ def read_instruction_set(content: bytes) -> InstructionSet:
     if len(content) > MAX_BYTES:
         raise InstructionSetError(f"an instruction set has at most {MAX_BYTES >> 20} MiB")
     try:
-        given = json.loads(content)
+        given = read_json(content.decode("utf-8-sig"), MOST_VALUES)
     except (ValueError, RecursionError) as error:
         raise InstructionSetError(f"not JSON: {error}") from None
     document = _Fields("the document", given)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Annotated, Any, TypeVar
 
 from django.core.exceptions import BadRequest
-from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationError
+from pydantic import BaseModel, Field, GetCoreSchemaHandler, ModelWrapValidatorHandler, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -117,6 +118,33 @@ class RequestError(BadRequest):
     def named(self, names: Mapping[str, str]) -> RequestError:
         """The same, with the field called as an address calls it, {field: name}."""
         return RequestError(names.get(self.field, self.field), self.what, self.right)
+
+
+MOST_FLAWS = 50
+"""Of a request that are reported; each takes a thousand bytes of memory."""
+
+
+def few_flaws(model: type[ModelT], given: Any, validate: ModelWrapValidatorHandler[ModelT]) -> ModelT:
+    """A validator around a model: of what has more flaws than are reported, the first ones.
+
+    pydantic makes a dictionary for each flaw. So the beginning of every object and list is validated again.
+    """
+    try:
+        return validate(given)
+    except ValidationError as error:
+        if error.error_count() <= MOST_FLAWS or not isinstance(given, dict):
+            raise
+        known = {name: _beginning(given[name]) for name in model.model_fields if name in given}
+        return validate({**_beginning(given), **known})
+
+
+def _beginning(value: Any) -> Any:
+    """A value with the first entries of each object and list in it."""
+    if isinstance(value, dict):
+        return {key: _beginning(entry) for key, entry in islice(value.items(), MOST_FLAWS)}
+    if isinstance(value, list):
+        return [_beginning(entry) for entry in value[:MOST_FLAWS]]
+    return value
 
 
 def read(model: type[ModelT], given: Mapping[str, Any], names: Mapping[str, str] | None = None) -> ModelT:

@@ -37,7 +37,7 @@ class BackupError(Exception):
 SUFFIX = ".pmweb-backup"
 _MANIFEST, _DUMP, _SECRET = "manifest.json", "database", "secret-key"
 _FORMAT = 1
-_MANIFEST_LIMIT = 4 * 2**20
+_MANIFEST_LIMIT, _MOST_VALUES = 4 * 2**20, 200_000
 _SECRET_LIMIT = 4096
 _CHUNK = 2**20
 _DAMAGED = (
@@ -90,7 +90,7 @@ def read_manifest(path: Path) -> BackupManifest:
         with zipfile.ZipFile(path) as packed:
             if packed.getinfo(_MANIFEST).file_size > _MANIFEST_LIMIT:
                 raise BackupError(f"{path} is no back-up of pmweb: its manifest is too large")
-            facts = json_fields.load(packed.read(_MANIFEST), _MANIFEST)
+            facts = json_fields.load(packed.read(_MANIFEST), _MANIFEST, _MOST_VALUES)
     except FileNotFoundError:
         raise BackupError(f"there is no file {path}") from None
     except (OSError, *_DAMAGED) as error:

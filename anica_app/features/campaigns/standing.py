@@ -20,7 +20,7 @@ SUPPORT = "support.json"
 """The file of a campaign that says which schemes its blocks have, and what was left out because of whom."""
 
 
-_MOST_BYTES, _MOST_VALUES = 16 << 20, 500_000
+_MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000
 """Of that file: with some ten thousand schemes, and what some tools say of each, it has a megabyte."""
 
 

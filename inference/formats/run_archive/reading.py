@@ -46,7 +46,7 @@ UNPACKED_LIMIT = 8 * SIZE_LIMIT
 RUN_LIMIT, LINE_LIMIT = SIZE_LIMIT // 2, SIZE_LIMIT // 4
 """Bytes of `run.json`, and of a line. The former has 20 MiB where ten thousand schemes are told of."""
 
-VALUE_LIMIT = 1_000_000
+VALUE_LIMIT = 2_000_000
 """Values in `run.json` or in a line: the shortest take twenty times as much memory as they do in the file."""
 
 MEMBER_LIMIT = 50_000

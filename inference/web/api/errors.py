@@ -22,7 +22,12 @@ from inference.isa.x86.blocks import BlockError
 from inference.runs.errors import LimitError, RunNameTakenError, RunsError, RunStateError
 from inference.storage.errors import ExchangeError, UnknownNameError
 from inference.storage.errors import NameTakenError as NameTaken
-from inference.web.validation import RequestError, what_is_right, what_is_wrong
+from inference.web.validation import MOST_FLAWS, RequestError, what_is_right, what_is_wrong
+
+MOST_VALUES = 50_000
+"""Values and keys of a body: were each of them a fault, the answer would take 50 MB of memory."""
+MORE_VALUES = {"/api/v1/core-models": 600_000}
+"""Of operations that take a document, by their address: several times what all schemes of x86-64 need."""
 
 
 class StrictParser(Parser):
@@ -31,7 +36,7 @@ class StrictParser(Parser):
     def parse_body(self, request: HttpRequest) -> Any:
         """The object; raises `ProblemError`."""
         try:
-            value = load(request.body, "body")
+            value = load(request.body, "body", MORE_VALUES.get(request.path_info, MOST_VALUES))
         except StrictJsonError as error:
             raise ProblemError(400, str(error), where="body", right="an object {…}") from None
         if not isinstance(value, dict):
@@ -49,6 +54,13 @@ CONTENT_TYPE = "application/problem+json"
 _TITLES = {422: "Unprocessable Content", 413: "Content Too Large"}  # older Pythons say otherwise
 
 
+LONGEST_TEXT = 1000
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+
+
 @dataclass(frozen=True)
 class Flaw:
     """One thing that is wrong with a request; `where` names the part of it and the field."""
@@ -59,7 +71,7 @@ class Flaw:
 
     def as_json(self) -> dict[str, str]:
         """The object in the answer."""
-        return {"where": self.where, "what": self.what, "right": self.right}
+        return {"where": _cut(self.where), "what": _cut(self.what), "right": _cut(self.right)}
 
 
 class ProblemError(Exception):
@@ -85,14 +97,14 @@ class ProblemError(Exception):
 def answer(
     status: int, detail: str, flaws: Sequence[Flaw] = (), headers: Mapping[str, str] | None = None
 ) -> JsonResponse:
-    """The problem as a response."""
+    """The problem as a response, with the first `MOST_FLAWS` flaws; what a request brought is cut short."""
     title = _TITLES.get(status) or HTTPStatus(status).phrase
     content = {
         "type": "about:blank",
         "title": title,
         "status": status,
-        "detail": detail,
-        "problems": [flaw.as_json() for flaw in flaws],
+        "detail": _cut(detail),
+        "problems": [flaw.as_json() for flaw in flaws[:MOST_FLAWS]],
     }
     return JsonResponse(content, status=status, content_type=CONTENT_TYPE, headers=headers)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from django.db.models import Exists, Manager, Model, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import slugify
 from ninja import Schema
 from ninja.params import functions
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, model_validator
 
 from inference.core.mapping import Uops, ports_in
 from inference.formats.exporting import Export
@@ -23,7 +23,7 @@ from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.errors import Flaw, ProblemError
 from inference.web.naming import delete_unless_needed, dependents_of
-from inference.web.validation import Id
+from inference.web.validation import Id, few_flaws
 
 Name = Annotated[str, Field(examples=["Zen 3, inferred"])]
 Note = Annotated[str, Field(examples=["measured with frequency scaling off"])]
@@ -51,6 +51,11 @@ class Input(Schema):
     """What a request brings: fields that nobody knows are an error, not ignored."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _few_flaws(cls, given: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        return few_flaws(cls, given, validate)
 
 
 class Ref(Schema):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any, Literal
 
 from django.http import HttpRequest
@@ -18,10 +17,8 @@ from anica_app.features.block_sets.accuracy import (
     column_named,
 )
 from anica_app.features.block_sets.query import columns_of
-from anica_app.formats.block_scales import Bounds
-from anica_app.formats.block_sets import BlockSetOptions, look
-from anica_app.formats.blocks_csv import Broken
-from anica_app.formats.incoming import Sort, sort_of_content
+from anica_app.features.block_sets.recognition import look_apart, sort_apart
+from anica_app.formats.incoming import Sort
 from anica_app.models import BasicBlockSet, BlockColumn
 from inference.features.evaluations.api import HeatMapOut
 from inference.features.runs.api import RunOut
@@ -136,15 +133,14 @@ def preview_block_file(
     """
     upload = get_object_or_404(waiting_uploads().defer(None), pk=block_file_id)
     content = bytes(upload.content)
-    if sort_of_content(content) is not Sort.BLOCKS:
+    if sort_apart(content) is not Sort.BLOCKS:
         raise ProblemError(
             422,
             f"{upload.file_name} holds no basic blocks",
             where="path block_file_id",
             right="a CSV file with machine code or assembly in its first column",
         )
-    reading = BlockSetOptions(Broken(broken), bounds=Bounds(issue_width))
-    return look(io.BytesIO(content), upload.file_name, reading).as_json()
+    return look_apart(content, upload.file_name, broken, issue_width)
 
 
 def accuracy_or_refuse(row: BasicBlockSet, reference: str) -> tuple[Accuracy, BlockColumn]:

@@ -13,8 +13,8 @@ from django.urls import path, reverse
 
 from anica_app.features.block_sets.import_pages import BlockImportForm, seen_of
 from anica_app.features.block_sets.loops_job import KIND, LISTED, MOST_KEYS, LoopsConfig
-from anica_app.formats.incoming import Sort, sort_of_content
-from anica_app.formats.perf_texts import is_annotate
+from anica_app.features.block_sets.recognition import have_samples
+from anica_app.formats.incoming import Sort
 from anica_app.formats.program_loops import Weighing
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
@@ -26,6 +26,7 @@ from inference.models import Run, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import free_name
+from inference.web.reading_process import SlowFileError
 from inference.web.request_fields import number_field
 from inference.web.requests import whole_number
 
@@ -44,7 +45,12 @@ def _with_beginnings() -> QuerySet[Any]:
 
 def waiting_samples() -> QuerySet[Upload]:
     """The waiting uploads that have samples of perf, newest first; their beginnings tell."""
-    ids = [row.pk for row in _with_beginnings() if _has_samples(bytes(row.beginning))]
+    rows = list(_with_beginnings())
+    try:
+        answers = have_samples([bytes(row.beginning) for row in rows]) if rows else []
+    except SlowFileError:  # the page of the file itself says so
+        answers = []
+    ids = [row.pk for row, has_samples in zip(rows, answers, strict=False) if has_samples]
     return waiting_uploads().filter(pk__in=ids).order_by("-id")
 
 
@@ -52,13 +58,6 @@ def waiting_programs() -> QuerySet[Upload]:
     """The waiting uploads that are compiled programs, newest first."""
     ids = [row.pk for row in _with_beginnings() if bytes(row.beginning)[:4] == b"\x7fELF"]
     return waiting_uploads().filter(pk__in=ids).order_by("-id")
-
-
-def _has_samples(beginning: bytes) -> bool:
-    sort = sort_of_content(beginning)
-    return sort is Sort.SAMPLES or (
-        sort is Sort.LISTING and is_annotate(beginning.decode("utf-8-sig", "replace"))
-    )
 
 
 class SearchForm(forms.Form):

@@ -34,10 +34,10 @@ from anica_app.features.block_sets.query import (
     columns_of,
     numbers_of,
 )
+from anica_app.features.block_sets.recognition import sort_apart
 from anica_app.features.coverage.pages import coverage_tab
 from anica_app.features.questions.form import ChoosingForm
 from anica_app.formats.block_sets import export
-from anica_app.formats.incoming import sort_of_content
 from anica_app.models import BasicBlockSet, BlockColumn
 from inference.features.uploads.reading import receive
 from inference.models import Run
@@ -72,15 +72,16 @@ def block_set_upload(request: HttpRequest) -> HttpResponse:
 def block_set_paste(request: HttpRequest) -> HttpResponse:
     """Keep a pasted text as if it were an uploaded file; its preview comes next."""
     text = request.POST.get("text", "").replace("\r\n", "\n")
+    content = text.encode("utf-8", "replace")
     error = "" if text.strip() else "There is nothing to read: paste a text first."
-    if not error and sort_of_content(text.encode("utf-8", "replace")) is None:
-        error = "This is no text of perf annotate, perf script or objdump, and no table of blocks."
-    if not error:
-        file = SimpleUploadedFile("pasted.txt", text.encode("utf-8", "replace"))
-        try:
+    try:
+        if not error and sort_apart(content) is None:
+            error = "This is no text of perf annotate, perf script or objdump, and no table of blocks."
+        if not error:
+            file = SimpleUploadedFile("pasted.txt", content)
             return redirect("upload-preview", receive([file], request.user)[0].pk)
-        except (ExchangeError, LimitError) as problem:
-            error = str(problem)
+    except (ExchangeError, LimitError) as problem:
+        error = str(problem)
     context = {"limit": settings.UPLOAD_LIMIT_BYTES, "error": error, "text": text[:100_000]}
     return render(request, "anica/block_sets/upload.html", context, status=400)
 

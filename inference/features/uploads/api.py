@@ -14,8 +14,7 @@ from inference.features.uploads.choices import LEAVE_OUT, preview_as, read_uploa
 from inference.features.uploads.preview import MODELS, as_json
 from inference.features.uploads.query import keep_all, waiting_uploads
 from inference.features.uploads.reading import ReadConfig
-from inference.formats.other_formats import importer_of_content
-from inference.formats.run_archive.reading import glimpse_of, is_archive
+from inference.features.uploads.recognition import Recognition, parsed_apart, recognised
 from inference.models import ISA
 from inference.storage.names import free_name
 from inference.web.api import access
@@ -139,14 +138,13 @@ def preview_upload(
     are left out. The import takes the fields `taken`, as answered here, and `"broken": "leave out"`.
     """
     row = get_object_or_404(waiting_uploads().defer(None), pk=upload_id)
-    content = bytes(row.content)
-    if is_archive(content):
-        return _archive(content)
-    other = importer_of_content(content)
-    if other is not None:
+    recognition = recognised(bytes(row.content))
+    if recognition.run:
+        return _archive(recognition)
+    if recognition.other:
         raise ProblemError(
             422,
-            f"{row.file_name} is one of {other.titles}",
+            f"{row.file_name} is one of {recognition.other}",
             where="path upload_id",
             right="its own page shows it",
         )
@@ -158,7 +156,7 @@ def preview_upload(
         microarchitecture=microarchitecture or None,
         broken=LEAVE_OUT if leave_out else None,
     )
-    reading = read_upload(row, choices.unit, microarchitecture)
+    reading = read_upload(row, choices.unit, microarchitecture, parsed_apart)
     seen = as_json(preview_as(reading, choices, take_nearest=take_nearest))
     founded = seen["isa"] is None
     return {
@@ -184,14 +182,13 @@ def discard_upload(request: HttpRequest, upload_id: Id) -> Any:
     return Status(204, None)
 
 
-def _archive(content: bytes) -> dict[str, Any]:
-    """Of the zip of a run, whose import reads the rest. Raises `ExchangeError` for one that is damaged."""
-    found = glimpse_of(content)
+def _archive(found: Recognition) -> dict[str, Any]:
+    """Of the zip of a run, whose import reads the rest."""
     return {
         "format": "run (zip)",
         "makes": "run",
         "acceptable": True,
-        "name": found.name,
+        "name": found.run,
         "isa": None,
         "rows": found.rows,
         "problem_count": 0,

@@ -20,6 +20,7 @@ from inference.storage.names import by_name
 STOP, LEAVE_OUT = "stop", "leave out"
 """What becomes of a file with rows that have problems."""
 Value = TypeVar("Value")
+Parse = Callable[[bytes, str, FileUnit | None, str], ParsedFile]
 SchemeName = Annotated[str, Field(max_length=500)]
 
 
@@ -62,7 +63,7 @@ class FileChoices(RunRequest):
         return [*names, *(("rejects", pk) for pk in self.rejects or ())]
 
 
-def read_upload(upload: Upload, unit: str, microarchitecture: str = "") -> ParsedFile:
+def read_upload(upload: Upload, unit: str, microarchitecture: str = "", parse: Parse = read) -> ParsedFile:
     """What a file says: as it was read before, else read now. `unit`: "" for what its numbers seem to be."""
     if upload.parsed is not None:
         before = unpack(bytes(upload.parsed))
@@ -70,7 +71,7 @@ def read_upload(upload: Upload, unit: str, microarchitecture: str = "") -> Parse
         if same and before.wanted == microarchitecture:
             return before
     meant = FileUnit(unit) if unit else None
-    return read(bytes(upload.content), upload.file_name, meant, microarchitecture)
+    return parse(bytes(upload.content), upload.file_name, meant, microarchitecture)
 
 
 def preview_as(

@@ -11,11 +11,13 @@ import django
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.urls import re_path, reverse
+from twisted.internet.task import LoopingCall
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pmweb.settings")
 django.setup(set_prefix=False)  # whatever touches models is imported after it
 
 from inference.runs.data_directory import keep_private  # noqa: E402
+from inference.runs.lifeline import HEARTBEAT_INTERVAL, Heartbeat  # noqa: E402
 from inference.sockets import agent_urlpatterns, websocket_urlpatterns  # noqa: E402
 from pmweb.access_log import Logged  # noqa: E402
 from pmweb.cookies import OwnCookies  # noqa: E402
@@ -38,6 +40,7 @@ application = Logged(
 
 if WEB_PROCESS in os.environ:
     reverse("start")  # which loads every page
+    LoopingCall(Heartbeat().beat).start(HEARTBEAT_INTERVAL, now=False)
     # All that it will ever need is there, and stays: garbage is looked for among what came afterwards, and
     # less often than suits a program of few objects. That is a sixth of the time of a page.
     gc.collect()

@@ -83,6 +83,7 @@ def _read_if_there(file: Path) -> str:
 class LaunchedSite:
     """`manage.py up` with everything that it prints."""
 
+    program: tuple[str, ...] = (str(settings.BASE_DIR / "manage.py"),)
     command = "up"
 
     def __init__(self, home: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
@@ -90,7 +91,7 @@ class LaunchedSite:
         self._environment = {**os.environ, "PMWEB_HOME": str(home), **(environment or {})}
         self.lines: list[str] = []
         self._process = subprocess.Popen(
-            [sys.executable, str(settings.BASE_DIR / "manage.py"), self.command, *options],
+            [sys.executable, *self.program, self.command, *options],
             env={"PYTHONUNBUFFERED": "1", **self._environment},
             cwd="/",
             stdin=subprocess.DEVNULL,

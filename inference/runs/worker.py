@@ -26,6 +26,7 @@ from inference.runs.child import RunProcesses
 from inference.runs.errors import NewerDatabaseError
 from inference.runs.journal import Lease
 from inference.runs.leases import LeaseMonitor
+from inference.runs.lifeline import HEARTBEAT_INTERVAL, Heartbeat
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.warming import warm
 from inference.runs.webhooks import deliver_for_ever
@@ -71,6 +72,12 @@ def _hindrance() -> str:
 POLL_EVERY = 0.5
 
 
+async def _beat_for_ever(heartbeat: Heartbeat) -> None:
+    while True:
+        heartbeat.beat()
+        await asyncio.sleep(HEARTBEAT_INTERVAL)
+
+
 def worker_name() -> str:
     """Host and process, to say who holds a lease."""
     return f"{socket.gethostname()}:{os.getpid()}"
@@ -113,6 +120,7 @@ class RunWorker(Worker):
             asyncio.create_task(warm()),
             asyncio.create_task(deliver_for_ever()),
             asyncio.create_task(chores.do_for_ever()),
+            asyncio.create_task(_beat_for_ever(Heartbeat())),
         )
         logger.info("worker %s is ready for %d inference(s) at a time", worker_name(), self.jobs)
         with self._processes:

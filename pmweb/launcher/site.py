@@ -19,7 +19,7 @@ from pmweb.launcher.instance import MANAGE, only_instance, typed
 from pmweb.launcher.local_agent import local_agent
 from pmweb.launcher.prepare import prepare
 from pmweb.launcher.probe import PROBE_HOST, FirstAnswer
-from pmweb.launcher.supervisor import Child, ProcessSupervisor
+from pmweb.launcher.supervisor import SILENCE_SECONDS, Child, ProcessSupervisor
 
 DAPHNE = (
     *("-m", "pmweb.launcher.daphne", "-v", "0", "--no-server-name"),
@@ -41,7 +41,8 @@ class Site:
     """What the command line asked for; `say` prints text for the person at the terminal.
 
     `measures`: whether an agent measures on this computer. `works`: whether a worker does runs here.
-    `sandboxed`: whether the agent measures only where the kernel can confine machine code.
+    `sandboxed`: whether the agent measures only where the kernel can confine machine code. `silence_seconds`:
+    after so long without a heartbeat, a web process or the worker is started again.
     """
 
     host: str
@@ -50,6 +51,7 @@ class Site:
     measures: bool = True
     works: bool = True
     sandboxed: bool = True
+    silence_seconds: float = SILENCE_SECONDS
 
     def run(self) -> None:
         """Prepare, start, supervise; returns when the site was asked to stop. Raises LaunchError."""
@@ -78,7 +80,13 @@ class Site:
             "PMWEB_ALLOWED_HOSTS": ",".join(names),
             "PYTHONUNBUFFERED": "1",
         }
-        worker = Child("the worker", [sys.executable, str(MANAGE), "work"], environment, settings.BASE_DIR)
+        worker = Child(
+            "the worker",
+            [sys.executable, str(MANAGE), "work"],
+            environment,
+            settings.BASE_DIR,
+            silence_seconds=self.silence_seconds,
+        )
         agent = local_agent(*_from_here(server), sandboxed=self.sandboxed) if self.measures else None
         web = self._web(descriptor, environment)
         return [*web, *([worker] if self.works else []), *([agent] if agent else [])]
@@ -98,6 +106,7 @@ class Site:
                 {"MALLOC_ARENA_MAX": _ARENAS, **environment, WEB_PROCESS: "1"},
                 settings.BASE_DIR,
                 inherited=(descriptor,),
+                silence_seconds=self.silence_seconds,
             )
             for number in range(1, count + 1)
         ]

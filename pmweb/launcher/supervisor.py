@@ -2,8 +2,8 @@
 
 Each child leads a process group of its own: a Ctrl-C at the terminal reaches the supervisor alone, which then
 stops the children in order, and whatever a child started can be ended with it. A child that dies is started
-again after a pause that doubles with every early death. If the supervisor itself is killed, the kernel kills
-its children.
+again after a pause that doubles with every early death. One whose loop stands still, as far as its heartbeats
+tell, is killed first. If the supervisor itself is killed, the kernel kills its children.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inference.runs.lifeline import end_with
+from inference.runs.lifeline import HEARTBEAT_VARIABLE, end_with
 
 
 class LaunchError(Exception):
@@ -46,6 +46,10 @@ STABLE_SECONDS = 30.0
 """A child that lived this long is started again without delay when it dies."""
 FUTILE_STARTS = 3
 """Deaths before the site has answered for the first time, after which starting is given up."""
+SILENCE_SECONDS = 20.0
+"""A child whose heart has beaten, and has not for so long, is killed: a pattern without end, a deadlock."""
+_ABSENCE_SECONDS = 5.0
+"""Where this process itself did not come to look for so long, beats may have been missed."""
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TICK_SECONDS = 0.2
 
@@ -57,7 +61,8 @@ class Child:
     `inherited`: file descriptors it gets besides the standard ones. `given`: its standard input, such as a
     secret, of less than a page. One that is not `essential` is started
     when the site has answered for the first time, and its deaths are no reason to give up. `final_status`:
-    the exit status by which it says that starting it again would change nothing.
+    the exit status by which it says that starting it again would change nothing. `silence_seconds`: without a
+    heartbeat for so long it is taken to be hung; None for a process that has none.
     """
 
     name: str
@@ -68,30 +73,65 @@ class Child:
     given: bytes = b""
     essential: bool = True
     final_status: int | None = None
+    silence_seconds: float | None = None
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     start_again_at: float = 0.0
     early_deaths: int = 0
+    _beats: int | None = field(default=None, init=False)
+    _beaten: float | None = field(default=None, init=False)
 
     def start(self) -> None:
         """Start the process in a group of its own, tied to this one's life."""
         supervisor = os.getpid()
         self.started = time.monotonic()
+        beat = self._new_pipe() if self.silence_seconds is not None else None
+        heartbeat = {} if beat is None else {HEARTBEAT_VARIABLE: str(beat)}
         self.process = subprocess.Popen(  # noqa: S603  the commands are this program's own
             self.command,
             cwd=self.directory,
-            env=dict(self.environment),
+            env={**self.environment, **heartbeat},
             stdin=subprocess.PIPE,
-            pass_fds=self.inherited,
+            pass_fds=self.inherited if beat is None else (*self.inherited, beat),
             start_new_session=True,
             preexec_fn=lambda: die_with(supervisor),  # noqa: PLW1509  the supervisor has a single thread
         )
+        if beat is not None:
+            os.close(beat)
         assert self.process.stdin is not None
         with (
             contextlib.suppress(BrokenPipeError),
             self.process.stdin as pipe,
         ):  # it has died: somebody will see
             pipe.write(self.given)
+
+    def _new_pipe(self) -> int:
+        """The end of a pipe over which heartbeats are sent; this object keeps the other."""
+        if self._beats is not None:
+            os.close(self._beats)
+        self._beats, beat = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._beaten = None
+        return beat
+
+    def listen(self, *, was_absent: bool) -> None:
+        """Take note of heartbeats; `was_absent`: nobody listened for a while, so the silence counts anew."""
+        if self._beats is None:
+            return
+        beaten = False
+        with contextlib.suppress(BlockingIOError):
+            beaten = bool(os.read(self._beats, 4096))
+        if beaten or (was_absent and self._beaten is not None):
+            self._beaten = time.monotonic()
+
+    def end_if_hung(self) -> bool:
+        """Kill the process if it had a heartbeat and has had none for too long; whether that was so."""
+        if self.process is None or self._beaten is None or self.silence_seconds is None:
+            return False
+        is_hung = time.monotonic() - self._beaten > self.silence_seconds
+        if is_hung:
+            self._beaten = None
+            self.send(signal.SIGKILL)
+        return is_hung
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the process and to whatever it has started."""
@@ -132,6 +172,7 @@ class ProcessSupervisor:
     when_up: Callable[[], None]
     _stop_requests: int = field(default=0, init=False)
     _has_been_up: bool = field(default=False, init=False)
+    _looked: float = field(default_factory=time.monotonic, init=False)
 
     def run(self) -> None:
         """Start everything, keep it running, and return when all of it has ended after a stop signal.
@@ -147,7 +188,12 @@ class ProcessSupervisor:
                 self._stop_children(woken)
 
     def _tend(self) -> None:
+        was_absent = time.monotonic() - self._looked > _ABSENCE_SECONDS
+        self._looked = time.monotonic()
         for child in self.children:
+            child.listen(was_absent=was_absent)
+            if child.end_if_hung():
+                log.warning("%s has not answered for %g s and is killed", child.name, child.silence_seconds)
             if child.has_died():
                 obituary = child.bury()
                 if child.essential and not self._has_been_up and child.early_deaths >= FUTILE_STARTS:

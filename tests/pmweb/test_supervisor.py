@@ -175,3 +175,58 @@ def test_what_says_that_it_is_of_no_use_is_not_started_again(tmp_path, monkeypat
     supervise(useless, when_up=lambda: stop_soon(1.5))
     assert starts.read_text() == "x"
     assert "starting it again would change nothing" in caplog.text
+
+
+BEATING = (
+    "import os, signal, sys, time\n"
+    f"sys.path.insert(0, {str(Path(supervising.__file__).parents[2])!r})\n"
+    "from inference.runs.lifeline import Heartbeat\n"
+    "heart = Heartbeat()\n"
+)
+
+
+def beating(directory: Path, code: str, seconds: float) -> Child:
+    return Child(
+        "the child", [sys.executable, "-c", BEATING + code], os.environ, directory, silence_seconds=seconds
+    )
+
+
+def test_a_child_whose_heart_stops_is_killed_and_started_again(tmp_path, caplog):
+    started = tmp_path / "started"
+    code = (
+        f"file = open({str(started)!r}, 'a'); file.write(f'{{os.getpid()}}\\n'); file.close()\n"
+        "heart.beat()\n"
+        "os.kill(os.getpid(), signal.SIGSTOP)"
+    )
+    hung = beating(tmp_path, code, 1.0)
+
+    def stop_when_started_twice() -> None:
+        wait_until(lambda: started.exists() and started.read_text().count("\n") > 1, 60, "a second start")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    supervise(hung, when_up=threading.Thread(target=stop_when_started_twice).start)
+    assert "the child has not answered for 1 s and is killed" in caplog.text
+    assert "the child was ended by SIGKILL; starting it again" in caplog.text
+    wait_for_death([int(started.read_text().split()[0])])
+
+
+def test_a_child_whose_heart_beats_and_one_that_is_still_starting_are_left_alone(tmp_path, caplog):
+    alive = beating(tmp_path, "while True: heart.beat(); time.sleep(0.1)", 1.0)
+    starting = beating(tmp_path, "time.sleep(60)", 1.0)
+    supervise(alive, starting, when_up=lambda: stop_soon(3.0))
+    assert "has not answered" not in caplog.text
+
+
+def test_a_supervisor_that_was_away_itself_begins_to_count_anew(tmp_path):
+    hung = beating(tmp_path, "heart.beat(); time.sleep(60)", 0.2)
+    hung.start()
+    assert hung.process is not None
+    wait_until(lambda: hung.listen(was_absent=False) or hung._beaten is not None, 60, "the first beat")
+    time.sleep(0.3)
+    hung.listen(was_absent=True)
+    assert not hung.end_if_hung()
+    time.sleep(0.3)
+    hung.listen(was_absent=False)
+    assert hung.end_if_hung()
+    assert hung.process.wait(30) == -signal.SIGKILL
+    assert not hung.end_if_hung()

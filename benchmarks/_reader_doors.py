@@ -83,6 +83,8 @@ def doors() -> Mapping[str, Door]:
         "API questions": operation("/questions", predictors=["mapping:mapping=two ports"]),
         "API explanations": operation("/explanations", predictors=["mapping:mapping=two ports"] * 2),
         "API search": lambda text: program.get(f"/api/v1/search?q={_quoted(text[:_LONGEST_ADDRESS])}"),
+        "paste": lambda text: browser.post(reverse("block-set-paste"), {"text": _whole(text)}),
+        "API preview": lambda text: _previewed(program, text),
         "upload": lambda text: _uploaded(browser, text),
     }
 
@@ -119,6 +121,18 @@ def _uploaded(browser: Client, text: str) -> Any:
     number = Upload.objects.values_list("pk", flat=True).first()
     read_uploads()
     return told if number is None else browser.get(reverse("upload-preview", args=[number]), follow=True)
+
+
+def _previewed(program: Client, text: str) -> Any:
+    """What the API says of a file with the text."""
+    from inference.models import Upload
+
+    upload = Upload.objects.create(file_name="text", content=_whole(text).encode(), sha256="0" * 64)
+    return program.get(f"/api/v1/uploads/{upload.pk}")
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _quoted(text: str) -> str:

@@ -5,7 +5,9 @@
 be had again; what fails is made smaller as long as it fails in the same way. A failure is whatever a reader
 raises that is not its own kind of error, a value that no database could hold, or more than five seconds.
 `uploads`: 2,000 of these files through the pages of a site, from the form to the import by a worker.
-`requests`: 10,000 that schemathesis makes of the API's document, sound and unsound ones.
+`requests`: 10,000 that schemathesis makes of the API's document, sound and unsound ones. `floods`: bodies of
+few megabytes that cost much and texts of one word, repeated, sent to a site in processes of its own, whose
+`/health/` and memory are watched meanwhile.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from contextlib import contextmanager
 from django.test import override_settings
 
 from benchmarks import Result
+from benchmarks._input_floods import floods
 from benchmarks._input_importers import IMPORTERS, Importer
 from benchmarks._input_mutations import mutated
 from benchmarks._input_requests import fuzz_requests
@@ -65,6 +68,8 @@ def run(quick: bool) -> Iterator[Result]:
             yield _surveyed("uploads", lambda: fuzz_uploads(browser, SEED, uploads))
         if not chosen or "requests" in chosen:
             yield _surveyed("requests", lambda: fuzz_requests(token, SEED, requests))
+    if not chosen or "floods" in chosen:
+        yield from floods(quick)
 
 
 def _surveyed(case: str, fuzz: Callable[[], Survey]) -> Result:

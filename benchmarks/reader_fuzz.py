@@ -4,7 +4,8 @@
 no file, starts nothing, raises nothing but its own error and takes no more than a second of computing, nor
 half a gigabyte. `strace`: fewer in a process whose system calls are watched from outside. `pages`: ten
 thousand through all pages and operations that read assembly, in the server: no 5xx, and nothing of the file
-that the texts name.
+that the texts name. `pumped`: texts of one word, repeated (`_pumped_texts`), are recognised, parsed and read
+in a second each.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from django.test import override_settings
 
 from benchmarks import Result
+from benchmarks._pumped_texts import pumped, pumped_texts
 from benchmarks._reader_doors import knocked
 from benchmarks._reader_worker import BEGIN, END, SECRET, Findings, fuzzed, resident
 from benchmarks._temporary_database import temporary_database
@@ -39,12 +41,14 @@ def run(quick: bool) -> Iterator[Result]:
     """All cases; `PMWEB_READER_TEXTS` and `PMWEB_READER_PAGES` are other numbers of texts."""
     less = QUICK if quick else 1
     texts = int(os.environ.get("PMWEB_READER_TEXTS", TEXTS)) // less
+    chosen = len(list(pumped_texts())) if less == 1 else 100
     pages = int(os.environ.get("PMWEB_READER_PAGES", PAGES)) // less
     with tempfile.TemporaryDirectory(prefix="pmweb-secret-") as directory:
         secret = Path(directory) / "secret"
         secret.write_bytes(SECRET)
         file = str(secret)
         yield _told("in-process", texts, lambda: fuzzed(SEED, range(texts), file))
+        yield _told("pumped", 3 * chosen, lambda: pumped(chosen))
         if shutil.which("strace"):
             yield _told("strace", WATCHED // less, lambda: _watched(WATCHED // less, file))
         else:

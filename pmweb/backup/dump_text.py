@@ -15,7 +15,7 @@ from django.db import connection
 
 from pmweb.backup.archive import BackupError
 
-_HEAD = re.compile(rb'COPY (?:\w+\.)?"?(\w+)"? \(((?:"?\w+"?(?:, )?)+)\) FROM stdin;\n')
+_HEAD = re.compile(rb'COPY (?:\w+\.)?"?(\w+)"? \(("?\w+"?(?:, "?\w+"?)*)\) FROM stdin;\n')
 _NUMBER = re.compile(rb"SELECT pg_catalog\.setval\('(?:\w+\.)?\"?(\w+)\"?', (\d{1,19}), (true|false)\);\n")
 _END = b"\\.\n"
 

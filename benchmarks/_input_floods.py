@@ -131,9 +131,10 @@ def _flooded(site: LaunchedSite, client: _Client, quick: bool) -> Iterator[Resul
         time.sleep(2.0 if quick else 10.0)
     outcomes: Counter[str] = Counter()
     failures: list[str] = []
+    bodies = {name: body() for name, body in BODIES.items()}  # the probe shares this process
     began = time.monotonic()
     with _Probe(client, site) as probe:
-        for what, status, content in _answers(client, quick):
+        for what, status, content in _answers(client, bodies, quick):
             outcomes[f"{status}"] += 1
             if not 400 <= status < 500 or len(content) > LARGEST_ANSWER:
                 failures.append(f"{what}: {status}, {len(content):,} bytes")
@@ -156,7 +157,7 @@ def _flooded(site: LaunchedSite, client: _Client, quick: bool) -> Iterator[Resul
     )
 
 
-def _answers(client: _Client, quick: bool) -> Iterator[tuple[str, int, bytes]]:
+def _answers(client: _Client, bodies: Mapping[str, bytes], quick: bool) -> Iterator[tuple[str, int, bytes]]:
     """(what was sent, status, content) of every body at every operation, and of previews of pumped texts."""
     from inference.web.api.document import operations_of
     from inference.web.api.site import document
@@ -167,8 +168,8 @@ def _answers(client: _Client, quick: bool) -> Iterator[tuple[str, int, bytes]]:
         if "application/json" in operation.get("requestBody", {}).get("content", {})
     ]
     for method, path in with_body[:: 10 if quick else 1]:
-        for name, body in BODIES.items():
-            yield f"{name} to {method} {path}", *client.send(method, _filled(path), body())
+        for name, body in bodies.items():
+            yield f"{name} to {method} {path}", *client.send(method, _filled(path), body)
     texts = list(pumped_texts())
     for text in texts[:: len(texts) // (_PREVIEWS // (10 if quick else 1))]:
         status, content = client.upload(text)

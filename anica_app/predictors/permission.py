@@ -66,6 +66,6 @@ def _chooses(option: Field[Any], value: object) -> bool:
         return False
     harmless = option.metadata.get("harmless")
     if harmless and isinstance(value, str):
-        # bounded: patterns of settings are ours, words of options at most a few hundred characters
-        return not all(re.fullmatch(harmless, word) for word in value.split())
+        words = value.split()
+        return not all(re.fullmatch(harmless, word) for word in words)  # bounded: `_SIMULATION` alone
     return True

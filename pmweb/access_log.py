@@ -34,7 +34,7 @@ class Logged:
         if not settings.ACCESS_LOG or "headers" not in scope:
             await self._application(scope, receive, send)
             return
-        begun, caller, status, size = time.time(), ConnectionCaller(), 0, 0
+        begun, caller, status, size = time.time(), scope.get(CALLER) or ConnectionCaller(), 0, 0
 
         async def noting(message: Message) -> None:
             nonlocal status, size

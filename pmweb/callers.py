@@ -1,15 +1,21 @@
-"""Who a connection is from: told by whatever finds out inside to what stands outside, log and budgets."""
+"""Who a request is from: by what it shows, and as code inside of Django tells code outside of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from io import BytesIO
 from ipaddress import IPv6Address, ip_address, ip_network
+from typing import NamedTuple
 
-# Which addresses count as one and the same visitor's.
-
+from django.conf import settings
+from django.core.handlers.asgi import ASGIRequest
 
 _BITS = 64
 """Of IPv6: what a single household or host is given at least, and can choose addresses from at will."""
+
+CALLER = "caller"
+"""Where a scope has its `ConnectionCaller`."""
 
 
 def network_of(address: str) -> str:
@@ -25,17 +31,55 @@ def network_of(address: str) -> str:
     return str(found)
 
 
-CALLER = "caller"
-"""Where a scope has its `ConnectionCaller`."""
+class Credentials(NamedTuple):
+    """What a request shows, valid or not: the key of a session, and the header Authorization; "" for none."""
+
+    session: str
+    authorization: str
+
+    @property
+    def token(self) -> str:
+        """The token in the header."""
+        return token_in(self.authorization)
+
+
+def credentials_in(headers: Iterable[tuple[bytes, bytes]]) -> Credentials:
+    """What the headers of an ASGI scope show, taken apart by Django itself: what authenticates a request and
+    what counts it cannot come to different ends.
+    """
+    request = ASGIRequest({"method": "GET", "path": "/", "headers": headers}, BytesIO())
+    session = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+    return Credentials(session, request.headers.get("Authorization", ""))
+
+
+def token_in(authorization: str) -> str:
+    """The token of a header "Authorization: Bearer TOKEN"; "" for any other."""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 @dataclass
 class ConnectionCaller:
-    """Nobody known, until somebody has `asked` who: `name` as the log has it, the account's number, and
-    whether they may change things.
+    """Nobody known, until it was looked up who: `name` as the log has it, the account's number, and whether
+    they may change things.
+
+    `proof`: what was looked up, "session" or "token", valid or not. `visitor`: who has shown the same before.
     """
 
-    asked: bool = False
+    proof: str = ""
     name: str = "-"
     account: int | None = None
     may_change: bool = False
+    visitor: str = ""
+
+    @property
+    def holder(self) -> str:
+        """Whose connection it is; "" while that is not known."""
+        if self.account is not None:
+            return account_key(self.account)
+        return self.visitor or self.name.removeprefix("-")
+
+
+def account_key(account: int) -> str:
+    """How an account is called where visitors are counted."""
+    return f"account {account}"

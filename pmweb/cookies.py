@@ -9,6 +9,7 @@ the one that the browser has in its address bar, which proxies and tunnels may h
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from pmweb.origins import Application, Headers, Message, Origin, Receive, Send, asked_at_by
@@ -30,18 +31,20 @@ class OwnCookies:
         if "headers" not in scope:  # the server's own beginning and end
             await self._application(scope, receive, send)
             return
-        suffix = name_at(asked_at_by(scope["headers"]), "").encode()
+        headers = [*scope["headers"]]
+        suffix = name_at(asked_at_by(headers), "").encode()
 
         async def renaming(message: Message) -> None:
             if any(name.lower() == b"set-cookie" for name, _ in message.get("headers", ())):
                 message = {**message, "headers": _going_out(message["headers"], suffix)}
             await send(message)
 
-        await self._application({**scope, "headers": _coming_in(scope["headers"], suffix)}, receive, renaming)
+        await self._application({**scope, "headers": own_cookies(headers)}, receive, renaming)
 
 
-def _coming_in(headers: Headers, suffix: bytes) -> list[tuple[bytes, bytes]]:
-    """The headers with the site's own cookies alone, as it knows them."""
+def own_cookies(headers: Collection[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of a scope with the site's own cookies alone, as it knows them."""
+    suffix = name_at(asked_at_by(headers), "").encode()
     kept: list[tuple[bytes, bytes]] = []
     cookies: list[bytes] = []
     for name, value in headers:

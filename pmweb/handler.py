@@ -6,7 +6,8 @@ than many a view does. And where many come at once, each in a thread of its own,
 again of the processor: one after the other they all have their answer sooner.
 
 Requests that are expensive wait for each other in a line of their own, as far as their budget lets them
-(`budgets`); whether the site is well is told without waiting.
+(`budgets`); whether the site is well is told without waiting. An answer is sent when its place is left and
+its cost is counted: nobody waits for those who read slowly (`response_body`).
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ from django.core.handlers.base import BaseHandler
 from django.core.signals import request_started
 from django.db import connections
 from django.http import HttpResponse
-from django.http.response import FileResponse, HttpResponseBase
+from django.http.response import HttpResponseBase
 from django.urls import set_script_prefix
 
+from inference.containment import ProgramMeter, metered
 from pmweb import budgets
-from pmweb.budgets import Budgets, Costs, Visitor, Visitors
+from pmweb.budgets import Budgets, Costs, route_of
 from pmweb.callers import CALLER, ConnectionCaller
+from pmweb.response_body import completed, is_endless
+from pmweb.visitors import Visitor, Visitors
 
 AT_ONCE = 3
 """Requests that are answered at a time, beside those that are known to be expensive."""
@@ -80,53 +84,68 @@ class Pages(ASGIHandler):
             body = file
         with body:
             watcher = self._watchers.get(scope["path"])
-            if watcher is not None:
-                await self._tell(watcher, _Place(), scope, body, receive, send)
-                return
-            visitor = self._visitors.of(scope)
-            place = await self._place(scope, visitor)
-            if isinstance(place, HttpResponse):
-                await self.send_response(place, send)
-                return
-            thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1, thread_name_prefix="page")
-            try:
-                await self._tell(thread, place, scope, body, receive, send)
-            finally:
-                self._settle(scope, visitor, place)
-                self._keep(thread)
+            if watcher is None:
+                response = await self._in_turn(scope, body, receive, send)
+            else:
+                response, _ = await self._in_thread(watcher, scope, body, _Place())
+        if response is None:
+            return
+        if response.streaming:
+            await self._stream(response, receive, send)
+        else:
+            await self.send_response(response, send)
 
-    async def _tell(
-        self,
-        thread: ThreadPoolExecutor,
-        place: _Place,
-        scope: dict[str, Any],
-        body: IO[bytes],
-        receive: Any,
-        send: Any,
-    ) -> None:
-        """Find the answer in a thread, and hand it over."""
+    async def _in_turn(
+        self, scope: dict[str, Any], body: IO[bytes], receive: Any, send: Any
+    ) -> HttpResponseBase | None:
+        """The answer to a request that has a place; None for one without end, which has been sent."""
+        route, visitors = route_of(scope), self._visitors.of(scope)
+        scope[CALLER].visitor = visitors[0].key if visitors[0].is_person else ""
+        place = await self._place(scope, route, visitors)
+        if isinstance(place, HttpResponse):
+            return place
+        thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1, thread_name_prefix="page")
         try:
             async with ThreadSensitiveContext(executor=thread):
-                response = await sync_to_async(self._answer)(scope, body, place)
-                if response.streaming:
-                    place.stream()
+                try:
+                    response, is_complete = await sync_to_async(self._answer)(scope, body, place)
+                finally:
+                    self._costs.note(route, place.spent())
+                    self._charge(scope, route, place)
+                if is_complete:
+                    return response
+                place.stream()
+                try:
                     await self._stream(response, receive, send)
-                else:
-                    await self.send_response(response, send)
+                finally:
+                    await sync_to_async(response.close)()
+                    self._charge(scope, route, place)
+                return None
         finally:
             place.leave()
+            self._keep(thread)
 
-    async def _place(self, scope: dict[str, Any], visitor: Visitor) -> _Place | HttpResponse:
+    async def _in_thread(
+        self, thread: ThreadPoolExecutor, scope: dict[str, Any], body: IO[bytes], place: _Place
+    ) -> tuple[HttpResponseBase, bool]:
+        async with ThreadSensitiveContext(executor=thread):
+            return await sync_to_async(self._answer)(scope, body, place)
+
+    async def _place(
+        self, scope: dict[str, Any], route: str, visitors: list[Visitor]
+    ) -> _Place | HttpResponse:
         """A place for a request to be answered at, once there is one; or the refusal."""
-        await self._costs.known(scope)
-        if not self._costs.is_expensive(scope):
-            await self._places.acquire()
-            if not self._costs.is_expensive(scope):  # still
-                return _Place(self._places.release, lambda spent: self._costs.note(scope, spent))
-            self._places.release()
-        wait = self._budgets.wait(scope, visitor)
-        if wait:
+        if wait := self._wait(scope, visitors, expensive=False):
             return _too_much(scope, wait)
+        await self._costs.known(route)
+        if not self._costs.is_expensive(route):
+            await self._places.acquire()
+            if not self._costs.is_expensive(route):  # still
+                return _Place(self._places.release, lambda spent: self._costs.note(route, spent))
+            self._places.release()
+        if wait := self._wait(scope, visitors, expensive=True):
+            return _too_much(scope, wait)
+        visitor = visitors[0]
         self._budgets.at_once[visitor.key] += 1
         try:
             await self._expensive.acquire()
@@ -140,21 +159,22 @@ class Pages(ASGIHandler):
 
         return _Place(leave, hurries=False)
 
-    def _settle(self, scope: dict[str, Any], visitor: Visitor, place: _Place) -> None:
-        """Remember what a request has cost, and whom."""
-        self._visitors.learn(scope, scope[CALLER])
-        spent = place.spent()
-        self._costs.note(scope, spent)
-        if spent >= budgets.CHEAP_SECONDS:
-            self._budgets.spend(self._visitors.of(scope), spent)
+    def _wait(self, scope: dict[str, Any], visitors: list[Visitor], *, expensive: bool) -> int:
+        return max(self._budgets.wait(scope["method"], visitor, expensive=expensive) for visitor in visitors)
 
-    def _answer(self, scope: dict[str, Any], body: IO[bytes], place: _Place) -> HttpResponseBase:
-        """The answer of middleware and view, and all that Django does before and after it."""
-        place.begin()
-        try:
-            return self._answer_here(scope, body)
-        finally:
-            place.end()
+    def _charge(self, scope: dict[str, Any], route: str, place: _Place) -> None:
+        """Charge whoever a request is from with what it has cost since it was charged before."""
+        visitor = self._visitors.learn(scope, scope[CALLER])
+        self._budgets.spend(visitor, place.uncharged(), expensive=self._costs.is_expensive(route))
+
+    def _answer(self, scope: dict[str, Any], body: IO[bytes], place: _Place) -> tuple[HttpResponseBase, bool]:
+        """The answer of middleware and view, and all that Django does before and after it; whether nothing
+        more has to be computed for it.
+        """
+        with metered() as programs:
+            place.begin(programs)
+            response = self._answer_here(scope, body)
+            return (response, False) if is_endless(response) else (completed(response), True)
 
     def _answer_here(self, scope: dict[str, Any], body: IO[bytes]) -> HttpResponseBase:
         set_script_prefix(get_script_prefix(scope))
@@ -163,10 +183,6 @@ class Pages(ASGIHandler):
         response: HttpResponseBase | None = error if request is None else self.get_response(request)
         assert response is not None  # `create_request` gives one of the two
         response._handler_class = type(self)  # type: ignore[attr-defined]  # the sender of `request_finished`
-        if isinstance(response, FileResponse):
-            response.block_size = self.chunk_size
-        if not response.streaming:
-            response.close()  # its content is there
         return response
 
     async def _stream(self, response: HttpResponseBase, receive: Any, send: Any) -> None:
@@ -179,7 +195,6 @@ class Pages(ASGIHandler):
             parts.cancel()
             gone.cancel()
             await asyncio.gather(parts, gone, return_exceptions=True)
-            await sync_to_async(response.close)()
         if not parts.cancelled():
             parts.result()
 
@@ -194,7 +209,8 @@ class Pages(ASGIHandler):
 
 class _Place:
     """Where a request is answered, until it is left or, if it `hurries`, the hurry is over: `in_hurry` is
-    then told what it has taken of the processor. The time is that of the thread between `begin` and `end`.
+    then told what it has taken of the processor. The time is that of the thread since `begin`, for as long as
+    the request has it, with that of the programs which it has started.
     """
 
     def __init__(
@@ -208,22 +224,25 @@ class _Place:
         self._hurry = self._once_more() if hurries else None
         self._left = False
         self._clock: int | None = None
-        self._begun = self._ended = 0.0
+        self._programs = ProgramMeter()
+        self._begun = self._charged = 0.0
 
-    def begin(self) -> None:
+    def begin(self, programs: ProgramMeter) -> None:
         """From now on this thread works for the request."""
-        self._begun = time.thread_time()
+        self._begun, self._programs = time.thread_time(), programs
         self._clock = time.pthread_getcpuclockid(threading.get_ident())
-
-    def end(self) -> None:
-        """That is done."""
-        self._ended, self._clock = time.thread_time(), None
 
     def spent(self) -> float:
         """Seconds of the processor so far."""
-        clock = self._clock
-        now = self._ended if clock is None else time.clock_gettime(clock)
-        return max(now - self._begun, 0.0)
+        if self._clock is None:
+            return 0.0
+        return time.clock_gettime(self._clock) - self._begun + self._programs.seconds
+
+    def uncharged(self) -> float:
+        """Those since it was called before."""
+        spent = self.spent()
+        due, self._charged = spent - self._charged, spent
+        return due
 
     def stream(self) -> None:
         """What comes now lasts as long as somebody listens: in a moment the next one has the place."""

@@ -22,7 +22,7 @@ from django.conf import settings
 from inference.agent.packing import OLDEST_PYTHON
 from inference.agent.protocol import PROTOCOL
 from inference.cluster.connection import condition
-from inference.containment import CannotStartError, Limits, host, run
+from inference.containment import METER, CannotStartError, Limits, host, run
 from inference.containment.access import READS
 from inference.core.protocols import Json
 from inference.features.machines.query import condition_of, counts_of, local_machine
@@ -124,7 +124,7 @@ def find_all(
 ) -> list[tuple[OptionalProgram, list[InstalledProgram]]]:
     """Every program with the executables that were found for it, asked for their versions side by side."""
     places = [(program, _executables(program)) for program in programs]
-    with ThreadPoolExecutor(max_workers=8) as pool:
+    with ThreadPoolExecutor(max_workers=8, initializer=METER.set, initargs=(METER.get(),)) as pool:
         return [
             (program, list(pool.map(_ask, [(str(path), path.stat().st_mtime_ns) for path in paths])))
             for program, paths in places

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_cache_control
 
@@ -50,6 +50,8 @@ def no_body_for_head(answer: Answer) -> Answer:
         response = answer(request)
         if request.method == "HEAD" and isinstance(response, HttpResponse):
             response.content = b""
+        elif request.method == "HEAD" and isinstance(response, StreamingHttpResponse):
+            response.streaming_content = ()
         return response
 
     return middleware

@@ -18,7 +18,11 @@
 | `PMWEB_TRUSTED_PROXIES` | addresses and networks whose X-Forwarded headers count | all with `PMWEB_TLS` |
 | `PMWEB_CONNECTIONS_PER_ADDRESS` | connections that one address may hold at a time; 0: no limit | 200 |
 | `PMWEB_HEAD_SECONDS` | within which the head of a request has to be complete | 20 |
-| `PMWEB_PROCESSOR_SECONDS` | of expensive requests that one person may have a minute; 0: no limit | 30 |
+| `PMWEB_BODY_SECONDS` | within which its body has to be complete | 14400 |
+| `PMWEB_STALL_SECONDS` | for which nothing more of a body may come, and of an answer be read | 30 |
+| `PMWEB_BYTES_PER_SECOND` | of a body that have to come, and of an answer to be read, on average | 1024 |
+| `PMWEB_SOCKETS_PER_PERSON` | WebSockets that one person may hold in a web process; 0: no limit | 100 |
+| `PMWEB_PROCESSOR_SECONDS` | that the requests of one person may have a minute; 0: no limit | 30 |
 | `PMWEB_SECURE_COOKIES` | `1`: cookies travel by TLS alone | as `PMWEB_TLS` |
 | `PMWEB_HSTS_SECONDS` | how long browsers shall insist on TLS; 0: not at all | a year with `PMWEB_TLS` |
 | `PMWEB_HSTS_SUBDOMAINS`, `PMWEB_HSTS_PRELOAD` | `1`: names below, too; in browsers' own lists | 1, 0 |
@@ -227,6 +231,10 @@ TLS = environment.flag("PMWEB_TLS")
 TRUSTED_PROXIES = environment.networks("PMWEB_TRUSTED_PROXIES", "0.0.0.0/0,::/0" if TLS else "")
 PROCESSOR_SECONDS = environment.number("PMWEB_PROCESSOR_SECONDS", 30)
 HEAD_SECONDS = environment.number("PMWEB_HEAD_SECONDS", 20)
+BODY_SECONDS = environment.number("PMWEB_BODY_SECONDS", 4 * 3600)
+STALL_SECONDS = environment.number("PMWEB_STALL_SECONDS", 30)
+BYTES_PER_SECOND = max(1, environment.number("PMWEB_BYTES_PER_SECOND", 1024))
+SOCKETS_PER_PERSON = environment.number("PMWEB_SOCKETS_PER_PERSON", 100)
 CONNECTIONS_PER_ADDRESS = environment.number("PMWEB_CONNECTIONS_PER_ADDRESS", 200)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TLS else None
 SECURE_SSL_REDIRECT = TLS

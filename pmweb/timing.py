@@ -1,7 +1,7 @@
-"""How long this web process takes to answer: from a request's arrival until the last byte is handed over.
+"""How long this web process takes to answer: from a request's arrival until the answer is there.
 
-Outside of Django, so that waiting for a thread counts as well. Streams do not
-count: they last as long as somebody listens.
+Outside of Django, so that waiting for a thread counts as well. How soon a visitor reads the answer does not
+count, nor do streams, which last as long as somebody listens.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ def timed(pages: Application, histogram: Histogram = ANSWERS) -> Application:
     """The same application with every answer noted."""
 
     async def answer(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        begun, status, counts = time.perf_counter(), 0, True
+        begun = time.perf_counter()
 
-        async def told(message: Message) -> None:
-            nonlocal status, counts
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                counts = not any(value.startswith(_STREAM) for _, value in message.get("headers", ()))
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start" and not _is_stream(message):
+                histogram.note(time.perf_counter() - begun, message["status"])
             await send(message)
 
-        await pages(scope, receive, told)
-        if status and counts:
-            histogram.note(time.perf_counter() - begun, status)
+        await pages(scope, receive, noting)
 
     return answer
+
+
+def _is_stream(message: Message) -> bool:
+    return any(value.startswith(_STREAM) for _, value in message.get("headers", ()))

@@ -18,6 +18,7 @@ from typing import Any
 import inference
 from inference.containment.access import FileAccess
 from inference.containment.limits import CannotStartError, Limits
+from inference.containment.metering import METER, ProgramMeter
 from inference.sandbox.starter import LARGEST_PACKET
 from inference.sandbox.strangers import Abilities
 
@@ -41,6 +42,7 @@ class Started:
     status: int = 0
     seconds: float = 0.0
     refusal: str = ""
+    meter: ProgramMeter | None = field(default_factory=METER.get)
     known: threading.Event = field(default_factory=threading.Event)
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -117,6 +119,8 @@ class _Starter:
         elif "ended" in answer:
             program = self._programs.pop(answer["ended"])
             program.status, program.seconds = answer["status"], answer["seconds"]
+            if program.meter is not None:
+                program.meter.seconds += program.seconds
             program.over.set()
         elif "refused" in answer:
             program = self._programs.pop(answer["refused"])

@@ -34,6 +34,7 @@ from pmweb.accounts import audit, known_browsers
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import role_of
 from pmweb.accounts.telling import current_request
+from pmweb.callers import token_in
 from pmweb.models import ApiToken, Role, Scope
 
 PREFIX = "pmwebapi_"
@@ -102,8 +103,7 @@ def _note_use(row: ApiToken) -> None:
 
 def token_shown(request: HttpRequest) -> str:
     """The text behind "Authorization: Bearer"; "" where there is none."""
-    kind, _, plain = request.headers.get("Authorization", "").partition(" ")
-    return plain.strip() if kind.lower() == "bearer" else ""
+    return token_in(request.headers.get("Authorization", ""))
 
 
 def allows(scope: Scope, needed: Scope) -> bool:

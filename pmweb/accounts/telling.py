@@ -54,10 +54,15 @@ def telling_caller(answer: Answer) -> Answer:
 def _tell(request: HttpRequest, caller: ConnectionCaller) -> None:
     bearer = getattr(request, "_bearer", None)
     user = getattr(request, "_cached_user", None)  # asking now could ask the database for nothing
-    caller.asked = user is not None or "Authorization" in request.headers
     if bearer is not None:
+        caller.proof = "token"
         caller.name = f"{bearer.user.get_username()}/token:{bearer.token_id}"
         caller.account, caller.may_change = bearer.user.pk, bearer.scope != Scope.READ
-    elif user is not None and user.is_authenticated:
+    elif user is None:
+        caller.proof = "token" if "Authorization" in request.headers else ""
+    elif not user.is_authenticated:
+        caller.proof = "session"
+    else:
+        caller.proof = "session"
         caller.name, caller.account = user.get_username(), user.pk
         caller.may_change = getattr(request, "_level", AccessLevel.ANYONE) >= AccessLevel.OPERATOR

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from pmweb import __version__
 from pmweb import metrics as numbers
 from pmweb.accounts.roles import AccessLevel
+from pmweb.callers import token_in
 from pmweb.permissions.context import level_of_request
 
 
@@ -41,8 +42,6 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _has_token(request: HttpRequest) -> bool:
-    kind, _, shown = request.headers.get("Authorization", "").partition(" ")
+    token = token_in(request.headers.get("Authorization", ""))
     wanted = settings.METRICS_TOKEN
-    if not wanted or kind.lower() != "bearer":
-        return False
-    return secrets.compare_digest(shown.strip().encode(), wanted.encode())
+    return bool(wanted) and secrets.compare_digest(token.encode(), wanted.encode())

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from typing import Any
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
+from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import Client
 from django.urls import path
 
-from pmweb import budgets
+from inference.containment import METER, Limits, run
+from pmweb import budgets, handler
 from pmweb.accounts import api_tokens, people
 from pmweb.accounts.telling import telling_caller
-from pmweb.budgets import Budgets, Costs, Visitor, Visitors
-from pmweb.callers import CALLER, ConnectionCaller
+from pmweb.budgets import Budgets, Costs, route_of
+from pmweb.callers import CALLER, ConnectionCaller, credentials_in, token_in
 from pmweb.handler import Pages
 from pmweb.models import Role, Scope
+from pmweb.visitors import Visitor, Visitors
+
+WORKS = "GET works/<int:number>/"
 
 AT_WORK: list[int] = [0, 0]
 """How many are at work, and the most that were."""
 
 
-def _works(request: HttpRequest, number: int = 0) -> HttpResponse:
+def _works(request: HttpRequest, number: int = 0, name: str = "") -> HttpResponse:
     """Keeps the processor for a while."""
     AT_WORK[0] += 1
     AT_WORK[1] = max(AT_WORK)
@@ -58,6 +66,7 @@ def _streams(request: HttpRequest) -> StreamingHttpResponse:
 urlpatterns = [
     path("streams/", _streams),
     path("works/<int:number>/", _works),
+    path("named/<str:name>/", _works),
     path("api/v1/works/", _works),
     path("waits/", _waits),
     path("quick/", _quick),
@@ -70,9 +79,9 @@ def as_ada(answer: Any) -> Any:
 
     def middleware(request: Any) -> HttpResponse:
         response = answer(request)
-        name = request.headers.get("Authorization", "")
+        name = token_in(request.headers.get("Authorization", ""))
         if name:
-            request.scope[CALLER].asked = True
+            request.scope[CALLER].proof = "token"
             request.scope[CALLER].account = hash(name)
             request.scope[CALLER].may_change = "operator" in name
         return response
@@ -93,7 +102,7 @@ def pages(settings: Any) -> Pages:
 async def asked(
     pages: Pages, address: str, client: str = "198.51.100.1", name: str = "", method: str = "GET"
 ) -> tuple[int, dict[str, str], str]:
-    headers = [(b"authorization", name.encode())] if name else []
+    headers = [(b"authorization", b"Bearer " + name.encode())] if name else []
     scope = {
         "type": "http",
         "method": method,
@@ -124,7 +133,7 @@ async def test_whoever_has_used_up_the_budget_has_to_wait_and_others_do_not(page
     assert status == 429
     assert 1 <= int(headers["Retry-After"]) <= 60
     assert f"Ask again in {headers['Retry-After']} s" in text
-    assert (await asked(pages, "/quick/"))[0] == 200, "what is cheap has no budget"
+    assert (await asked(pages, "/quick/"))[0] == 200, "what is cheap goes on"
     assert (await asked(pages, "/works/1/", "198.51.100.2"))[0] == 200
 
 
@@ -186,7 +195,7 @@ async def _health_times(pages: Pages) -> None:
 
 
 async def test_of_one_visitor_few_wait_at_a_time(pages: Pages) -> None:
-    pages._costs.note({"method": "GET", "path": "/works/1/"}, 1.0)
+    pages._costs.note(WORKS, 1.0)
     answers = await asyncio.gather(*(asked(pages, f"/works/{number}/") for number in range(30)))
     refused = [headers["Retry-After"] for status, headers, _ in answers if status == 429]
     assert len(refused) == 30 - budgets.OF_ONE
@@ -195,13 +204,13 @@ async def test_of_one_visitor_few_wait_at_a_time(pages: Pages) -> None:
 
 
 async def test_a_stream_that_is_expensive_to_begin_holds_up_no_other(pages: Pages) -> None:
-    pages._costs.note({"method": "GET", "path": "/streams/"}, 1.0)
+    pages._costs.note("GET streams/", 1.0)
     scope = {"type": "http", "method": "GET", "path": "/streams/", "query_string": b"", "headers": []}
     visitor = ApplicationCommunicator(pages, scope)
     await visitor.send_input({"type": "http.request", "body": b""})
     assert (await visitor.receive_output(10))["status"] == 200
     assert (await visitor.receive_output(10))["body"] == b"more"
-    pages._costs.note({"method": "GET", "path": "/works/1/"}, 1.0)
+    pages._costs.note(WORKS, 1.0)
     assert (await asyncio.wait_for(asked(pages, "/works/1/"), 10))[0] == 200
     await visitor.send_input({"type": "http.disconnect"})
     await visitor.wait(10)
@@ -215,24 +224,30 @@ async def test_without_a_limit_nobody_is_refused(pages: Pages, settings: Any) ->
 
 def test_a_budget_fills_up_within_a_minute(settings: Any):
     settings.PROCESSOR_SECONDS, now = 30, [0.0]
-    found, visitor, scope = Budgets(lambda: now[0]), Visitor("ada"), {"method": "GET"}
-    found.spend(visitor, 31.0)
-    assert found.wait(scope, visitor) == 2
+    found, visitor = Budgets(lambda: now[0]), Visitor("ada")
+
+    def wait(*, expensive: bool) -> int:
+        return found.wait("GET", visitor, expensive=expensive)
+
+    found.spend(visitor, 31.0, expensive=True)
+    assert wait(expensive=True) == 2
     now[0] = 2.0
-    assert found.wait(scope, visitor) == 0
-    found.spend(visitor, 1e9)
-    assert found.wait(scope, visitor) == 60, "nobody waits for ever"
+    assert wait(expensive=True) == 0
+    found.spend(visitor, 1e9, expensive=True)
+    assert (wait(expensive=True), wait(expensive=False)) == (15, 0), "cheap ones go on"
+    found.spend(visitor, 1e9, expensive=False)
+    assert (wait(expensive=True), wait(expensive=False)) == (60, 30), "nobody waits for ever"
     now[0] = 62.0
-    assert found.wait(scope, visitor) == 0
+    assert wait(expensive=True) == 0
 
 
-def test_an_address_that_has_become_cheap_is_so():
-    costs, scope = Costs(), {"method": "GET", "path": "/sets/7/"}
-    costs.note(scope, 0.5)
-    assert costs.is_expensive({"method": "GET", "path": "/sets/8/"})
+def test_a_route_that_has_become_cheap_is_so():
+    costs = Costs()
+    costs.note("a set", 0.5)
+    assert costs.is_expensive("a set")
     for _ in range(8):
-        costs.note(scope, 0.01)
-    assert not costs.is_expensive(scope)
+        costs.note("a set", 0.01)
+    assert not costs.is_expensive("a set")
 
 
 @pytest.mark.django_db
@@ -253,19 +268,190 @@ def test_who_a_request_is_from_is_told_by_session_and_token():
         request = response.wsgi_request
         request.scope = {CALLER: caller}
         telling_caller(lambda _, response=response: response)(request)
-        found.append((caller.asked, caller.account, caller.may_change))
-    assert found == [(True, ada.pk, True), (True, ada.pk, False), (True, None, False)]
+        found.append((caller.proof, caller.account, caller.may_change))
+    assert found == [("session", ada.pk, True), ("token", ada.pk, False), ("session", None, False)]
 
 
 def test_sessions_and_tokens_are_remembered_by_digests_alone():
-    visitors, scope = (
-        Visitors(),
-        {"headers": [(b"cookie", b"a=b; sessionid=secret")], "client": ("1.2.3.4", 1)},
-    )
-    assert visitors.of(scope).key == "1.2.3.4"
-    visitors.learn(scope, ConnectionCaller(True, "ada", 7, may_change=True))
+    visitors, scope = Visitors(), scope_with(cookie="a=b; sessionid=secret")
+    assert keys(visitors, scope) == ["1.2.3.4"]
+    visitors.learn(scope, ConnectionCaller("session", "ada", 7, may_change=True))
     visitors.learn(scope, ConnectionCaller())  # a file, for which nobody asks who wants it
-    assert visitors.of(scope) == Visitor("account 7", may_change=True)
-    assert b"secret" not in b"".join(visitors._known)
-    visitors.learn(scope, ConnectionCaller(asked=True))
-    assert visitors.of(scope).key == "1.2.3.4", "the session has ended"
+    assert visitors.of(scope) == [Visitor("account 7", may_change=True, is_person=True)]
+    assert b"secret" not in b"".join(visitors._accounts)
+    visitors.learn(scope, ConnectionCaller("session"))
+    assert keys(visitors, scope) == ["1.2.3.4"], "the session has ended"
+
+
+def scope_with(client: str = "1.2.3.4", **headers: str) -> dict[str, Any]:
+    """A scope that shows this."""
+    return {
+        "headers": [(name.encode(), text.encode()) for name, text in headers.items()],
+        "client": (client, 1),
+    }
+
+
+def keys(visitors: Visitors, scope: dict[str, Any]) -> list[str]:
+    return [visitor.key for visitor in visitors.of(scope)]
+
+
+SPELLINGS = [
+    {"authorization": "Bearer   secret"},
+    {"authorization": "bearer secret"},
+    {"authorization": "BEARER secret  "},
+    {"authorization": "Bearer secret\t"},
+    {"authorization": "Bearer secret", "cookie": "sessionid=made-up"},
+    {"cookie": "sessionid=key"},
+    {"cookie": "sessionid=other; sessionid=key"},
+    {"cookie": "a=b;sessionid = key ;c=d"},
+    {"cookie": 'sessionid="key"'},
+    {"cookie": 'sessionid="k\\145y"'},
+    {"cookie": "sessionid-8000=made-up; sessionid=key"},
+    {"cookie": "xsessionid=made-up; sessionid=key"},
+    {"cookie": "sessionid=key", "authorization": "Bearer made-up"},
+    {"cookie": "sessionid=key", "authorization": "Basic made-up"},
+]
+
+
+@pytest.mark.parametrize("headers", SPELLINGS, ids=str)
+def test_however_it_is_spelled_a_session_or_token_is_its_person(headers: dict[str, str]):
+    visitors = Visitors()
+    visitors.learn(scope_with(authorization="Bearer secret"), ConnectionCaller("token", "ada", 7))
+    visitors.learn(scope_with(cookie="sessionid=key"), ConnectionCaller("session", "ada", 7))
+    assert keys(visitors, scope_with("203.0.113.9", **headers)) == ["account 7"]
+
+
+@pytest.mark.parametrize("headers", SPELLINGS, ids=str)
+def test_what_authenticates_reads_it_in_the_same_way(headers: dict[str, str]):
+    """Whatever Django and the API take for a session or token is what budgets know."""
+    scope = {"method": "GET", "path": "/", "query_string": b"", **scope_with(**headers)}
+    request = ASGIRequest(scope, BytesIO())
+    credentials = credentials_in(scope["headers"])
+    assert credentials.token == api_tokens.token_shown(request)
+    assert credentials.session == request.COOKIES.get("sessionid", "")
+
+
+WRONG_PLACES = [
+    {"authorization": "Bearer\tsecret"},
+    {"authorization": "secret"},
+    {"authorization": "Basic secret"},
+    {"authorization": "Bearer secret,Bearer secret"},
+    {"x-authorization": "Bearer secret"},
+    {"cookie": "sessionid=key; sessionid=other"},
+    {"cookie": "SESSIONID=key"},
+    {"cookie": "sessionid=%6bey"},
+    {"x-forwarded-for": "203.0.113.1"},
+    {"forwarded": "for=203.0.113.1"},
+    {"x-real-ip": "203.0.113.1"},
+]
+
+
+@pytest.mark.parametrize("headers", WRONG_PLACES, ids=str)
+def test_what_lets_nobody_in_counts_for_the_address(headers: dict[str, str]):
+    visitors = Visitors()
+    visitors.learn(scope_with(authorization="Bearer secret"), ConnectionCaller("token", "ada", 7))
+    visitors.learn(scope_with(cookie="sessionid=key"), ConnectionCaller("session", "ada", 7))
+    assert keys(visitors, scope_with("198.51.100.9", **headers)) == ["198.51.100.9"]
+
+
+def test_a_second_account_is_no_way_out_of_the_budget_of_the_first():
+    visitors = Visitors()
+    visitors.learn(scope_with(authorization="Bearer secret"), ConnectionCaller("token", "ada", 7))
+    visitors.learn(scope_with(cookie="sessionid=key"), ConnectionCaller("session", "bob", 8))
+    both = scope_with(authorization="Bearer secret", cookie="sessionid=key")
+    assert keys(visitors, both) == ["account 7", "account 8"]
+
+
+SAME_ROUTE = [
+    ("GET", "/works/7/"),
+    ("GET", "/works/0007/"),
+    ("get", "/works/7/"),
+    ("HEAD", "/works/7/"),
+]
+ONE_NAME = [f"/named/{name}/" for name in ("a", "A", "  1", "%20", "a.", "\u00e9", "a;b=c", "..", "a" * 9000)]
+NOWHERE = [
+    *("/named//", "//works/7/", "/works//7/", "/works/7", "/works/7/.", "/works/7/../7/", "/works/7;a=b/"),
+    *("/works/ 7/", "/Works/7/", "/works/7/ ", "/works/\u0667/", "\\works/7/"),
+]
+
+
+def test_a_route_has_one_cost_however_its_address_is_spelled(settings: Any):
+    settings.ROOT_URLCONF = __name__
+    assert {route_of({"method": method, "path": path}) for method, path in SAME_ROUTE} == {WORKS}
+    assert {route_of({"method": "GET", "path": path}) for path in ONE_NAME} == {"GET named/<str:name>/"}
+    assert {route_of({"method": "GET", "path": path}) for path in NOWHERE} == {"GET "}
+    assert {route_of({"method": method, "path": "/works/7/"}) for method in ("FOO", "BAR", "X" * 99)} == {
+        "other works/<int:number>/"
+    }
+
+
+async def test_addresses_with_names_of_their_own_are_refused_together(pages: Pages) -> None:
+    statuses = [(await asked(pages, f"/named/{' ' * number}1/"))[0] for number in range(20)]
+    assert statuses[-1] == 429, "each was charged, and none was the first of its kind"
+
+
+async def test_many_cheap_requests_use_the_budget_up(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handler._Place, "uncharged", lambda _: 0.02)
+    statuses = [(await asked(pages, "/quick/"))[0] for _ in range(100)]
+    assert statuses.index(429) in range(74, 78), "one and a half times a second"
+    assert (await asked(pages, "/quick/", "198.51.100.2"))[0] == 200
+    assert (await asked(pages, "/health/"))[0] == 200, "whether the site is well is told to everybody"
+
+
+async def test_somebody_who_browses_or_polls_is_not_refused(settings: Any) -> None:
+    settings.ROOT_URLCONF, settings.MIDDLEWARE = __name__, []
+    pages = Pages()
+    assert {(await asked(pages, "/quick/"))[0] for _ in range(500)} == {200}
+
+
+@pytest.mark.parametrize("name", ["an operator", "a reader"])
+async def test_no_method_s_spelling_makes_a_change_of_reading(pages: Pages, name: str) -> None:
+    await until_refused(pages, name=name)
+    assert (await asked(pages, "/works/1/", name=name, method="get"))[0] == 429
+    assert (await asked(pages, "/works/1/", name=name, method="Head"))[0] == 429
+
+
+def _starts_a_program(request: HttpRequest) -> HttpResponse:
+    run((sys.executable, "-c", "sum(range(15_000_000))"), limits=Limits())
+    return HttpResponse("done")
+
+
+def _starts_one_in_a_thread(request: HttpRequest) -> HttpResponse:
+    with ThreadPoolExecutor(1, initializer=METER.set, initargs=(METER.get(),)) as pool:
+        return pool.submit(_starts_a_program, request).result()
+
+
+@pytest.mark.parametrize("where", ["/program/", "/program-in-a-thread/"])
+async def test_programs_that_a_request_starts_count(pages: Pages, where: str) -> None:
+    statuses = [(await asked(pages, where))[0] for _ in range(30)]
+    assert 429 in statuses
+    assert pages._costs.is_expensive(f"GET {where[1:]}")
+
+
+def _stream_of_numbers(request: HttpRequest) -> StreamingHttpResponse:
+    def parts() -> Iterator[bytes]:
+        _works(request)
+        yield b"done"
+
+    return StreamingHttpResponse(parts())
+
+
+async def test_what_a_view_computes_while_it_streams_counts(pages: Pages) -> None:
+    statuses = [(await asked(pages, "/numbers/"))[0] for _ in range(20)]
+    assert 429 in statuses
+
+
+async def test_a_request_is_charged_before_its_answer_is_read(pages: Pages) -> None:
+    scope = {"type": "http", "method": "GET", "path": "/numbers/", "query_string": b"", "headers": []}
+    visitor = ApplicationCommunicator(pages, {**scope, "client": ("198.51.100.1", 1)})
+    await visitor.send_input({"type": "http.request", "body": b""})
+    assert (await visitor.receive_output(60))["status"] == 200
+    assert pages._budgets._left_over("198.51.100.1") >= 0.15
+    await visitor.wait(60)
+
+
+urlpatterns += [
+    path("program/", _starts_a_program),
+    path("program-in-a-thread/", _starts_one_in_a_thread),
+    path("numbers/", _stream_of_numbers),
+]

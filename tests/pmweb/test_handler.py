@@ -14,8 +14,9 @@ from asgiref.testing import ApplicationCommunicator
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import path, reverse
 
-from pmweb import handler
+from pmweb import handler, response_body
 from pmweb.handler import Pages
+from pmweb.middleware import no_body_for_head
 
 FILE = bytes(range(256)) * 1000
 TOGETHER = threading.Barrier(3, timeout=30)
@@ -207,3 +208,68 @@ async def test_a_stream_ends_when_its_visitor_leaves(pages: Pages) -> None:
     await visitor.wait(10)
     assert CLOSED.is_set()
     assert await asked(pages, "/thread/") == (200, before), "its thread is there for others"
+
+
+def _long(request: HttpRequest) -> HttpResponse:
+    response = HttpResponse(FILE * 8, headers={"X-Own": "1"}, status=201)
+    response.set_cookie("a", "b")
+    return response
+
+
+urlpatterns.append(path("long/", _long))
+
+
+class SlowReader:
+    """Takes the head of an answer and nothing of its body."""
+
+    def __init__(self, pages: Pages, address: str) -> None:
+        scope = {"type": "http", "method": "GET", "path": address, "query_string": b"", "headers": []}
+        self._said = iter([{"type": "http.request", "body": b""}])
+        self.begun = asyncio.Event()
+        self._task = asyncio.ensure_future(pages(scope, self._receive, self._send))
+
+    async def _receive(self) -> dict[str, Any]:
+        for message in self._said:
+            return message
+        return await asyncio.Future()
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.Future()
+        self.begun.set()
+
+    async def leave(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+@pytest.mark.parametrize("address", ["/long/", "/file/", "/stream/", "/told/"])
+async def test_whoever_reads_slowly_holds_neither_a_place_nor_a_thread(pages: Pages, address: str) -> None:
+    pages._costs.note(f"GET {address[1:]}", 1.0)  # such as are answered one after the other
+    readers = []
+    for _ in range(3):
+        readers.append(SlowReader(pages, address))
+        await asyncio.wait_for(readers[-1].begun.wait(), 10)
+    assert len(pages._idle) == 1, "one thread was enough"
+    for reader in readers:
+        await reader.leave()
+
+
+async def test_a_long_answer_comes_whole_from_its_file(pages: Pages) -> None:
+    status, parts = await answered(pages, "/long/")
+    assert (status, b"".join(parts)) == (201, FILE * 8)
+    assert max(map(len, parts)) <= response_body.PIECE_BYTES
+
+
+def test_of_a_long_answer_all_but_its_body_is_the_same() -> None:
+    response = response_body.completed(_long(HttpRequest()))
+    assert (response.status_code, response["X-Own"], response.cookies["a"].value) == (201, "1", "b")
+    assert response.streaming
+
+
+@pytest.mark.parametrize("view", [_long, _stream, _file, _endless])
+def test_an_answer_to_head_has_no_body_whatever_kind_it_is(view: Any) -> None:
+    request = HttpRequest()
+    request.method = "HEAD"
+    response: Any = no_body_for_head(view)(request)
+    assert b"".join(response) == b""

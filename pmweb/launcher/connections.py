@@ -1,30 +1,48 @@
 """Connections of the web process within bounds, so that those who hold them leave room for everybody else.
 
-- The head of a request has to be complete within `settings.HEAD_SECONDS` of the connection's beginning, or of
-  its first byte, however slowly it drips in.
-- One address, of IPv6 one network of 64 bits, holds at most `settings.CONNECTIONS_PER_ADDRESS`; what is more
-  is answered with 429. Trusted proxies hold as many as they like.
+- Heads and bodies of requests have deadlines, and bodies a rate (`channels`).
+- What is sent waits while a visitor does not read what was sent before (`Connection.writable`). Whoever reads
+  nothing for `settings.STALL_SECONDS`, or less than `settings.BYTES_PER_SECOND` on average, is let go.
+- One address, of IPv6 one network of 64 bits, holds at most `settings.CONNECTIONS_PER_ADDRESS`; trusted
+  proxies hold as many as they like. An address is not a person: through `ssh -L` all come from 127.0.0.1. So
+  a new connection is let in, and one ends of whoever holds most of them there: that which has stood still for
+  longest. Visitors who are not known count as one holder. Only where none can be spared is the new one
+  answered with 429.
 - Where this process has no room for another, the one ends that has waited longest for the head of a request.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import fcntl
 import resource
+import socket
+import struct
+import termios
 import time
-from collections import Counter
-from ipaddress import ip_address
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from itertools import islice
 from typing import Any
 
-from daphne.http_protocol import HTTPFactory
 from django.conf import settings
-from twisted.internet import reactor
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
-from twisted.web.http import HTTPChannel
 
-from pmweb.callers import network_of
+from pmweb.callers import ConnectionCaller, network_of
+from pmweb.launcher.channels import (
+    ENDED_AT_ONCE,
+    LOOK_EVERY_SECONDS,
+    REACTOR,
+    REFUSED_SECONDS,
+    Channel,
+    Channels,
+    plain_answer,
+)
+from pmweb.launcher.patience import Patience
 
 # How many files this process may open: as many as the kernel lets it.
 
@@ -45,24 +63,16 @@ def raise_file_limit() -> int:
     return max(wanted - RESERVED_FILES, wanted // 2)
 
 
-_reactor: Any = reactor  # whose methods Twisted's types know only by a plugin
+Network = IPv4Network | IPv6Network
 
-_LOOK_EVERY_SECONDS, _ENDED_AT_ONCE = 0.25, 16
-"""Of many that are late a few are ended at a time: all at once would keep everybody else waiting."""
+OF_A_PERSON, STILL_SECONDS = 16, 5.0
+"""Where an address has too many connections, a person who has no more of them than that loses only one that
+has stood still for so long."""
 
-_REFUSED_SECONDS = 1.0
-"""For so long whoever is refused may begin to say something: without that, the answer could be lost."""
+UNSENT_BYTES = 1 << 16
+"""What the kernel takes of an answer beyond what is on its way. By itself it would take up to 4 MiB."""
 
-
-def _answer(status: str, text: str, *more: str) -> bytes:
-    lines = (f"HTTP/1.1 {status}", *more, "Content-Type: text/plain; charset=utf-8", "Connection: close")
-    return "\r\n".join((*lines, f"Content-Length: {len(text) + 1}", "", f"{text}\n")).encode()
-
-
-_LATE = _answer(
-    "408 Request Timeout", f"The head of a request has to be here within {settings.HEAD_SECONDS} seconds."
-)
-_TOO_MANY = _answer(
+_TOO_MANY = plain_answer(
     "429 Too Many Requests", "Too many connections from your address. Close some.", "Retry-After: 5"
 )
 
@@ -70,70 +80,149 @@ _TOO_MANY = _answer(
 def is_trusted(address: str) -> bool:
     """Whether a proxy is there whose word counts, and behind which there are many."""
     try:
-        found = ip_address(address)
+        ip_address(address)
     except ValueError:  # a local socket
         return settings.TLS
+    return _is_in(address, settings.TRUSTED_PROXIES)
+
+
+def _is_in(address: str, networks: Iterable[Network]) -> bool:
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
     mapped = getattr(found, "ipv4_mapped", None) or found
-    return any(mapped in network for network in settings.TRUSTED_PROXIES)
+    return any(mapped in network for network in networks)
 
 
-class Channel(HTTPChannel):
-    """One connection over HTTP; the factory knows those whose head is not complete."""
+def visitor_of(forwarded: str) -> str:
+    """The visitor's address in a header X-Forwarded-For, to which each proxy adds the address that it sees:
+    the last one that is no proxy's. What stands before it, visitors can write themselves.
+    """
+    addresses = [address.strip() for address in forwarded.split(",")]
+    listed = [network for network in settings.TRUSTED_PROXIES if network.prefixlen]
+    return next((address for address in reversed(addresses) if not _is_in(address, listed)), addresses[0])
 
-    factory: Channels
+
+class Connection(ProtocolWrapper):
+    """One connection, over HTTP or, later, of a WebSocket: whose it is, and whether its visitor reads."""
+
+    factory: Connections
     transport: Any
+    wrappedProtocol: Any  # noqa: N815  Twisted calls it so
 
-    def connectionMade(self) -> None:  # noqa: N802  Twisted calls it so
-        """Wait for the first request."""
-        super().connectionMade()
-        self._wait()
+    def __init__(self, factory: Connections, wrapped: Any) -> None:
+        super().__init__(factory, wrapped)
+        self._caller, self._holder_before = ConnectionCaller(), ""
+        self._heard = time.monotonic()
+        self._written = self._read = 0
+        self._room = asyncio.Event()
+        self._room.set()
 
-    def lineReceived(self, line: bytes) -> None:  # noqa: N802
-        """One more line of a head."""
-        if self not in self.factory.waiting:
-            self._wait()
-        super().lineReceived(line)
+    def makeConnection(self, transport: Any) -> None:  # noqa: N802  Twisted calls it so
+        """It has begun."""
+        with contextlib.suppress(OSError):  # not over TCP
+            transport.getHandle().setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+        super().makeConnection(transport)
 
-    def allHeadersReceived(self) -> None:  # noqa: N802
-        """The head is complete."""
-        self.factory.waiting.pop(self, None)
-        super().allHeadersReceived()
+    def begin_request(self) -> ConnectionCaller:
+        """Who the next request is from, as soon as somebody finds out."""
+        self._holder_before, self._caller = self.holder, ConnectionCaller()
+        return self._caller
+
+    @property
+    def holder(self) -> str:
+        """The person who has it, by the newest request of whom that is known; "" for nobody."""
+        return self._caller.holder or self._holder_before
+
+    async def writable(self) -> None:
+        """Return once there is room for more, or the connection is lost."""
+        await self._room.wait()
+
+    def registerProducer(self, producer: Any, streaming: bool) -> None:  # noqa: N802
+        """Hear as well whenever there is too much that has not been sent."""
+        super().registerProducer(_Outflow(self, producer), streaming)
+
+    def write(self, data: bytes) -> None:
+        """Send it, and watch until it has been read."""
+        super().write(data)
+        self._watch(len(data))
+
+    def writeSequence(self, data: Any) -> None:  # noqa: N802
+        """The same of several."""
+        super().writeSequence(data)
+        self._watch(sum(map(len, data)))
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802
+        """The visitor has said something."""
+        self._heard = time.monotonic()
+        super().dataReceived(data)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: N802
-        """Whoever it was has left."""
-        self.factory.waiting.pop(self, None)
+        """Whoever waits for room waits no longer."""
+        self._room.set()
         super().connectionLost(reason)
 
-    def end(self) -> None:
-        """Let go of whoever has not said what they want."""
-        self.factory.waiting.pop(self, None)
-        if self.requests:
-            self.transport.write(_LATE)
-        self.transport.loseConnection()
-        self.callLater(_REFUSED_SECONDS, self.transport.abortConnection)
+    def pause(self) -> None:
+        """Nothing more is to be written; what a WebSocket is sent meanwhile could only add to it."""
+        self._room.clear()
+        if not isinstance(self.wrappedProtocol, Channel):
+            self.transport.pauseProducing()
 
-    def _wait(self) -> None:
-        self.factory.waiting[self] = time.monotonic() + settings.HEAD_SECONDS
+    def resume(self) -> None:
+        """All that was written has been sent."""
+        self._room.set()
+        if not isinstance(self.wrappedProtocol, Channel):
+            self.transport.resumeProducing()
+
+    def still_seconds(self, now: float) -> float:
+        """For how long it has waited for its visitor; 0 where the visitor waits."""
+        patience = self.factory.unread.get(self)
+        if patience is not None:
+            return now - patience.moved
+        waits = isinstance(self.wrappedProtocol, Channel) and not self.wrappedProtocol.is_answering
+        return now - self._heard if waits else 0.0
+
+    def note_read(self, patience: Patience, now: float) -> int:
+        """How many bytes the visitor's host has yet to take; what it has taken since is noted."""
+        left = _untaken(self.transport)
+        if self._written - left > self._read:
+            patience.note(self._written - left - self._read, now)
+            self._read = self._written - left
+        return left
+
+    def _watch(self, count: int) -> None:
+        self._written += count
+        if self not in self.factory.unread:
+            self.factory.unread[self] = Patience(time.monotonic())
 
 
-class Channels(HTTPFactory):
-    """Daphne's factory with such channels; `waiting` has those without a complete head, the oldest first, and
-    until when.
-    """
+class _Outflow:
+    """What Twisted tells the channel of a connection about its transport, and the connection first."""
 
-    protocol = Channel
+    def __init__(self, connection: Connection, channel: Any) -> None:
+        self._connection, self._channel = connection, channel
+        self.stopProducing = channel.stopProducing
 
-    def __init__(self, server: Any) -> None:
-        super().__init__(server)
-        self.waiting: dict[Channel, float] = {}
-        _reactor.callLater(_LOOK_EVERY_SECONDS, self._look)
+    def pauseProducing(self) -> None:  # noqa: N802
+        """The transport has too much that is not sent."""
+        self._connection.pause()
+        self._channel.pauseProducing()
 
-    def _look(self) -> None:
-        now = time.monotonic()
-        for channel, until in [*islice(self.waiting.items(), _ENDED_AT_ONCE)]:
-            if until <= now:
-                channel.end()
-        _reactor.callLater(_LOOK_EVERY_SECONDS, self._look)
+    def resumeProducing(self) -> None:  # noqa: N802
+        """It has nothing left."""
+        self._connection.resume()
+        self._channel.resumeProducing()
+
+
+def _untaken(transport: Any) -> int:
+    """Bytes that Twisted has not given to the kernel, or the kernel has and the other side has not taken."""
+    unsent = len(transport.dataBuffer) - transport.offset + transport._tempDataLen
+    try:
+        (queued,) = struct.unpack("i", fcntl.ioctl(transport.fileno(), termios.TIOCOUTQ, bytes(4)))
+    except (OSError, ValueError):  # it is closed
+        queued = 0
+    return int(unsent + queued)
 
 
 class ConnectionRefused(Protocol):
@@ -143,7 +232,7 @@ class ConnectionRefused(Protocol):
 
     def connectionMade(self) -> None:  # noqa: N802
         """Wait for what they want: an answer before it could be lost."""
-        self._end = _reactor.callLater(_REFUSED_SECONDS, self.transport.abortConnection)
+        self._end = REACTOR.callLater(REFUSED_SECONDS, self.transport.abortConnection)
 
     def dataReceived(self, data: bytes) -> None:  # noqa: N802
         """Whatever it was."""
@@ -156,41 +245,91 @@ class ConnectionRefused(Protocol):
             self._end.cancel()
 
 
-class Connections(WrappingFactory):
-    """All connections of this process, WebSockets among them, counted by address."""
+class Connections(WrappingFactory[Connection]):
+    """All connections of this process, WebSockets among them, by address; `unread` has those to which
+    something was sent that has not been read.
+    """
+
+    protocol = Connection
 
     def __init__(self, server: Any) -> None:
         super().__init__(Channels(server))
+        self.unread: dict[Connection, Patience] = {}
         self._most = raise_file_limit()
-        self._of: Counter[str] = Counter()
+        self._at: defaultdict[str, dict[Connection, None]] = defaultdict(dict)
+        REACTOR.callLater(LOOK_EVERY_SECONDS, self._look)
 
     def buildProtocol(self, addr: Any) -> Protocol:  # type: ignore[override]  # noqa: N802
         """What a new connection is met by."""
         address = getattr(addr, "host", "")
-        allowed = settings.CONNECTIONS_PER_ADDRESS
-        if allowed and self._of[network_of(address)] >= allowed and not is_trusted(address):
+        network, allowed = network_of(address), settings.CONNECTIONS_PER_ADDRESS
+        is_crowd = allowed and len(self._at.get(network, ())) >= allowed and not is_trusted(address)
+        if is_crowd and not self._end_at(network):
             return ConnectionRefused()
-        if len(self.protocols) >= self._most:
-            self._make_room()
+        if len(self.protocols) >= self._most and not self._make_room():
+            return ConnectionRefused()
         return super().buildProtocol(addr)
 
-    def registerProtocol(self, p: ProtocolWrapper) -> None:  # noqa: N802
+    def registerProtocol(self, p: Connection) -> None:  # noqa: N802
         """It has begun."""
         super().registerProtocol(p)
-        self._of[_network(p)] += 1
+        self._at[_network(p)][p] = None
 
-    def unregisterProtocol(self, p: ProtocolWrapper) -> None:  # noqa: N802
+    def unregisterProtocol(self, p: Connection) -> None:  # noqa: N802
         """It is over."""
         super().unregisterProtocol(p)
-        network = _network(p)
-        self._of[network] -= 1
-        if not self._of[network]:
-            del self._of[network]
+        self._forget(p)
 
-    def _make_room(self) -> None:
+    def _look(self) -> None:
+        now, late = time.monotonic(), []
+        for connection, patience in [*self.unread.items()]:
+            if not connection.note_read(patience, now):
+                del self.unread[connection]
+            elif patience.is_over(now):
+                late.append(connection)
+        for connection in islice(late, ENDED_AT_ONCE):
+            self._abort(connection)
+        REACTOR.callLater(LOOK_EVERY_SECONDS, self._look)
+
+    def _make_room(self) -> bool:
         oldest = next(iter(self.wrappedFactory.waiting), None)
         if oldest is not None:
             oldest.end()
+            return True
+        crowded = max(self._at, key=lambda network: len(self._at[network]), default=None)
+        return crowded is not None and self._end_at(crowded)
+
+    def _end_at(self, network: str) -> bool:
+        """End the connection at an address that is the least loss, if there is one to be ended."""
+        now, connections = time.monotonic(), self._at[network]
+        held = Counter(connection.holder for connection in connections)
+        dispensable = (
+            connection
+            for connection in connections
+            if not connection.holder
+            or held[connection.holder] > OF_A_PERSON
+            or connection.still_seconds(now) > STILL_SECONDS
+        )
+        ended = max(
+            dispensable,
+            key=lambda connection: (held[connection.holder], connection.still_seconds(now)),
+            default=None,
+        )
+        if ended is not None:
+            self._abort(ended)
+        return ended is not None
+
+    def _abort(self, connection: Connection) -> None:
+        self._forget(connection)
+        connection.transport.abortConnection()
+
+    def _forget(self, connection: Connection) -> None:
+        """At once, though a connection that is ended is lost a little later."""
+        self.unread.pop(connection, None)
+        network = _network(connection)
+        self._at[network].pop(connection, None)
+        if not self._at[network]:
+            del self._at[network]
 
 
 def _network(connection: ProtocolWrapper) -> str:

@@ -6,8 +6,9 @@ forms apart in memory besides; Daphne then hands all of it over at once, through
 - a request has at most `settings.REQUEST_LIMIT_BYTES`, one of somebody who may not upload `ANYBODYS_BYTES`,
 - what is more is answered with 413 as soon as the header says so, or as soon as that much has come,
 - a long body stays in the file that it came into: the application reads it there,
+- an answer is sent as its visitor reads it,
 - what a proxy says of its visitors counts where the proxy is trusted,
-- connections have bounds of their own (`connections`).
+- connections have bounds of their own (`connections`, `channels`).
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 
 from inference.sandbox import kernel
-from pmweb.cookies import name_at
+from pmweb.callers import CALLER, credentials_in
+from pmweb.cookies import own_cookies
 from pmweb.garbage import look_seldom
 from pmweb.handler import BODY
-from pmweb.launcher.connections import Connections, is_trusted
-from pmweb.origins import asked_at
+from pmweb.launcher.connections import Connections, is_trusted, visitor_of
 
 # Daphne's WebSockets, whose refusals say why: an agent must know whether to come back.
 
@@ -44,11 +45,23 @@ _STATUS = {NO_ENTRY: (401, "Unauthorized"), TRY_AGAIN: (503, "Service Unavailabl
 _FORBIDDEN = (403, "Forbidden")
 
 
+AGENTS_PATH = "/ws/agent/"
+BROWSERS_BYTES = 1 << 16
+"""Of a message by anybody but an agent: browsers have nothing to say."""
+
+
 class Socket(WebSocketProtocol):
     """A WebSocket; the code with which the application closes it in the handshake tells the status."""
 
     handshake_deferred: Deferred[Any]
+    transport: Any
     _refusal = _STATUS[TRY_AGAIN]  # of one that is not answered in time
+
+    def onConnect(self, request: Any) -> Any:  # noqa: N802  Autobahn calls it so
+        """Its handshake is here."""
+        if request.path != AGENTS_PATH:
+            self.maxFramePayloadSize = self.maxMessagePayloadSize = BROWSERS_BYTES
+        return super().onConnect(request)
 
     def handle_reply(self, message: dict[str, Any]) -> None:
         """What the application says."""
@@ -78,7 +91,7 @@ would be lost with it."""
 
 _OF_PROXIES = (b"X-Forwarded-For", b"X-Forwarded-Port", b"X-Forwarded-Proto")
 
-_REASONS = {413: "Content Too Large", 503: "Service Unavailable"}
+_REASONS = {408: "Request Timeout", 413: "Content Too Large", 503: "Service Unavailable"}
 
 logger = logging.getLogger("pmweb.launcher.daphne")  # as a program it has another name
 
@@ -149,6 +162,8 @@ class BoundedRequest(http_protocol.WebRequest):
         if not is_trusted(getattr(self.channel.getPeer(), "host", "")):
             for name in _OF_PROXIES:
                 self.requestHeaders.removeHeader(name)
+        elif forwarded := self.requestHeaders.getRawHeaders("X-Forwarded-For"):
+            self.requestHeaders.setRawHeaders("X-Forwarded-For", [visitor_of(",".join(forwarded))])
         if self._asking:
             self._waiting = lambda: self.requestReceived(command, path, version)
         elif not self._refused:
@@ -158,21 +173,23 @@ class BoundedRequest(http_protocol.WebRequest):
         """Refuse a body of so many bytes or more, or find out whether its sender may send them."""
         if size > settings.REQUEST_LIMIT_BYTES:
             most = settings.REQUEST_LIMIT_BYTES >> 20
-            self._refuse(413, f"A request can have at most {most} MiB here (PMWEB_REQUEST_MB).")
+            self.refuse(413, f"A request can have at most {most} MiB here (PMWEB_REQUEST_MB).")
         elif not self._asking:
-            origin = asked_at(self.getHeader("Host") or "", self.getHeader("X-Forwarded-Proto") or "")
-            cookie = name_at(origin, settings.SESSION_COOKIE_NAME).encode()
-            session = self.received_cookies.get(cookie, b"").decode("latin-1")
-            authorization = self.getHeader("Authorization") or ""
-            if session or authorization:
-                self._ask(session, authorization)
+            credentials = credentials_in(own_cookies(self._headers()))
+            if any(credentials):
+                self._ask(*credentials)
             else:
                 self._refuse_anybody()
+
+    def _headers(self) -> list[tuple[bytes, bytes]]:
+        raw = self.requestHeaders.getAllRawHeaders()
+        return [(name.lower(), value) for name, values in raw for value in values]
 
     def _ask(self, session: str, authorization: str) -> None:
         from pmweb.accounts.credentials import may_change  # noqa: PLC0415  which needs Django to be set up
 
         self._asking = True
+        self.channel.hold_body()
         self.transport.pauseProducing()
         deferToThread(may_change, session, authorization).addCallbacks(self._told, self._unknown)
 
@@ -185,7 +202,7 @@ class BoundedRequest(http_protocol.WebRequest):
         logger.error("whether a large request may come in cannot be found out: %s", failure.value)
         self._go_on(
             ANYBODYS_BYTES,
-            lambda: self._refuse(503, "Who sends this cannot be found out at the moment. Try again later."),
+            lambda: self.refuse(503, "Who sends this cannot be found out at the moment. Try again later."),
             refuse=True,
         )
 
@@ -194,6 +211,8 @@ class BoundedRequest(http_protocol.WebRequest):
         if self.channel is None:  # whoever sent it has left
             return
         self._most = most
+        if self._waiting is None:
+            self.channel.wait_for_body()
         if refuse and not self._refused:
             refusal()
         self.transport.resumeProducing()
@@ -202,11 +221,11 @@ class BoundedRequest(http_protocol.WebRequest):
 
     def _refuse_anybody(self) -> None:
         most = ANYBODYS_BYTES >> 20
-        self._refuse(
+        self.refuse(
             413, f"Without an account that may upload, a request can have at most {most} MiB. Log in first."
         )
 
-    def _refuse(self, status: int, why: str) -> None:
+    def refuse(self, status: int, why: str) -> None:
         """Answer, forget what has come, and close the connection."""
         self._refused = True
         self.requestHeaders.removeHeader(b"Expect")  # else Twisted would ask for the body now
@@ -223,10 +242,16 @@ class BoundedRequest(http_protocol.WebRequest):
 
 
 class BoundedServer(Server):
-    """Hands bodies over as files, and believes no visitor where the site begins."""
+    """Hands bodies over as files, answers as they are read, and believes no visitor where the site begins."""
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Send what the application says, once the visitor has taken what it said before."""
+        await protocol.transport.writable()
+        await super().handle_reply(protocol, message)
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         """An instance of the application for one connection."""
+        scope[CALLER] = protocol.transport.begin_request()
         scope["root_path"] = self.root_path  # not what the header Daphne-Root-Path says
         if isinstance(protocol, BoundedRequest):
             if protocol.getHeader("Content-Length") is None and protocol.came:

@@ -4,28 +4,34 @@ A socket outlives the request that opened it. So the sessions and accounts of al
 together, once a second, and a socket is closed when its user has logged out, was deactivated, has a new
 password, or may not any more what its rule asks for.
 
-A socket is closed with 4401 for a visitor who would have to log in, 4403 for a user who may not.
+A socket is closed with 4401 for a visitor who would have to log in, 4403 for a user who may not, 4429 for
+somebody who has `settings.SOCKETS_PER_PERSON` in this process: a person, or the address of visitors who are
+not logged in.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from channels.db import database_sync_to_async
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import URLPattern
 
 from pmweb.accounts.roles import AccessLevel, level_of
 from pmweb.accounts.session_store import digest_of
 from pmweb.accounts.watching import SessionVisit, Visit, watched
-from pmweb.callers import CALLER, ConnectionCaller
+from pmweb.callers import CALLER, ConnectionCaller, network_of
 from pmweb.permissions.table import rule_of
 
 LOGIN_REQUIRED = 4401
 FORBIDDEN = 4403
+TOO_MANY = 4429
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -61,13 +67,41 @@ class Guard:
             await send({"type": "websocket.accept"})
             await send({"type": "websocket.close", "code": _refusal(level)})
             return
+        caller = scope.get(CALLER) or ConnectionCaller()
+        if user is not None and level >= AccessLevel.MEMBER:
+            caller.name, caller.account = user.get_username(), user.pk
+        with _counted(caller.holder or network_of((scope.get("client") or [""])[0])) as is_too_many:
+            if is_too_many:
+                await receive()
+                await send({"type": "websocket.accept"})
+                await send({"type": "websocket.close", "code": TOO_MANY})
+            else:
+                await self._attend(scope, receive, send, level)
+
+    async def _attend(self, scope: dict[str, Any], receive: Receive, send: Send, level: AccessLevel) -> None:
+        user = scope.get("user")
         if user is None or level < AccessLevel.MEMBER:  # public reading: there is no session that could end
             await self.application(scope, receive, send)
             return
         session = digest_of(scope["session"].session_key)
-        scope.get(CALLER, ConnectionCaller()).name = user.get_username()
         with watched(SessionVisit(session, user.pk, user.password, self.needs)) as visit:
             await self.application(scope, *_Watched(visit, receive, send).both)
+
+
+_open: Counter[str] = Counter()
+"""WebSockets of each holder in this process."""
+
+
+@contextmanager
+def _counted(holder: str) -> Iterator[bool]:
+    """Whether there are too many with this one, which counts while this lasts."""
+    _open[holder] += 1
+    try:
+        yield 0 < settings.SOCKETS_PER_PERSON < _open[holder]
+    finally:
+        _open[holder] -= 1
+        if not _open[holder]:
+            del _open[holder]
 
 
 def _refusal(level: AccessLevel) -> int:

@@ -12,6 +12,7 @@ from channels.db import database_sync_to_async
 from django.db import OperationalError
 
 from inference.features.runs import consumer as module
+from inference.features.runs import journal_pages
 from inference.features.runs.consumer import SharedJournal
 from inference.runs import journal, leases
 
@@ -114,3 +115,26 @@ async def test_a_database_that_does_not_answer_is_asked_again(site, readings, mo
             failed = await asyncio.gather(*(shared.after(run, 0) for _ in range(3)), return_exceptions=True)
         assert [type(each) for each in failed] == [OperationalError] * 3
         assert numbers(await shared.after(run, 0)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "taken"), [([], 0), ([1, 1, 1], 3), ([999], 1), ([100, 200, 1], 2), ([299, 2, 1], 1)]
+)
+def test_a_page_has_few_bytes_and_never_none(
+    monkeypatch: pytest.MonkeyPatch, lengths: list[int], taken: int
+) -> None:
+    monkeypatch.setattr(journal_pages, "PAGE_BYTES", 300)
+    messages = [(seq, "x" * length) for seq, length in enumerate(lengths, 1)]
+    assert journal_pages.first_page(messages) == messages[:taken]
+
+
+async def test_pages_follow_each_other_without_a_gap(site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_pages, "PAGE_BYTES", 300)
+    run_id, lease = await claimed(site)
+    await database_sync_to_async(journal.append)(lease, [ENTRY] * 9)
+    async with sharing() as shared:
+        read: list[int] = []
+        while page := await shared.after(run_id, len(read)):
+            assert len(page) < 9
+            read += numbers(page)
+    assert read == list(range(1, 12))

@@ -9,14 +9,19 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.conf import settings
+from twisted.internet.testing import StringTransport
 
+from pmweb import environment
 from pmweb.launcher import connections
 from pmweb.launcher.connections import is_trusted
+from pmweb.launcher.patience import Patience
 from tests.runs.fixtures import migrated, opened
 from tests.runs.machines.fixtures import Web
 
@@ -82,22 +87,16 @@ def test_whoever_says_nothing_is_let_go_and_kept_connections_are_not(web: Web):
         assert b"200 OK" in ask(kept), "between requests there is more time"
 
 
-def test_of_one_address_are_few_and_of_another_as_many(web: Web):
+def test_of_one_address_are_few_and_one_ends_for_one_more(web: Web):
     with ExitStack() as stack:
-        for _ in range(MOST):
-            stack.enter_context(connect(web, "127.0.0.4"))
-        time.sleep(0.5)
-        one_more = stack.enter_context(connect(web, "127.0.0.4"))
-        answer = ask(one_more)
-        assert answer.startswith(b"HTTP/1.1 429")
-        assert b"Retry-After" in answer
-        assert b"200 OK" in ask(stack.enter_context(connect(web, "127.0.0.5")))
-    for _ in range(100):
-        with connect(web, "127.0.0.4") as again:
-            if b"200 OK" in ask(again):
-                return
-        time.sleep(0.1)
-    pytest.fail("the connections are over, and count on")
+        elsewhere = stack.enter_context(connect(web, "127.0.0.5"))
+        first, *others = [stack.enter_context(connect(web, "127.0.0.4")) for _ in range(MOST)]
+        assert b"200 OK" in ask(others[-1])
+        assert b"200 OK" in ask(stack.enter_context(connect(web, "127.0.0.4")))
+        with pytest.raises(ConnectionResetError):
+            first.recv(1)
+        assert b"200 OK" in ask(others[-1]), "it had said something last"
+        assert b"200 OK" in ask(elsewhere)
 
 
 def test_eleven_hundred_that_are_half_open_leave_room_for_others(web: Web):
@@ -148,6 +147,109 @@ def test_without_room_the_one_ends_that_has_waited_longest(monkeypatch: pytest.M
     assert (oldest.ended, newest.ended) == (True, False)
 
 
+@dataclass(eq=False)
+class Held:
+    """Stands for a connection at an address."""
+
+    holder: str = ""
+    still: float = 0.0
+
+    @property
+    def transport(self) -> Held:
+        return self
+
+    def still_seconds(self, now: float) -> float:
+        return self.still
+
+    def getPeer(self) -> SimpleNamespace:
+        return SimpleNamespace(host="127.0.0.1")
+
+    def abortConnection(self) -> None:
+        self.still = -1.0
+
+
+def ended_of(*held: Held) -> list[Held]:
+    """Those that end when one more connects to an address that has as many as it may."""
+    crowd = connections.Connections(server=None)
+    crowd._at["127.0.0.1"] = dict.fromkeys(held)
+    accepted = crowd._end_at("127.0.0.1")
+    ended = [connection for connection in held if connection.still < 0]
+    assert accepted == bool(ended)
+    assert not set(ended) & set(crowd._at["127.0.0.1"])
+    return ended
+
+
+def test_who_holds_most_loses_the_one_that_has_stood_still_for_longest():
+    strangers = [Held(still=still) for still in (1.0, 9.0, 2.0)]
+    ada = [Held("ada", 30.0), Held("ada", 20.0)]
+    many = [Held("bob", float(still)) for still in range(connections.OF_A_PERSON + 4)]
+    assert ended_of(*strangers, *ada, *many) == [many[-1]]
+    assert ended_of(*strangers, *ada) == [strangers[1]]
+
+
+def test_strangers_count_together_and_make_room_even_at_work():
+    strangers = [Held() for _ in range(3)]
+    assert len(ended_of(*strangers, Held("ada"), Held("bob"))) == 1
+    assert len(ended_of(Held(), *(Held("ada") for _ in range(connections.OF_A_PERSON)))) == 1
+
+
+def test_persons_at_work_lose_nothing_unless_they_have_many():
+    assert not ended_of(*(Held(name) for name in ("ada", "bob", "grace") for _ in range(4)))
+    assert not ended_of(*(Held("ada") for _ in range(connections.OF_A_PERSON)))
+    assert ended_of(*(Held("ada") for _ in range(connections.OF_A_PERSON + 1)))
+
+
+async def test_where_none_can_be_spared_one_more_is_refused(settings: Any):
+    crowd = connections.Connections(server=None)
+    settings.CONNECTIONS_PER_ADDRESS = 2
+    crowd._at["127.0.0.1"] = dict.fromkeys([Held("ada"), Held("bob")])
+    at = SimpleNamespace(host="127.0.0.1")
+    assert isinstance(crowd.buildProtocol(at), connections.ConnectionRefused)
+    settings.TRUSTED_PROXIES = environment.networks("", "127.0.0.1")
+    assert not isinstance(crowd.buildProtocol(at), connections.ConnectionRefused)
+    refusal = StringTransport()
+    refused = connections.ConnectionRefused()
+    refused.makeConnection(refusal)
+    refused.dataReceived(b"GET")
+    assert refusal.value().startswith(b"HTTP/1.1 429")
+
+
+@pytest.mark.parametrize(
+    ("trusted", "forwarded", "visitor"),
+    [
+        ("0.0.0.0/0,::/0", "198.51.100.7", "198.51.100.7"),
+        ("0.0.0.0/0,::/0", "203.0.113.1, 198.51.100.7", "198.51.100.7"),
+        ("10.0.0.0/8", "203.0.113.1, 198.51.100.7", "198.51.100.7"),
+        ("10.0.0.0/8", "203.0.113.1, 198.51.100.7, 10.0.0.3", "198.51.100.7"),
+        ("10.0.0.0/8", "203.0.113.1,198.51.100.7,10.0.0.3,10.0.0.4", "198.51.100.7"),
+        ("10.0.0.0/8", "10.0.0.9, 198.51.100.7", "198.51.100.7"),
+        ("10.0.0.0/8", "nonsense", "nonsense"),
+        ("10.0.0.0/8", "2001:db8::7", "2001:db8::7"),
+        ("10.0.0.0/8", "10.0.0.5", "10.0.0.5"),
+    ],
+)
+def test_what_a_visitor_writes_before_the_proxy_s_word_does_not_count(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, trusted: str, forwarded: str, visitor: str
+):
+    settings.TRUSTED_PROXIES = environment.networks("", trusted)
+    assert connections.visitor_of(forwarded) == visitor
+
+
+def test_patience_with_a_rate_pauses_and_an_end(settings: Any):
+    settings.STALL_SECONDS, settings.BYTES_PER_SECOND = 30, 1000
+    patience = Patience(0.0, end=1000.0)
+    assert not patience.is_over(30.0)
+    assert patience.is_over(31.0), "a pause"
+    for second in range(0, 900, 25):
+        patience.note(1, float(second))
+        assert patience.is_over(float(second)) == (second > 30), "a byte now and then"
+    slow = Patience(0.0, end=1000.0)
+    for second in range(20, 1000, 20):
+        slow.note(25_000, float(second))
+        assert not slow.is_over(second + 20.0), "slow, with pauses"
+    assert slow.is_over(1001.0), "it takes too long altogether"
+
+
 @pytest.mark.parametrize(
     ("trusted", "address", "is_so"),
     [
@@ -162,8 +264,6 @@ def test_without_room_the_one_ends_that_has_waited_longest(monkeypatch: pytest.M
 def test_the_operator_says_which_proxies_are_trusted(
     monkeypatch: pytest.MonkeyPatch, settings: Any, trusted: list[str], address: str, is_so: bool
 ):
-    from pmweb import environment
-
     monkeypatch.setenv("PMWEB_TRUSTED_PROXIES", ",".join(trusted))
     settings.TRUSTED_PROXIES = environment.networks("PMWEB_TRUSTED_PROXIES", "")
     assert is_trusted(address) == is_so

@@ -76,6 +76,31 @@ async def test_with_public_reading_a_visitor_listens(settings):
         assert await is_open(socket)
 
 
+async def test_of_one_person_there_are_few_and_of_another_as_many(settings):
+    settings.SOCKETS_PER_PERSON = 2
+    _, ada = await logged_in()
+    _, bob = await logged_in(Role.OPERATOR)
+    async with (
+        socket_of(ada) as first,
+        socket_of(ada) as second,
+        socket_of(ada) as one_more,
+        socket_of(bob) as of_another,
+    ):
+        assert await closing_code(one_more) == 4429
+        assert all([await is_open(socket) for socket in (first, second, of_another)])
+    async with socket_of(ada) as again:
+        assert await is_open(again)
+
+
+async def test_of_visitors_at_one_address_there_are_few_too(settings):
+    settings.PUBLIC_READING, settings.SOCKETS_PER_PERSON = True, 1
+    async with socket_of(Client()), socket_of(Client()) as one_more:
+        assert await closing_code(one_more) == 4429
+    settings.SOCKETS_PER_PERSON = 0
+    async with socket_of(Client()), socket_of(Client()) as one_more:
+        assert await is_open(one_more)
+
+
 async def log_out(user: User, client: Client) -> None:
     await sync_to_async(client.post)(reverse("logout"))
 

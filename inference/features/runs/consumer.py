@@ -23,6 +23,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import OperationalError
 
 from inference.core.protocols import Json
+from inference.features.runs.journal_pages import Messages, first_page
 from inference.models import Run
 from inference.runs.journal import events_since
 from inference.runs.watcher import RunSubscription, shared_watcher
@@ -158,9 +159,6 @@ class NothingHereConsumer(AsyncWebsocketConsumer):
 
 _PAGE = 200  # events per query
 
-Messages = list[tuple[int, str]]
-"""Events as browsers get them (JSON), each with its number."""
-
 
 class SharedJournal:
     """Dozens follow one run: they are woken together, and lack the same. For browsers of one event loop."""
@@ -186,7 +184,7 @@ class SharedJournal:
     def _read(self, key: tuple[int, int]) -> Messages:
         # In the thread, and before the query: who asks from now on may want what is written after it.
         self._to_be_read.pop(key, None)
-        return [(event["seq"], json.dumps(event)) for event in events_since(*key, _PAGE)]
+        return first_page((event["seq"], json.dumps(event)) for event in events_since(*key, _PAGE))
 
     def _forget(self, key: tuple[int, int], done: asyncio.Task[Messages]) -> None:
         """Where it failed before it came to the query."""

@@ -16,6 +16,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.protocols import Json
+from inference.features.runs.journal_pages import Messages, first_page
 from inference.models import Run, RunEvent
 from inference.runs.journal import events_since
 from inference.runs.watcher import RunSubscription, shared_watcher
@@ -104,12 +105,12 @@ async def _stream(
         with watching as over:
             while not watch.gone:
                 ended = await database_sync_to_async(_ended)(run_id)
-                while events := await database_sync_to_async(events_since)(run_id, seq, _PAGE):
-                    for event in events:
+                while page := await database_sync_to_async(_page)(run_id, seq):
+                    for _, text in page:
                         if over.is_set():
                             return
-                        yield _told(event)
-                    seq = events[-1]["seq"]
+                        yield text
+                    seq, _ = page[-1]
                 if ended:
                     yield "event: end\ndata: {}\n\n"
                     return
@@ -130,6 +131,10 @@ async def _news(watch: RunSubscription, over: asyncio.Event) -> bool:
         for each in awaited:
             each.cancel()
     return bool(came)
+
+
+def _page(run_id: int, seq: int) -> Messages:
+    return first_page((event["seq"], _told(event)) for event in events_since(run_id, seq, _PAGE))
 
 
 def _told(event: Json) -> str:

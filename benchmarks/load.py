@@ -93,6 +93,7 @@ def run(quick: bool) -> Iterator[Result]:
             "PMWEB_RUNS_PER_USER": "0",
             "PMWEB_CONNECTIONS_PER_ADDRESS": "0",  # everybody comes from here, as one person
             "PMWEB_PROCESSOR_SECONDS": "0",
+            "PMWEB_SOCKETS_PER_PERSON": "0",
             "PMWEB_WEB_PROCESSES": str(_WEB_PROCESSES),
         }
         site = LaunchedSite(home, "--port", "0", "--no-agent", environment=environment)

@@ -19,8 +19,9 @@ from typing import Any, Concatenate
 
 from django.conf import settings
 
+from inference.containment import METER
 from inference.storage.errors import ExchangeError
-from inference.web.reading_server import DONE
+from inference.web.reading_server import ANSWER_HEAD, DONE
 
 RECOGNITION_SECONDS = 5.0
 """For finding out what a file is, by its beginning or by the directory of an archive."""
@@ -57,6 +58,8 @@ def read_apart(
             _server.send(json.dumps(request).encode(), there)
         began = time.monotonic()
         answer = _exchanged(here, content)
+    if not answer:
+        _charge(time.monotonic() - began)
     if not answer and time.monotonic() - began >= seconds:
         raise SlowFileError(
             f"reading it took longer than {seconds:g} s and was given up: no known format takes so long; "
@@ -64,9 +67,17 @@ def read_apart(
         )
     if not answer:
         raise RuntimeError(f"the process that reads files ended without an answer: {request['function']}")
-    if not answer.startswith(DONE):
-        raise ExchangeError(answer[1:].decode())
-    return answer[1:]
+    status, cpu_seconds = ANSWER_HEAD.unpack_from(answer)
+    _charge(cpu_seconds)
+    if status != DONE:
+        raise ExchangeError(answer[ANSWER_HEAD.size :].decode())
+    return answer[ANSWER_HEAD.size :]
+
+
+def _charge(cpu_seconds: float) -> None:
+    """Let whoever sent the request pay, as for programs."""
+    if (meter := METER.get()) is not None:
+        meter.seconds += cpu_seconds
 
 
 def _exchanged(connection: socket.socket, content: bytes) -> bytes:

@@ -14,6 +14,8 @@ import os
 import re
 import signal
 import socket
+import struct
+import time
 import traceback
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,7 +28,9 @@ from inference.storage.errors import ExchangeError
 
 LONGEST_REQUEST = 1 << 16
 DONE, REFUSED = b"+", b"-"
-"""How an answer begins: of a file that was read, and of one about which the reader complains."""
+"""Of a file that was read, and of one about which the reader complains."""
+ANSWER_HEAD = struct.Struct("=cd")
+"""How an answer begins: with one of these, and the seconds of the processor that it took."""
 
 
 def serve(requests: socket.socket) -> None:
@@ -53,7 +57,8 @@ def _read(request: dict[str, Any], connection: socket.socket) -> NoReturn:
     try:
         signal.setitimer(signal.ITIMER_REAL, request["seconds"])  # without a handler, the signal ends it
         limit_memory(_data_bytes() + request["memory"])
-        connection.sendall(_answer(request, connection))
+        result, text = _answer(request, connection)
+        connection.sendall(ANSWER_HEAD.pack(result, time.process_time()) + text)
         status = 0
     except:  # noqa: E722  whatever it was, this process must not go on as a second server
         traceback.print_exc()
@@ -61,16 +66,16 @@ def _read(request: dict[str, Any], connection: socket.socket) -> NoReturn:
         os._exit(status)
 
 
-def _answer(request: dict[str, Any], connection: socket.socket) -> bytes:
+def _answer(request: dict[str, Any], connection: socket.socket) -> tuple[bytes, bytes]:
     with connection.makefile("rb") as file:
         content = file.read()
     try:
         answer: bytes = import_string(request["function"])(content, **request["options"])
-        return DONE + answer
+        return DONE, answer
     except ExchangeError as error:
-        return REFUSED + str(error).encode()
+        return REFUSED, str(error).encode()
     except MemoryError:
-        return REFUSED + f"reading it takes more than {request['memory'] >> 20} MiB of memory".encode()
+        return REFUSED, f"reading it takes more than {request['memory'] >> 20} MiB of memory".encode()
 
 
 def _data_bytes() -> int:

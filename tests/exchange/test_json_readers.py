@@ -56,6 +56,14 @@ OWN = {
         ),
         "programs that this one has started, with a limit of their output",
     ),
+    **dict.fromkeys(
+        (
+            "anica_app/features/block_sets/recognition.py",
+            "inference/features/uploads/recognition.py",
+            "inference/web/reading_server.py",
+        ),
+        "between the web process and the processes that read files for it",
+    ),
     "inference/figures/plotly_json.py": "what plotly makes of figures of this program",
     "inference/formats/run_archive/parts.py": "a value that was read, written again",
     "inference/web/api/client_frame.py": "the client: answers of the site",

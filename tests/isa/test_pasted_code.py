@@ -127,7 +127,7 @@ def test_nothing_is_passed_over_without_being_counted():
     assert found.notes == (
         "8 lines without code passed over: .cfi_endproc, .cfi_startproc, .file, .long, .p2align, .section "
         "and 2 other kinds",
-        "1 remark behind a ; passed over",
+        "1 remark behind a ; passed over: line 6",
         "blocks end at 1 return",
     )
 

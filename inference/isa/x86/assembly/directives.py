@@ -42,6 +42,10 @@ class Sections:
         if not self.in_code:
             self._in_data = False
 
+    def begin_paragraph(self) -> None:
+        """No instruction of the paragraph before runs into what follows."""
+        self._falls_through = self._in_data = False
+
     def reach_label(self) -> None:
         """What follows is no part of the data before it."""
         self._in_data = False

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from iced_x86 import Decoder
 
-from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.assembly.errors import BlockError, dropped_line, numbered
 from inference.isa.x86.assembly.layout import NEAR, SHORT, LaidOut, Statement, content_of, laid_out, placed
-from inference.isa.x86.assembly.listings import ListedLine
+from inference.isa.x86.assembly.listings import ListedLine, Listing
 from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.assembly.program import AssemblyProgram, ProgramInstruction, between_markers
 from inference.isa.x86.assembly.source import refuse_control_characters
 from inference.isa.x86.assembly.statements import evidence, read_statement
 from inference.isa.x86.assembly.text import MOST_DIFFERENT
 
-_COMMENT = re.compile(r"\s(?:#|;|//)|(?<=[\])\w])#")
+_COMMENT = re.compile(r"\s(?:#|;|//|->)|(?<=[\])\w])#")
+"""A comment, or what LuaJIT says of a target: `jle 0x0bcbffcf ->LOOP`."""
+
+_NEVER_FALLS_THROUGH = ("jump", "end")
 _HEX = re.compile(r"(?:0x)?([0-9a-f]+)h?", re.IGNORECASE)
 _NO_CODE = ("(bad)", ".byte", "...", ".long", ".word", ".short")
 _LONGEST_CODE = 15
@@ -26,15 +30,19 @@ _WORD = 16
 """Bits of the distance of a jump with a prefix of operand size."""
 
 
-def program_of_listing(lines: Sequence[ListedLine], skipped: int) -> AssemblyProgram:
+def program_of_listing(listing: Listing) -> AssemblyProgram:
     """Read a listing. Raises `BlockError` with the line."""
-    passed = Counter({"line": skipped}) if skipped else Counter[str]()
+    lines = listing.lines
+    skipped, dropped = Counter(listing.skipped), list(listing.dropped)
     if any(one.text and one.address is None for one in lines):
-        return AssemblyProgram(laid_out(_statements(lines), ()), passed)
-    reader = _Reader()
+        instructions = laid_out(_statements(lines), ())
+        return AssemblyProgram(instructions, skipped, dropped=tuple(dropped))
+    reader = _Reader(lines)
     found: list[ProgramInstruction] = []
     labels: list[str] = []
-    is_entry = False
+    gaps: list[int] = []  # lines of the instructions before them
+    is_entry = is_data = False
+    end = 0
     for one, length in _with_lengths(_with_prefixes_joined(lines)):
         if one.address is None or not (one.text or one.code):
             labels.append(one.label)
@@ -44,13 +52,24 @@ def program_of_listing(lines: Sequence[ListedLine], skipped: int) -> AssemblyPro
             instruction = reader.instruction(one, length, tuple(labels), is_entry=is_entry)
         except BlockError as error:
             raise error.at(one.number) from None
-        labels, is_entry = [], False
-        if instruction is None:
-            passed["(bad)"] += 1
-        else:
+        if instruction is not None:
+            if found and one.address != end and not (is_data or labels or is_entry):
+                gaps.append(found[-1].line)
+            step = instruction.step
+            end = one.address + len(step.code)
+            is_data = step.flow in _NEVER_FALLS_THROUGH
             found.append(instruction)
+        elif is_data:
+            skipped["data"] += 1
+        else:
+            dropped.append(dropped_line(one.number, one.text or one.code.hex(" "), "is no instruction"))
+        labels, is_entry = [], False
+    dropped.sort(key=lambda line: line.line)
+    notes = [f"the addresses leave a gap behind {numbered(gaps)}: a block ends there"] if gaps else []
+    if aimless := reader.aimless:
+        notes.append(f"where the jump in {numbered(aimless)} leads is no address of the listing")
     instructions, regions = between_markers(found)
-    return AssemblyProgram(instructions, passed, 0, regions)
+    return AssemblyProgram(instructions, skipped, (), regions, tuple(dropped), tuple(notes))
 
 
 def _with_prefixes_joined(lines: Sequence[ListedLine]) -> list[ListedLine]:
@@ -94,10 +113,30 @@ def _with_lengths(lines: Sequence[ListedLine]) -> list[tuple[ListedLine, int | N
 
 
 class _Reader:
-    """Reads instructions of a listing; equal ones once."""
+    """Reads instructions of a listing; equal ones once. `aimless`: lines of jumps without a known target."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: Sequence[ListedLine]) -> None:
+        self.aimless: list[int] = []
         self._known: dict[tuple[str, int | None], LaidOut] = {}
+        self._lines = lines
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """The addresses that labels on lines of their own name."""
+        found: dict[str, int] = {}
+        labels: list[str] = []
+        for one in self._lines:
+            if one.label:
+                labels.append(one.label)
+            if one.address is not None and labels:
+                found.update((label, one.address) for label in labels if label not in found)
+                labels = []
+        return found
+
+    @cached_property
+    def _syntax(self) -> str:
+        """That of the first instruction that shows one."""
+        return next(filter(None, (evidence(one.text) for one in self._lines if one.text)), "intel")
 
     def instruction(
         self, one: ListedLine, length: int | None, labels: tuple[str, ...], *, is_entry: bool
@@ -118,7 +157,9 @@ class _Reader:
         )
         if content.jump is None:
             return placed(statement, content.code, one.address, None, is_entry=is_entry)
-        target = _address_of(statement)
+        target = _address_of(statement, self._places)
+        if target is None:
+            self.aimless.append(one.number)
         code = _jump_at(statement, one.address, target, length)
         return placed(statement, code, one.address, target, is_entry=is_entry)
 
@@ -131,7 +172,7 @@ class _Reader:
                 )
             refuse_control_characters(text)
             self._known[text, length] = content_of(
-                read_statement(text, evidence(text) or "intel", {}), length
+                read_statement(text, evidence(text) or self._syntax, {}), length
             )
         return self._known[text, length]
 
@@ -152,11 +193,14 @@ def _without_comment(text: str) -> str:
     return (text if found is None else text[: found.start()]).strip()
 
 
-def _address_of(statement: Statement) -> int | None:
+def _address_of(statement: Statement, places: Mapping[str, int]) -> int | None:
     target = statement.target
     if target.address is not None:
         return target.address
-    found = _HEX.fullmatch(target.label.strip())
+    if target.label in places:
+        return places[target.label] + target.offset
+    words = target.label.split(None, 1)  # what stands behind an address is about it
+    found = _HEX.fullmatch(words[0]) if words else None
     return int(found[1], 16) if found else None
 
 
@@ -187,7 +231,7 @@ def _statements(lines: Sequence[ListedLine]) -> list[Statement]:
             labels.append(f"{one.address:x}")
         if one.label:
             labels.append(one.label)
-        if not one.text:
+        if not one.text and not one.code:
             continue
         content = LaidOut(one.code)
         if not one.code:

@@ -200,12 +200,12 @@ def _targets(statements: Sequence[Statement]) -> list[_Target | None]:
         for name in one.labels:
             places.setdefault(name, []).append(number)
     return [
-        None if one.jump is None else _target(one.target, number, places)
-        for number, one in enumerate(statements)
+        None if one.jump is None else _target(one, number, places) for number, one in enumerate(statements)
     ]
 
 
-def _target(target: TargetOperand, number: int, places: dict[str, list[int]]) -> _Target:
+def _target(one: Statement, number: int, places: dict[str, list[int]]) -> _Target:
+    target = one.target
     name = target.label
     if local := _LOCAL.fullmatch(name):
         known = places.get(local[1], [])
@@ -218,4 +218,6 @@ def _target(target: TargetOperand, number: int, places: dict[str, list[int]]) ->
             name, offset = found[1], -value if found[2] == "-" else value
     if name in places:
         return places[name][0], offset
+    if "(" not in name and name.partition(" ")[0] in places:
+        raise BlockError(f"something stands behind the target of the jump: {name[:60]}", one.line, one.column)
     return (number, offset) if name in _HERE else (None, 0)

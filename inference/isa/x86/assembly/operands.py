@@ -246,3 +246,8 @@ def registers() -> dict[str, RegisterValue]:
     for number in range(8):
         found[f"db{number}"] = found[f"dr{number}"]
     return {**found, "st": found["st0"]}
+
+
+def is_register(text: str) -> bool:
+    """Whether it is the name of a register in either syntax."""
+    return text.strip().lower().removeprefix("%") in registers()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.assembly.errors import BlockError, DroppedLine
 from inference.isa.x86.control_flow import CodeStep
 
 _MARKERS = {bytes.fromhex("bb6f000000"): True, bytes.fromhex("bbde000000"): False}
@@ -45,13 +45,16 @@ class ProgramInstruction:
 class AssemblyProgram:
     """The instructions in the order of the text, what was passed over (how often each), and named regions.
 
-    `remarks`: how many pieces of text behind a `;` are no statements.
+    `remarks`: the lines of text behind a `;` that is no statement. `dropped`: lines that look like code and
+    are in no instruction. `notes`: what else the text did not tell, in words.
     """
 
     instructions: tuple[ProgramInstruction, ...]
     skipped: Mapping[str, int] = field(default_factory=dict)
-    remarks: int = 0
+    remarks: tuple[int, ...] = ()
     regions: tuple[str, ...] = ()
+    dropped: tuple[DroppedLine, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def between_markers(

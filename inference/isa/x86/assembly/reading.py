@@ -6,7 +6,7 @@ from inference.isa.x86.assembly.disassembly import program_of_listing
 from inference.isa.x86.assembly.listings import listing_of
 from inference.isa.x86.assembly.program import AssemblyProgram
 from inference.isa.x86.assembly.source import lines_of, source_lines
-from inference.isa.x86.assembly.text import program_of_text
+from inference.isa.x86.assembly.text import TextState, program_of_text
 
 
 def read_program(text: str) -> AssemblyProgram:
@@ -14,8 +14,8 @@ def read_program(text: str) -> AssemblyProgram:
     return program_of_lines(lines_of(text), 1)
 
 
-def program_of_lines(lines: list[str], first: int) -> AssemblyProgram:
-    """The same of lines, the first of which has this number."""
+def program_of_lines(lines: list[str], first: int, state: TextState | None = None) -> AssemblyProgram:
+    """The same of lines from this number on; `state`: of those before, which it changes."""
     if listing := listing_of(list(enumerate(lines, start=first))):
-        return program_of_listing(*listing)
-    return program_of_text(list(source_lines(lines, first)))
+        return program_of_listing(listing)
+    return program_of_text(list(source_lines(lines, first)), state)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from inference.isa.x86.assembly.decoration import undrawn, without_colours
 from inference.isa.x86.assembly.errors import BlockError
 
 # Regions that comments mark, as llvm-mca and OSACA have them.
@@ -90,7 +91,7 @@ class SourceLine(NamedTuple):
 
 def lines_of(text: str) -> list[str]:
     """The lines of a text as they are pasted. Raises `BlockError` for what no text has."""
-    lines = text.removeprefix("\ufeff").replace("\u00a0", " ").splitlines()
+    lines = without_colours(text).splitlines()
     if len(lines) > MOST_LINES:
         raise BlockError(f"a text has at most {MOST_LINES:,} lines, not {len(lines):,}")
     return lines
@@ -99,7 +100,7 @@ def lines_of(text: str) -> list[str]:
 def source_lines(lines: list[str], first: int) -> Iterator[SourceLine]:
     """The lines without comments, the first of which has this number. Raises `BlockError`."""
     inside = 0  # the number of the line in which a comment of several lines began
-    for number, raw in enumerate(lines, start=first):
+    for number, raw in enumerate(undrawn(lines), start=first):
         parts, comment, inside = _parted(raw, number, inside)
         yield SourceLine(number, raw, tuple(parts), comment.strip())
     if inside:

@@ -35,6 +35,9 @@ _BROADCAST = re.compile(r"1to(\d{1,2})")
 _MASK = re.compile(r"%?k[0-7]")
 _BRACKET = re.compile(r"[(\[{]")
 _DISTANCE = re.compile(r"(?:short|near|far)\b\s*(?:ptr\b)?\s*", re.IGNORECASE)
+_REMARK = re.compile(r"\s->\S*$")
+"""What LuaJIT says of a target: `->LOOP`."""
+
 _PLACE = re.compile(
     r"(?:0x)?(?P<address>[0-9a-f]+)?\s*<(?P<label>.*?)(?P<offset>[+-]0x[0-9a-f]+)?>", re.IGNORECASE
 )
@@ -165,7 +168,9 @@ def _is_balanced(text: str) -> bool:
 
 def _target(text: str, *, is_att: bool) -> TargetOperand | None:
     """Where a jump leads by a name or an address; None where a register or memory says so."""
-    stripped = _DISTANCE.sub("", text.strip(), count=1) if not is_att else text.strip()
+    stripped = _REMARK.sub("", text.strip())
+    if not is_att:
+        stripped = _DISTANCE.sub("", stripped, count=1)
     if not stripped:
         raise BlockError("where it leads to is missing")
     if place := _PLACE.fullmatch(stripped):

@@ -5,14 +5,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 from inference.isa.x86.assembly import directives
 from inference.isa.x86.assembly.directives import Sections
-from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.assembly.errors import BlockError, DroppedLine, dropped_line
 from inference.isa.x86.assembly.layout import LaidOut, Statement, content_of, laid_out
-from inference.isa.x86.assembly.operands import TargetOperand, WrittenInstruction, number_of, sum_of
+from inference.isa.x86.assembly.operands import (
+    TargetOperand,
+    WrittenInstruction,
+    is_register,
+    number_of,
+    sum_of,
+)
 from inference.isa.x86.assembly.program import AssemblyProgram, between_markers
 from inference.isa.x86.assembly.source import LinePart, Regions, SourceLine, refuse_control_characters
 from inference.isa.x86.assembly.statements import (
@@ -28,7 +35,8 @@ MOST_INSTRUCTIONS = 50_000
 MOST_DIFFERENT = 10_000
 
 _LABEL = re.compile(r"(\"[^\"]+\"|[\w.$?@]+)\s*:(?!:)\s*(.*)", re.DOTALL)
-_DEMANGLED_LABEL = re.compile(r"[^.\s\"'][^\"'(:<~ ]*[(:<~ ].*:")
+_DEMANGLED_LABEL = re.compile(r"[^.\s\"'][^\"']*[(:<~ ].*:")
+_ARGUMENTS = re.compile(r"[(<]")
 _CONSTANT = re.compile(r"([A-Za-z_.$?@][\w.$?@]*)\s*==?\s*(.+)", re.DOTALL)
 _DIRECTIVE = re.compile(r"\.([A-Za-z0-9_.]+)\s*(.*)", re.DOTALL)
 _FUNCTION = re.compile(r"\s*\"?([^\s,\"]+)\"?\s*,\s*[@%\"]?(?:function|STT_FUNC|gnu_indirect_function)")
@@ -40,14 +48,29 @@ _LONGEST_STATEMENT = 2000
 _MOST_NUMBERS = 4096
 
 
-def program_of_text(lines: Sequence[SourceLine]) -> AssemblyProgram:
-    """Read assembly. Raises `BlockError` with line and column."""
-    reader = _TextReader(_likely_syntax(lines))
+@dataclass
+class TextState:
+    """What directives say about all that follows, be it in another paragraph. `syntax`: "" for none."""
+
+    syntax: str = ""
+    sections: Sections = field(default_factory=Sections)
+    constants: dict[str, int] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
+
+
+def program_of_text(lines: Sequence[SourceLine], state: TextState | None = None) -> AssemblyProgram:
+    """Read assembly; `state`: of the lines before, which it changes. Raises `BlockError` with its place."""
+    state = state or TextState()
+    state.sections.begin_paragraph()
+    reader = _TextReader(_likely_syntax(lines), state)
     for line in lines:
         reader.line(line)
     reader.end()
-    instructions, marked = between_markers(laid_out(reader.statements, reader.functions))
-    return AssemblyProgram(instructions, dict(reader.skipped), reader.remarks, reader.regions.names or marked)
+    instructions, marked = between_markers(laid_out(reader.statements, state.functions))
+    regions = reader.regions.names or marked
+    return AssemblyProgram(
+        instructions, dict(reader.skipped), tuple(reader.remarks), regions, tuple(reader.dropped)
+    )
 
 
 def _likely_syntax(lines: Sequence[SourceLine]) -> str:
@@ -86,18 +109,18 @@ def _read(text: str, syntax: str, constants: dict[str, int]) -> _Known:
 class _TextReader:
     """Goes through the lines once, keeping what later ones depend on."""
 
-    def __init__(self, likely_syntax: str) -> None:
+    def __init__(self, likely_syntax: str, state: TextState) -> None:
+        self.state = state
         self.statements: list[Statement] = []
         self.skipped: Counter[str] = Counter()
-        self.remarks = 0
+        self.remarks: list[int] = []
+        self.dropped: list[DroppedLine] = []
         self.regions = Regions()
-        self.functions: set[str] = set()
-        self._sections = Sections()
+        self._sections = state.sections
         self._likely_syntax = likely_syntax
-        self._syntax = ""  # as a directive said
-        self._constants: dict[str, int] = {}
         self._known: dict[str, _Known] = {}
         self._labels: list[str] = []
+        self._data: dict[str, int] = {}  # {label of data among code: its line}
         self._lines_of_labels: dict[str, int] = {}
         self._prefixes: tuple[str, ...] = ()
         self._prefixed_at = (0, 0)
@@ -118,6 +141,9 @@ class _TextReader:
         if self._prefixes:
             raise BlockError(f"no instruction follows {' '.join(self._prefixes)}", *self._prefixed_at)
         self.regions.end()
+        for one in self.statements if self._data else ():
+            if one.jump is not None and (line := self._data.get(one.target.label)):
+                raise BlockError(f"{one.text} leads to the data in line {line}", one.line, one.column)
 
     def _statement(self, part: LinePart, number: int) -> None:
         text = part.text
@@ -128,7 +154,7 @@ class _TextReader:
         if len(text) > _LONGEST_STATEMENT and text[0] != "." and part.first:
             raise BlockError(f"an instruction has at most {LONGEST_INSTRUCTION} characters")
         if not part.first and not self._can_be_statement(text):
-            self.remarks += 1
+            self.remarks.append(number)
             return
         while ":" in text and not self._prefixes and (labelled := _LABEL.fullmatch(text)):
             self._label(labelled[1].strip('"'), number)
@@ -142,7 +168,7 @@ class _TextReader:
         elif "=" in text and (constant := _CONSTANT.fullmatch(text)):
             self._constant(constant[1], constant[2])
         elif not begins_instruction(text) and directives.is_bare(text):
-            self._bare(text)
+            self._bare(text, number)
         else:
             self._instruction(text, part, number)
 
@@ -170,9 +196,8 @@ class _TextReader:
         )
 
     def _is_demangled_label(self, text: str) -> bool:
-        return bool(_DEMANGLED_LABEL.fullmatch(text)) and not begins_instruction(
-            text.split("(", maxsplit=1)[0]
-        )
+        name = _ARGUMENTS.split(text, maxsplit=1)[0]
+        return bool(_DEMANGLED_LABEL.fullmatch(text)) and "," not in name and not begins_instruction(name)
 
     def _label(self, name: str, number: int) -> None:
         if not name.isdigit():
@@ -191,19 +216,21 @@ class _TextReader:
             raise BlockError(
                 f".{name} repeats, reads in or guards code, which is not done here: paste what comes of it"
             )
+        if not name.strip("."):
+            raise BlockError("dots stand for code that is not in the text: paste all of it, or less")
         if not kind:
             raise BlockError(f"there is no directive .{name[:40]} that is known here")
         if kind == "data":
-            self._data(name, rest, part, number)
+            self._data_directive(name, rest, part, number)
             return
         if name in ("intel_syntax", "att_syntax"):
-            self._syntax = name.partition("_")[0]
+            self.state.syntax = name.partition("_")[0]
             self._known.clear()
         elif name in ("set", "equ", "equiv", "eqv"):
             self._set(rest)
             return
         elif name == "type" and (function := _FUNCTION.match(rest)):
-            self.functions.add(function[1])
+            self.state.functions.add(function[1])
         else:
             self._sections.directive(name, rest)
         self.skipped[f".{name}"] += 1
@@ -216,20 +243,26 @@ class _TextReader:
             self.skipped["="] += 1
 
     def _constant(self, name: str, written: str) -> None:
+        if is_register(name) or is_register(written):
+            raise BlockError(f"{name} = {written[:40]}: a register has no other name and gets no value here")
         try:
-            found = sum_of(written, self._constants)
+            found = sum_of(written, self.state.constants)
         except BlockError:
             found = None
         if found is not None and not found.symbol:
-            self._constants[name] = found.value
+            self.state.constants[name] = found.value
             self._known.clear()
         self.skipped["="] += 1
 
-    def _data(self, name: str, rest: str, part: LinePart, number: int) -> None:
+    def _data_directive(self, name: str, rest: str, part: LinePart, number: int) -> None:
         code = _bytes_of(rest) if name == "byte" else b""
         begins_code = bool(code) and not self.statements and self._sections.in_code
         if not begins_code and self._sections.data_is_unreachable(bool(self._labels)):
-            self.skipped[f".{name}"] += 1
+            if code and self._sections.in_code:
+                self.dropped.append(dropped_line(number, part.text, "is data that no instruction runs into"))
+            else:
+                self.skipped[f".{name}"] += 1
+            self._pass_data(number)
             return
         if code:
             self._numbers(code, f".byte {rest}", part, number)
@@ -240,26 +273,39 @@ class _TextReader:
             "or as instructions"
         )
 
-    def _bare(self, text: str) -> None:
+    def _pass_data(self, number: int) -> None:
+        """Data that no instruction runs into; none may jump to it either."""
+        if self._sections.in_code:
+            self._data.update((label, number) for label in self._labels)
+        self._labels.clear()
+
+    def _bare(self, text: str, number: int) -> None:
         """A directive of an assembler that writes them without a dot."""
-        word = text.split(maxsplit=1)[0]
+        word, *rest = text.split(maxsplit=2)
         if directives.is_refused_bare(text):
             raise BlockError(
                 f"{word.lower()} repeats or reads in code, which is not done here: paste what it stands for"
             )
         if directives.is_bare_data(text):
-            if not (directives.is_named_data(text) or self._sections.data_is_unreachable(bool(self._labels))):
+            is_labelled = bool(self._labels) or directives.is_named_data(text)
+            if not self._sections.data_is_unreachable(is_labelled):
                 raise BlockError(
                     f"{word} puts bytes into the code, which is not done here: write them as .byte 0x90"
                 )
+            self._pass_data(number)
         elif word.lower() in ("section", "segment"):
             self._sections.directive("section", text.partition(" ")[2])
+        elif rest and rest[0].lower() == "segment":
+            self._sections.directive("section", word)
         self.skipped[word] += 1
 
     # ------------------------------------------------------------------- code
 
     def _numbers(self, code: bytes, text: str, part: LinePart, number: int) -> None:
         """Bytes in place of instructions: joined with those before, whose last instruction may go on."""
+        if self._prefixes:
+            words = " ".join(self._prefixes)
+            raise BlockError(f"{words} stands before numbers: write the prefix as a number, too")
         last = self.statements[-1] if self.statements else None
         if last is not None and last.is_numbers and not self._labels:
             last.code += code
@@ -312,10 +358,10 @@ class _TextReader:
         self._sections.reach_instruction(falls_through=known.falls_through)
 
     def _read(self, text: str) -> _Known:
-        if self._syntax == "intel" and "%" in text:
+        if self.state.syntax == "intel" and "%" in text:
             text = _PREFIXED_REGISTER.sub("", text)  # .intel_syntax prefix
-        syntax = self._syntax or syntax_of(text, self._likely_syntax)
-        return _read(text, syntax, self._constants) if self._constants else _read_once(text, syntax)
+        syntax = self.state.syntax or syntax_of(text, self._likely_syntax)
+        return _read(text, syntax, self.state.constants) if self.state.constants else _read_once(text, syntax)
 
 
 def _bytes_of(rest: str) -> bytes:

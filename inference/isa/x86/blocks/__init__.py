@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.assembly.errors import BlockError, DroppedLine
 from inference.isa.x86.blocks.block import (
     GENERAL,
     Block,
@@ -21,6 +21,7 @@ __all__ = [
     "BlockError",
     "BlockInstruction",
     "BlocksOfText",
+    "DroppedLine",
     "Piece",
     "block_of_bytes",
     "block_of_hex",

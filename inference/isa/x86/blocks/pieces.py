@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from iced_x86 import Decoder
 
 from inference.isa.x86.assembly.encoding import encode_jump
-from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.assembly.errors import BlockError, numbered
 from inference.isa.x86.assembly.program import AssemblyProgram, ProgramInstruction
 from inference.isa.x86.blocks.block import Block, block_of_bytes
 from inference.isa.x86.control_flow import LOOP, Cut, cut
@@ -20,20 +20,25 @@ from inference.isa.x86.forms import MNEMONICS
 _SHOWN = 6
 
 
-def notes_on(program: AssemblyProgram) -> Iterator[str]:
+def notes_on(programs: Sequence[AssemblyProgram]) -> Iterator[str]:
     """Sentences without a full stop about the whole of a text."""
-    total = sum(program.skipped.values())
-    if total:
-        common = sorted(program.skipped.items(), key=lambda one: (-one[1], one[0]))
+    yield from (note for program in programs for note in program.notes)
+    skipped: dict[str, int] = {}
+    for program in programs:
+        for name, count in program.skipped.items():
+            skipped[name] = skipped.get(name, 0) + count
+    if total := sum(skipped.values()):
+        common = sorted(skipped.items(), key=lambda one: (-one[1], one[0]))
         shown = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in common[:_SHOWN])
         more = f" and {len(common) - _SHOWN} other kinds" if len(common) > _SHOWN else ""
         yield f"{_counted(total, 'line')} without code passed over: {shown}{more}"
-    if program.remarks:
-        yield f"{_counted(program.remarks, 'remark')} behind a ; passed over"
-    outside = sum(not one.regions for one in program.instructions) if program.regions else 0
-    if outside:
-        yield f"{_counted(outside, 'instruction')} outside the marked regions passed over"
-    flows = [one.step.flow for one in program.instructions]
+    if remarks := [line for program in programs for line in program.remarks]:
+        yield f"{_counted(len(remarks), 'remark')} behind a ; passed over: {numbered(remarks)}"
+    if any(one.regions for one in programs):
+        outside = sum(not one.regions for program in programs for one in program.instructions)
+        if outside:
+            yield f"{_counted(outside, 'instruction')} outside the marked regions passed over"
+    flows = [one.step.flow for program in programs for one in program.instructions]
     ends = {
         "jump": flows.count("jump") + flows.count("branch"),
         "call": flows.count("call"),

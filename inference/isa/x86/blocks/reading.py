@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
+from inference.isa.x86.assembly.decoration import undrawn
 from inference.isa.x86.assembly.disassembly import program_of_listing
-from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.assembly.errors import BlockError, DroppedLine
 from inference.isa.x86.assembly.listings import listing_of
 from inference.isa.x86.assembly.program import AssemblyProgram, ProgramInstruction
 from inference.isa.x86.assembly.reading import program_of_lines
 from inference.isa.x86.assembly.source import lines_of
+from inference.isa.x86.assembly.text import TextState
 from inference.isa.x86.blocks.block import Block, block_of_hex
 from inference.isa.x86.blocks.listing import text_of
 from inference.isa.x86.blocks.pieces import Piece, listed, named, notes_on, pieces_of
@@ -26,29 +30,54 @@ _HEX = re.compile(r"[0-9a-f\s]+|(0x[0-9a-f]{2}[\s,]*)+|(\\x[0-9a-f]{2}\s*)+")
 _CSV = re.compile(r"\"?((?:[0-9a-f]{2})+)\"?(,[^,\n]*)*")
 _JUMP = re.compile(r"(?:^|[\s:;])(?:j[a-z]{1,5}|loop[a-z]*)\s+([^\s#;]+)", re.IGNORECASE)
 _LABEL = re.compile(r"^[ \t]*(\"[^\"\n]+\"|[\w.$?@]+)[ \t]*:", re.MULTILINE)
-_COMPILED = re.compile(
-    r"^[ \t]*\.(?:intel_syntax|att_syntax|text|section|data|file|globl|type)\b", re.MULTILINE
+_REGION = re.compile(
+    r"(?:llvm-mca|osaca)[-_](begin|start|end|stop)\b"
+    r"|\bmov(?:[lq]?\s+\$(111|222)\s*,\s*%ebx|\s+ebx\s*,\s*(111|222))\b"
 )
+"""Where a region begins or ends by a comment, or by the bytes of IACA, in small letters."""
+
+_REGION_WORDS = ("llvm-mca", "osaca", "111", "222")
+_BEGINS = ("begin", "start", "111")
+_NO_CODE = ("#", "/", ".", ";", "*")
 
 
 @dataclass(frozen=True)
 class BlocksOfText:
-    """All blocks of a text. `skipped`: how many lines or statements were passed over; `notes` says which."""
+    """All blocks of a text. `skipped`: how many lines or statements were passed over; `notes` says which.
+
+    `dropped`: the lines that look like code and are in no block; whoever shows the blocks shows these, too.
+    """
 
     pieces: tuple[Piece, ...]
     skipped: int = 0
     notes: tuple[str, ...] = ()
+    dropped: tuple[DroppedLine, ...] = ()
+
+    def dropped_in(self, piece: Piece) -> tuple[DroppedLine, ...]:
+        """Those between the beginning of a piece and that of the next one."""
+        begins = sorted(one.line for one in self.pieces)
+        at = bisect_right(begins, piece.line)
+        begin = piece.line if at > 1 else 0
+        end = begins[at] if at < len(begins) else sys.maxsize
+        return tuple(one for one in self.dropped if begin <= one.line < end)
 
 
 def read_blocks(text: str, most: int) -> list[Block]:
-    """The blocks of a text; see `read`."""
-    return [piece.block for piece in read(text, most).pieces]
+    """The blocks of a text; see `read`. Raises `BlockError` for each line of `dropped`, too."""
+    reading = read(text, most)
+    _refuse(reading.dropped)
+    return [piece.block for piece in reading.pieces]
+
+
+def _refuse(dropped: Sequence[DroppedLine]) -> None:
+    for one in dropped:
+        raise BlockError(f"this line {one.reason}, and is in no block: {one.text}", one.line)
 
 
 def block_of_text(text: str) -> Block:
-    """The one block of a text; see `read`."""
-    (piece,) = read(text, 1).pieces
-    return piece.block
+    """The one block of a text; see `read_blocks`."""
+    (block,) = read_blocks(text, 1)
+    return block
 
 
 def read(text: str, most: int) -> BlocksOfText:
@@ -69,29 +98,31 @@ def read(text: str, most: int) -> BlocksOfText:
 
 def _read(text: str, most: int) -> BlocksOfText:
     lines = lines_of(text)
-    pieces: list[Piece] = []
-    skipped = 0
-    notes: list[str] = []
     if rows := _rows(lines):
         _not_too_many(len(rows), most)
         pieces = [Piece(f"line {number}", _block(number, digits), number) for number, digits in rows]
         return BlocksOfText(tuple(pieces))
-    for program in _programs(lines, most):
-        if isinstance(program, Piece):
-            pieces.append(program)
-            continue
-        pieces += pieces_of(program)
-        skipped += sum(program.skipped.values())
-        notes += notes_on(program)
-    if not pieces:
+    parts = list(_programs(lines, most))
+    programs = [part for part in parts if isinstance(part, AssemblyProgram)]
+    has_regions = any(program.regions for program in programs)
+    found: list[Piece] = []
+    for part in parts:
+        if isinstance(part, Piece):
+            found.append(part)
+        elif part.regions or not has_regions:
+            found += pieces_of(part)
+    dropped = tuple(line for program in programs for line in program.dropped)
+    if not found:
+        _refuse(dropped)
         raise BlockError(
             "there is no block: paste assembly, a listing, or machine code in hexadecimal digits"
             if not any(line.strip() for line in lines)
             else "there is no instruction but jumps, calls and returns: a block is what is between them"
         )
-    found = named(pieces)
-    _not_too_many(len(found), most, found)
-    return BlocksOfText(found, skipped, tuple(dict.fromkeys(notes)))
+    skipped = sum(sum(program.skipped.values()) for program in programs) + len(dropped)
+    named_pieces = named(found)
+    _not_too_many(len(named_pieces), most, named_pieces)
+    return BlocksOfText(named_pieces, skipped, tuple(notes_on(programs)), dropped)
 
 
 def _not_too_many(count: int, most: int, pieces: Sequence[Piece] = ()) -> None:
@@ -107,15 +138,16 @@ def _programs(lines: list[str], most: int) -> Iterator[AssemblyProgram | Piece]:
     if not any(_is_hex(part) for _, part in paragraphs):
         listing = listing_of(list(enumerate(lines, start=1)))
         if listing is not None:
-            yield program_of_listing(*listing)
+            yield program_of_listing(listing)
             return
-    if len(paragraphs) > most and not any(_JUMP.search("\n".join(part)) for _, part in paragraphs):
-        _not_too_many(len(paragraphs), most)
+    if len(paragraphs) > most and not any(map(_may_be_joined, paragraphs)):
+        _not_too_many(sum(map(_has_code, paragraphs)), most)
+    state = TextState()
     for first, part in _joined(paragraphs, lines):
         if _is_hex(part):
             yield _of_digits(first, "\n".join(part))
         else:
-            yield program_of_lines(part, first)
+            yield program_of_lines(part, first, state)
 
 
 def _paragraphs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
@@ -123,8 +155,8 @@ def _paragraphs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
     found: list[str] = []
     begin = 0
     is_open = False
-    for number, line in enumerate(lines, start=1):
-        if line.strip() or is_open:
+    for number, (line, plain) in enumerate(zip(lines, undrawn(lines), strict=True), start=1):
+        if plain.strip() or is_open:
             if not found:
                 begin = number
             found.append(line)
@@ -136,14 +168,36 @@ def _paragraphs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
         yield begin, found
 
 
+def _may_be_joined(paragraph: tuple[int, list[str]]) -> bool:
+    text = "\n".join(paragraph[1])
+    return bool(_JUMP.search(text)) or any(_region_marks(text))
+
+
+def _region_marks(text: str) -> Iterator[str]:
+    """What begins or ends regions, in its order."""
+    lowered = text.lower()
+    if any(word in lowered for word in _REGION_WORDS):
+        for mark in _REGION.finditer(lowered):
+            yield mark[1] or mark[2] or mark[3]
+
+
+def _has_code(paragraph: tuple[int, list[str]]) -> bool:
+    """Whether there is more in it than comments and directives."""
+    return any(line.strip() and not line.lstrip().startswith(_NO_CODE) for line in paragraph[1])
+
+
 def _joined(paragraphs: list[tuple[int, list[str]]], lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Paragraphs between which jumps lead, or that are parts of a compiler's output, together."""
+    """Paragraphs between which jumps lead, or over which a marked region goes, together."""
+    if len(paragraphs) == 1:
+        yield paragraphs[0]
+        return
     labels = [set(_LABEL.findall("\n".join(part))) for _, part in paragraphs]
     owners: dict[str, list[int]] = {}
     for number, names in enumerate(labels):
         for name in names:
             owners.setdefault(name, []).append(number)
     until = list(range(len(paragraphs)))
+    region: int | None = None  # the paragraph in which an open one begins
     for number, (_, part) in enumerate(paragraphs):
         text = "\n".join(part)
         for name in _JUMP.findall(text):
@@ -152,8 +206,10 @@ def _joined(paragraphs: list[tuple[int, list[str]]], lines: list[str]) -> Iterat
                 nearest = min(others, key=lambda other: abs(other - number))
                 low, high = sorted((number, nearest))
                 until[low] = max(until[low], high)
-        if _COMPILED.search(text):
-            until[number] = len(paragraphs) - 1
+        for mark in _region_marks(text):
+            if region is not None:
+                until[region] = max(until[region], number)
+            region = number if mark in _BEGINS else None
     number = 0
     while number < len(paragraphs):
         last = until[number]
@@ -176,6 +232,8 @@ def _rows(lines: list[str]) -> list[tuple[int, str]]:
     """(line number, hexadecimal digits) of a CSV file; empty where the text is none."""
     full = [(number, line.strip().lower()) for number, line in enumerate(lines, start=1) if line.strip()]
     titled = bool(full) and full[0][1].partition(",")[0].strip('"') in TITLES
+    if not any(_CSV.fullmatch(line) for _, line in full[titled : titled + 1]):
+        return []  # nearly all texts
     matched = [(number, _CSV.fullmatch(line)) for number, line in full[titled:]]
     found = [(number, row.group(1)) for number, row in matched if row is not None]
     is_file = titled or any("," in line for _, line in full)

@@ -1,0 +1,116 @@
+"""Lines of a listing that are no part of it: what each is, and which of them look like code."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+
+from inference.isa.aarch64.recognising import looks_like_aarch64
+from inference.isa.x86.assembly.decoration import without_drawings
+from inference.isa.x86.assembly.directives import kind_of
+from inference.isa.x86.assembly.errors import BlockError, DroppedLine, dropped_line
+from inference.isa.x86.assembly.layout import content_of
+from inference.isa.x86.assembly.operands import SIZES, TargetOperand, registers
+from inference.isa.x86.assembly.statements import begins_instruction, evidence, read_statement
+
+_LONGEST = 500
+_MOST_WORDS = 8
+"""Before an instruction: its file, line, address, bytes and share of the samples."""
+
+_LONGEST_WORD = 30
+
+_COMMENT = re.compile(r"[;#]|//|/\*|\*")
+_DIRECTIVE = re.compile(r"(?:[0-9a-fx]+:\s*|/\*[^*]*\*/\s*)?\.([a-z]\w*)(?![\w:])", re.IGNORECASE)
+_RELOCATION = re.compile(r"(?:[0-9a-f]+:\s*)?(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)")
+_LABEL = re.compile(r"[^\s:]+:")
+_ADDRESSED = re.compile(r"\W*(?:0x)?[0-9a-f]+:(?!:)", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"\b(?:0x)?(?=[a-f]*\d)[0-9a-f]{5,16}(?:\s*<[^>]*>)?:\s|\b(?=[a-f]*\d)[0-9a-f]{16}\s", re.IGNORECASE
+)
+_ALONE = re.compile(r"(?:0x)?(?=[a-f]*\d)[0-9a-f]{4,16}:", re.IGNORECASE)
+"""An address whose instruction is missing, and no label."""
+
+_BYTES = re.compile(r"(?:\b[0-9a-f]{2} ){2}", re.IGNORECASE)
+_PLACE = re.compile(r"[0-9a-fx\W]+", re.IGNORECASE)
+"""A word that says where an instruction is: an address, a share, bytes."""
+
+_REGISTER = re.compile(
+    r"\b(?:[re](?:[abcd]x|[sd]i|[sbi]p)|r(?:8|9|1[0-5])[dwb]?|[xyz]mm\d{1,2})\b", re.IGNORECASE
+)
+_REGISTER_OF_AARCH64 = re.compile(r"[BDHQSVWXbdhqsvwx]\d|\b(?:sp|[wx]zr|SP|[WX]ZR)\b")
+_ENDS_OPERAND = re.compile(r"[\s,]")
+
+
+def classified(lines: Iterable[tuple[int, str]]) -> tuple[Counter[str], list[DroppedLine]]:
+    """How many of the lines are of which kind, and those that look like code."""
+    kinds: Counter[str] = Counter()
+    dropped: list[DroppedLine] = []
+    known: dict[str, str] = {}  # a source line stands before each part of its code
+    for number, written in lines:
+        line = written[:_LONGEST]
+        if line not in known:
+            known[line] = _kind_of(without_drawings(line).strip())
+        if kind := known[line]:
+            kinds[kind] += 1
+        else:
+            dropped.append(dropped_line(number, line, "looks like code"))
+    return kinds, dropped
+
+
+def is_instruction(text: str) -> bool:
+    """Whether a text without address and bytes is an instruction, and no sentence with such a first word."""
+    if len(text) > _LONGEST or not begins_instruction(text):
+        return False
+    code = text.partition(";")[0].partition("#")[0].strip()
+    try:
+        written = read_statement(code, evidence(code) or "intel", {})
+        targets = [one.label for one in written.operands if isinstance(one, TargetOperand)]
+        if targets or not written.mnemonic:  # a prefix on a line of its own
+            return not any(" " in label for label in targets)
+        content_of(written)
+    except BlockError:
+        return _has_register_first(code)
+    return True
+
+
+def _has_register_first(code: str) -> bool:
+    """Whether a register or memory follows the mnemonic, as no sentence has it."""
+    operand = _ENDS_OPERAND.split((*code.split(None, 1), "")[1], maxsplit=1)[0].lower()
+    return operand.lstrip("%") in registers() or operand in SIZES or operand.startswith(("[", "$", "(%", "%"))
+
+
+def _kind_of(text: str) -> str:
+    """What a line is that is no part of a listing; "" where it looks like code."""
+    if not any(map(str.isalnum, text)):
+        return "rule"
+    if _COMMENT.match(text) and not text.startswith("*%"):
+        return "directive" if _DIRECTIVE.match(text) else "comment"
+    if _RELOCATION.match(text):
+        return "relocation"
+    if found := _DIRECTIVE.match(text):
+        name = found[1].lower()
+        kind = kind_of(name)
+        return "" if kind == "data" else f".{name}" if kind else "directive"
+    if _LABEL.fullmatch(text) and not _ALONE.fullmatch(text):
+        return "label"
+    return "" if _looks_like_code(text) else "heading or source line"
+
+
+def _looks_like_code(text: str) -> bool:
+    if _ADDRESSED.match(text) or any(pattern.search(text) for pattern in (_ADDRESS, _BYTES, _REGISTER)):
+        return True
+    words = text.split(None, _MOST_WORDS)
+    for at, word in enumerate(words[:_MOST_WORDS]):
+        if _begins_instruction(word):
+            code = " ".join(words[at:])
+            # a sentence has other words before, and no registers behind
+            if (all(map(_PLACE.fullmatch, words[:at])) or evidence(code)) and is_instruction(code):
+                return True
+    return bool(_REGISTER_OF_AARCH64.search(text)) and looks_like_aarch64(text)
+
+
+@lru_cache(maxsize=1 << 12)
+def _begins_instruction(word: str) -> bool:
+    return len(word) < _LONGEST_WORD and begins_instruction(word)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from anica_app.formats.blocks_csv import ROW_LIMIT
 from anica_app.formats.perf_texts import is_annotate
 from anica_app.formats.program_loops import FoundLoop, LoopFilter, ProgramLoops
-from inference.isa.x86.blocks import BlockError, Piece, read
+from inference.isa.x86.blocks import BlockError, DroppedLine, Piece, read
 from inference.storage.errors import ExchangeError
 
 _HEAD = re.compile(r"(?m)^\S.{,500}:[ \t]+file format \S+|^Disassembly of section \S{,500}:[ \t]*$")
@@ -22,6 +22,8 @@ def is_listing(beginning: str) -> bool:
 
 # Loops of a listing: what `perf annotate` or a disassembler printed, read like code that somebody pastes.
 
+
+_MOST_DROPPED = 20
 
 TITLE = "listing of machine code"
 
@@ -58,7 +60,14 @@ def find_listed_loops(
         len(every) - len(kept),
         total=round(total, 4) if counted else None,
         inside=round(sum(one.weight for one in kept), 4),
+        notes=(*_on_dropped(reading.dropped), *reading.notes),
     )
+
+
+def _on_dropped(dropped: Sequence[DroppedLine]) -> Iterator[str]:
+    yield from map(str, dropped[:_MOST_DROPPED])
+    if len(dropped) > _MOST_DROPPED:
+        yield f"and {len(dropped) - _MOST_DROPPED:,} other lines that look like code"
 
 
 def _loop(piece: Piece, number: int, total: float | None) -> FoundLoop:

@@ -78,6 +78,7 @@ class ProgramLoops:
 
     `below`: how many have a smaller share than was wanted. `total`, `inside`, `lost`, `elsewhere`: samples of
     the recording, in these loops, without a place in the file (with reasons), in other files (with names).
+    `notes`: what of a listing is in no loop and no straight piece.
     """
 
     kind: str
@@ -91,6 +92,7 @@ class ProgramLoops:
     inside: float = 0.0
     lost: tuple[tuple[str, float], ...] = ()
     elsewhere: tuple[tuple[str, float], ...] = ()
+    notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """What a search has to tell, a line each."""
@@ -108,6 +110,7 @@ class ProgramLoops:
         if self.elsewhere:
             names = ", ".join(f"{name} ({_number(number)})" for name, number in self.elsewhere)
             found.append(f"samples in other files: {names}")
+        found += self.notes
         return found
 
 

@@ -7,6 +7,7 @@ is 17 or newer: older releases know no memory annotations. See docs/formats.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import cast
 
 from iced_x86 import Decoder, InstructionInfoFactory, Register, RegisterExt
@@ -31,8 +32,15 @@ from inference.storage.instruction_sets import X86
 
 
 def decoded_json(reading: BlocksOfText) -> Json:
-    """`blocks`: see `_piece_json`; `skipped`: how many lines or statements were passed over."""
-    return {"blocks": [_piece_json(one) for one in reading.pieces], "skipped": reading.skipped}
+    """`blocks`: see `_piece_json`; `skipped`: how many lines or statements were passed over.
+
+    `dropped`: the lines that look like code and are in no block.
+    """
+    return {
+        "blocks": [_piece_json(one) for one in reading.pieces],
+        "skipped": reading.skipped,
+        "dropped": [asdict(one) for one in reading.dropped],
+    }
 
 
 def _piece_json(piece: Piece) -> Json:

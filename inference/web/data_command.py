@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,18 @@ def add_piece_option(parser: ArgumentParser) -> None:
     )
 
 
-def blocks_of_file(file: str, piece: str, most: int) -> list[Block]:
-    """The blocks of a file, `-` for the standard input, or one of them. Raises `CommandError`."""
+def blocks_of_file(file: str, piece: str, most: int, warn: Callable[[str], object]) -> list[Block]:
+    """The blocks of a file, `-` for the standard input, or one of them. Raises `CommandError`.
+
+    `warn` gets a sentence about each line that looks like code and is in no block.
+    """
     try:
-        pieces = read(text_of_file(file), most).pieces
-        chosen = [piece_of(pieces, piece)] if piece else pieces
+        reading = read(text_of_file(file), most)
+        chosen = [piece_of(reading.pieces, piece)] if piece else reading.pieces
     except BlockError as error:
         raise CommandError(str(error)) from error
+    for dropped in reading.dropped:
+        warn(f"warning: {dropped}")
     return [one.block for one in chosen]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.api.conftest import Program
 
 LOOP = "f:\n mov eax, 0\n.L2:\n add eax, [rdi]\n dec ecx\n jne .L2\n ret"
@@ -32,3 +34,25 @@ def test_an_error_says_where_it_is(program: Program):
     assert status == 422
     assert "line 2, column 3: x86-64 has no instruction 'frob'" in str(problem)
     assert program("POST", "/decode", {"code": "nop", "most": 3})[0] == 422
+
+
+LISTING = "  401126:\t48 01 d8\tadd %rbx,%rax\n  imul %rbx,%rax\n  401129:\tff c9\tdec %ecx\n"
+NOTICE = "line 2 looks like code, and is in no block: imul %rbx,%rax"
+
+
+def test_a_line_that_is_not_read_is_told_with_its_number(program: Program):
+    status, found = program("POST", "/decode", {"code": LISTING})
+    assert status == 200
+    assert found["dropped"] == [{"line": 2, "text": "imul %rbx,%rax", "reason": "looks like code"}]
+    assert found["skipped"] == 1
+    status, blocks = program("POST", "/blocks", {"code": LISTING})
+    assert status == 200
+    assert [one["notes"] for one in blocks] == [[NOTICE]]
+    assert program("POST", "/blocks", {"code": LOOP})[1][0]["notes"] == []
+
+
+@pytest.mark.parametrize("path", ["/questions", "/explanations"])
+def test_operations_without_room_for_a_notice_refuse_the_text(path: str, program: Program):
+    status, problem = program("POST", path, {"code": LISTING, "predictors": ["a", "b"]})
+    assert status == 422
+    assert "line 2: this line looks like code, and is in no block: imul %rbx,%rax" in str(problem)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from inference.web.data_command import blocks_of_file
+
 LOOP = (
     "f:\n mov eax, 0 # %eax\n.L2:\n add eax, [rdi]\n js .L3\n add rdi, 4\n cmp rdi, rsi\n jne .L2\n.L3: ret\n"
 )
@@ -52,6 +54,7 @@ def test_a_script_gets_one_object(code: Path):
             },
         ],
         "skipped": 0,
+        "dropped": [],
     }
 
 
@@ -91,3 +94,23 @@ def test_a_missing_file_is_an_error_of_the_same_form(tmp_path: Path):
     with pytest.raises(SystemExit):
         call_command("decode", str(tmp_path / "none"), "--json", stdout=out)
     assert "cannot be read" in json.loads(out.getvalue())["error"]
+
+
+LISTING = "  401126:\t48 01 d8\tadd %rbx,%rax\n  imul %rbx,%rax\n  401129:\tff c9\tdec %ecx\n"
+NOTICE = "line 2 looks like code, and is in no block: imul %rbx,%rax"
+
+
+def test_a_line_that_is_not_read_is_told_with_its_number(code: Path):
+    code.write_text(LISTING)
+    assert f"Warning: {NOTICE}" in printed(str(code)).splitlines()
+    assert json.loads(printed(str(code), "--json"))["dropped"] == [
+        {"line": 2, "text": "imul %rbx,%rax", "reason": "looks like code"}
+    ]
+
+
+def test_commands_that_take_blocks_warn_of_such_a_line(code: Path):
+    code.write_text(LISTING)
+    warnings: list[str] = []
+    (block,) = blocks_of_file(str(code), "", 9, warnings.append)
+    assert block.hex == "4801d8ffc9"
+    assert warnings == [f"warning: {NOTICE}"]

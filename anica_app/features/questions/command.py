@@ -97,7 +97,7 @@ class Command(PredictExperiment):
             super().handle(*args, **options)
             return
         row = _mapping(options["ports"]) if options["ports"] else None
-        blocks = blocks_of_file(options["experiment"], options["piece"], MOST_BLOCKS)
+        blocks = blocks_of_file(options["experiment"], options["piece"], MOST_BLOCKS, self.stderr.write)
         if row is not None:
             self._write_ports(row, blocks, as_json=options["json"])
             return

@@ -187,6 +187,10 @@ class BlockForm(ChoosingForm):
             self.reading = read(text, MOST_BLOCKS)
         except BlockError as error:
             raise forms.ValidationError(f"Nothing was decoded: {error}.") from None
+        if self._asking and self._piece is None and (dropped := self.reading.dropped):
+            raise forms.ValidationError(
+                f"Not asked: {dropped[0]}. Correct or remove that line, or decode and ask about one piece."
+            )
         count = len(self.reading.pieces)
         if self._piece is not None and not 1 <= self._piece <= count:
             raise forms.ValidationError(f"There is no piece {self._piece} any more: decode the text again.")

@@ -174,6 +174,7 @@ def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpRespo
         "pieces": pieces,
         "kinds": Counter(piece.block.kind for piece in pieces),
         "notes": form.reading.notes if pieces else (),
+        "dropped": form.reading.dropped if pieces else (),
         "shown": decoded,
         "sections": list(zip(pieces, decoded, strict=False)),
         "more": max(0, len(pieces) - len(decoded)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest
@@ -19,7 +20,7 @@ from inference.features.blocks.query import (
 )
 from inference.formats.exegesis import decoded_json
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.x86.blocks import Block, Piece, read, read_blocks
+from inference.isa.x86.blocks import Block, DroppedLine, Piece, read, read_blocks
 from inference.models import ISA, PortMapping
 from inference.storage.instruction_sets import X86
 from inference.web.api.access import READS, reading
@@ -76,12 +77,15 @@ class BlockOut(Schema):
 @router.post("/blocks", response=list[BlockOut], auth=reading, openapi_extra=READS)
 def decode_blocks(request: HttpRequest, data: Code) -> Any:
     """Decode up to 100 basic blocks, and predict them by the newest port mappings that describe them."""
-    pieces = read(data.code, MOST_BLOCKS).pieces
-    blocks = [piece.block for piece in pieces]
+    code = read(data.code, MOST_BLOCKS)
+    blocks = [piece.block for piece in code.pieces]
     isa = ISA.objects.filter(name=X86).first()
     rows = {} if isa is None else scheme_rows(blocks, isa)
     predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, rows)
-    return [_block(piece, rows, found) for piece, found in zip(pieces, predicted, strict=True)]
+    return [
+        _block(piece, code.dropped_in(piece), rows, found)
+        for piece, found in zip(code.pieces, predicted, strict=True)
+    ]
 
 
 class PieceOut(Schema):
@@ -95,11 +99,20 @@ class PieceOut(Schema):
     notes: list[str] = Field(examples=[[]])
 
 
+class DroppedOut(Schema):
+    """A line that looks like code and is in no block."""
+
+    line: int = Field(description="Its number, from 1.", examples=[7])
+    text: str = Field(examples=["401126: frob %rax"])
+    reason: str = Field(examples=["looks like code"])
+
+
 class DecodedOut(Schema):
-    """What a text was read to; `skipped`: how many lines or statements without code were passed over."""
+    """What a text was read to; `skipped`: how many lines or statements are in no block."""
 
     blocks: list[PieceOut]
     skipped: int = Field(examples=[0])
+    dropped: list[DroppedOut] = Field(description="Those of them that look like code.")
 
 
 @router.post("/decode", response=DecodedOut, auth=reading, openapi_extra=READS)
@@ -171,13 +184,15 @@ def _load(block: Block, load: BlockLoad | None, ports: list[str]) -> dict[str, A
     }
 
 
-def _block(piece: Piece, rows: dict[str, int], predicted: list[BlockPrediction]) -> dict[str, Any]:
+def _block(
+    piece: Piece, dropped: Sequence[DroppedLine], rows: dict[str, int], predicted: list[BlockPrediction]
+) -> dict[str, Any]:
     block = piece.block
     return {
         "name": piece.name,
         "kind": block.kind,
         "hex": block.hex,
-        "notes": list(piece.notes),
+        "notes": [*piece.notes, *map(str, dropped)],
         "instructions": [
             {
                 "hex": one.code.hex(),

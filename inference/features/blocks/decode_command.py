@@ -56,6 +56,8 @@ class Command(BaseCommand):
         for piece in reading.pieces:
             for line in _table(piece):
                 self.stdout.write(line)
+        for dropped in reading.dropped:
+            self.stdout.write(f"Warning: {dropped}")
         for note in reading.notes:
             self.stdout.write(f"{note[0].upper()}{note[1:]}.")
 

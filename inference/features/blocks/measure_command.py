@@ -79,7 +79,7 @@ class Command(RunCommand):
         machine = by_name(Machine, options["machine"])
         if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
             raise CommandError(hindered)
-        blocks = blocks_of_file(options["file"], options["piece"], MOST_BLOCKS)
+        blocks = blocks_of_file(options["file"], options["piece"], MOST_BLOCKS, self.stderr.write)
         config = {
             "machine": machine.pk,
             "blocks": [block.hex for block in blocks],

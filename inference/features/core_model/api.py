@@ -25,7 +25,7 @@ from inference.features.core_model.query import (
 from inference.features.core_model.storing import store_document, store_parts
 from inference.formats.core_model_json import CoreModelDocument, PortNamesTold
 from inference.formats.exporting import CORE_MODEL_EXPORTS
-from inference.isa.x86.blocks import read
+from inference.isa.x86.blocks import read_blocks
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
 from inference.web.api import access
@@ -248,7 +248,7 @@ def export_core_model(request: HttpRequest, core_model_id: Id, file_format: Core
 def explain_blocks(request: HttpRequest, core_model_id: Id, data: CodeToExplain) -> Any:
     """Why up to 100 blocks take as long as they do, by all that is known of a core."""
     row = get_object_or_404(usable_core_models(), pk=core_model_id)
-    blocks = [piece.block for piece in read(data.code, MOST_BLOCKS).pieces]
+    blocks = read_blocks(data.code, MOST_BLOCKS)
     assumed = Assumptions(data.without, data.alike, data.nearest)
     return [reason.as_json() for reason in reasons_of(blocks, row, assumed)]
 

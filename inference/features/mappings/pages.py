@@ -181,7 +181,8 @@ def loop_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str
         error = f"The loop has {len(code):,} characters; up to {MOST_CODE:,} are read"
         return {**context, "code": "", "error": error}
     try:
-        pieces = read(code, MOST_PIECES).pieces
+        reading = read(code, MOST_PIECES)
+        pieces = reading.pieces
         chosen = _chosen(pieces, request.GET.get("piece", ""))
     except BlockError as problem:
         return {**context, "error": f"Nothing was decoded: {problem}"}
@@ -192,6 +193,7 @@ def loop_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str
         "block_page": everybody,
         "pieces": pieces if len(pieces) > 1 else (),
         "piece": chosen,
+        "dropped": reading.dropped,
     }
 
 

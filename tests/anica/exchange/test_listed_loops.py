@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from anica_app.formats.block_cells import block_of_cell
 from anica_app.formats.listed_loops import find_listed_loops
 from anica_app.formats.program_loops import LoopFilter, ProgramLoops, find_loops
+from inference.isa.x86.blocks import BlockError
 from inference.storage.errors import ExchangeError
 from tests.compiled import compiled, tool
 
@@ -67,3 +69,14 @@ def test_the_loops_of_a_listing_are_those_of_its_program(options: tuple[str, ...
     assert of_program
     assert sorted(one.code for one in of_program) == sorted(one.code for one in of_listing)
     assert {one.weight for one in of_listing} == {1.0}
+
+
+def test_a_line_that_looks_like_code_and_is_in_no_loop_is_told_with_its_number() -> None:
+    lines = listed(ANNOTATED.replace("    0.00 :   1215:   add    $0x1,%rdi", "   add    $0x1,%rdi")).lines()
+    assert "line 13 has no address, and is in no block: add $0x1,%rdi" in lines
+    assert any("the addresses leave a gap behind line 12" in line for line in lines)
+
+
+def test_a_cell_with_a_line_that_is_not_read_is_no_block() -> None:
+    with pytest.raises(BlockError, match="line 2: this line looks like code"):
+        block_of_cell("401126: add %rbx,%rax\nimul %rbx,%rax\n401129: dec %ecx")

@@ -155,3 +155,23 @@ def test_the_mapping_s_page_gets_no_process(visitor: Client, mapping: PortMappin
 
     monkeypatch.setattr(subprocess, "Popen", never)
     assert visitor.get(reverse("blocks"), {"code": COMPILED}).status_code == 200
+
+
+LISTING = "  401126:\t48 01 d8\tadd %rbx,%rax\n  imul %rbx,%rax\n  401129:\tff c9\tdec %ecx\n"
+
+
+def test_a_line_that_looks_like_code_and_is_not_read_is_a_warning(visitor: Client, mapping: PortMapping):
+    for address in (reverse("blocks"), reverse("mapping", args=[mapping.pk])):
+        page = visitor.get(address, {"code": LISTING, "tab": "loop"})
+        assert "1 line of this text looks like code and is in no block" in page.text
+        assert "line 2 looks like code: <code>imul %rbx,%rax</code>" in page.text
+
+
+def test_such_a_text_is_asked_about_piece_by_piece_alone(visitor: Client, tools: list[Predictor]):
+    asked = {**FIELDS, "code": LISTING, "predictors": ["mca"]}
+    refused = visitor.post(reverse("blocks"), {**asked, "press": "ask"})
+    assert refused.status_code == 400
+    assert "Not asked: line 2 looks like code, and is in no block" in refused.text
+    assert not Run.objects.exists()
+    assert visitor.post(reverse("blocks"), {**asked, "press": "piece-1"}).status_code == 302
+    assert Run.objects.get(kind=KIND).config["blocks"] == ["4801d8ffc9"]

@@ -175,6 +175,18 @@ def test_gaps_and_unknown_bytes_of_a_listing_are_told():
     assert "where the jump in line 2 leads is no address of the listing" in nowhere.notes
 
 
+def test_bytes_without_text_are_an_instruction_a_line_and_broken_ones_are_joined():
+    assert read_blocks("  401120:\t48 01 d8\n  401123:\tff c9\n", 9)[0].hex == "4801d8ffc9"
+    broken = "  401120:\t48 b8 88 77 66 55 44 \tmovabs $0x1122334455667788,%rax\n  401127:\t33 22 11 \n"
+    assert [one.hex for one in read_blocks(broken, 9)] == ["48b88877665544332211"]
+
+
+def test_a_prefix_of_a_listing_goes_to_the_next_instruction_if_that_is_next():
+    assert block_of_text("  401120:\trep\n  401121:\tstosb\n").hex == "f3aa"
+    with pytest.raises(BlockError, match="no instruction follows rep"):
+        read("  401120:\trep\n  401123:\tstosb\n", 9)
+
+
 def test_bytes_behind_a_return_are_told_and_no_jump_leads_to_them():
     found = read("f: ret\n.L1: .byte 0x90, 0x90\nadd rax, rbx", 9)
     assert [(one.line, one.text) for one in found.dropped] == [(2, ".L1: .byte 0x90, 0x90")]
@@ -190,6 +202,8 @@ def test_bytes_behind_a_return_are_told_and_no_jump_leads_to_them():
         ("rep\n.byte 0xa4\nadd rax, rbx", 2, "rep stands before numbers"),
         ("nop\nrax = rbx\nnop", 2, "a register has no other name"),
         (".set acc, %rax\naddq acc, %rbx", 1, "a register has no other name"),
+        ("nop\na=dd rax, rbx", 2, "a register has no other name"),
+        ("f:\ndq %rbx, %rax\nnop", 2, "dq puts bytes into the code"),
         (".L3: add rax, rbx\njne .L3 foo", 2, "something stands behind the target of the jump"),
         ("nop\nfrob rax, rbx:\nnop", 2, "no instruction 'frob'"),
         ("add rax, rbx\n...\ndec ecx", 2, "dots stand for code"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.isa.x86.assembly.program import AssemblyProgram
@@ -101,7 +101,6 @@ def apply(printed: Sequence[str], places: Sequence[int], change: Decorate, data:
 
 
 @pytest.mark.parametrize("name", FORMS)
-@settings(max_examples=60, deadline=None)
 @given(lines=loops(), data=st.data())
 def test_decoration_changes_no_block(name: str, lines: list[Line], data: st.DataObject):
     printed = FORMS[name](lines)
@@ -123,7 +122,6 @@ def test_decoration_changes_no_block(name: str, lines: list[Line], data: st.Data
 
 
 @pytest.mark.parametrize("name", FORMS)
-@settings(max_examples=60, deadline=None)
 @given(lines=loops(), data=st.data())
 def test_a_damaged_line_is_in_a_block_or_told(name: str, lines: list[Line], data: st.DataObject):
     printed = FORMS[name](lines)
@@ -133,6 +131,8 @@ def test_a_damaged_line_is_in_a_block_or_told(name: str, lines: list[Line], data
     try:
         program = read_program("\n".join(damaged))
     except BlockError:
+        return
+    if not program.instructions:  # which the doors refuse
         return
     there = {one.line for one in program.instructions}
     lost = {number for number in places if number not in there and CODE.search(damaged[number - 1])}

@@ -79,7 +79,7 @@ def _with_prefixes_joined(lines: Sequence[ListedLine]) -> list[ListedLine]:
     for line in lines:
         one = line
         if prefixes is not None:
-            if not one.text:
+            if not one.text or one.address != _end_of(prefixes):
                 break
             one = replace(
                 one,
@@ -96,6 +96,13 @@ def _with_prefixes_joined(lines: Sequence[ListedLine]) -> list[ListedLine]:
     if prefixes is not None:
         raise BlockError(f"no instruction follows {prefixes.text}", prefixes.number)
     return found
+
+
+def _end_of(prefixes: ListedLine) -> int | None:
+    """The address behind prefixes, each of which is a byte."""
+    if prefixes.address is None:
+        return None
+    return prefixes.address + (len(prefixes.code) or len(prefixes.text.split()))
 
 
 def _with_lengths(lines: Sequence[ListedLine]) -> list[tuple[ListedLine, int | None]]:

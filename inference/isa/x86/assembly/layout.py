@@ -218,6 +218,7 @@ def _target(one: Statement, number: int, places: dict[str, list[int]]) -> _Targe
             name, offset = found[1], -value if found[2] == "-" else value
     if name in places:
         return places[name][0], offset
-    if "(" not in name and name.partition(" ")[0] in places:
+    words = name.split(None, 1)
+    if len(words) > 1 and "(" not in name and words[0] in places:
         raise BlockError(f"something stands behind the target of the jump: {name[:60]}", one.line, one.column)
     return (number, offset) if name in _HERE else (None, 0)

@@ -195,9 +195,10 @@ def _placed(number: int, address: int, rest: str, count: float | None) -> Listed
 
 
 def _continues(before: ListedLine, one: ListedLine) -> bool:
-    return (
-        before.address is not None and bool(before.code) and one.address == before.address + len(before.code)
-    )
+    """Whether the bytes belong to the instruction before, as disassemblers break long ones."""
+    if before.address is None or not (before.code and before.text):
+        return False
+    return one.address == before.address + len(before.code)
 
 
 def _end(found: Sequence[ListedLine]) -> int:

@@ -27,6 +27,7 @@ _TOKEN = re.compile(
     rf"\s*(?:(?P<number>(?:{_NUMBER.pattern})(?![\w.$?@]))|(?P<symbol>{_SYMBOL.pattern})|(?P<sign>[-+*()~]))",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"[\w.$?@]+")
 _MOST = 2**64
 _LONGEST = 100  # characters of a number, leading zeros among them
 _DEEPEST = 20  # parentheses within each other
@@ -248,6 +249,6 @@ def registers() -> dict[str, RegisterValue]:
     return {**found, "st": found["st0"]}
 
 
-def is_register(text: str) -> bool:
-    """Whether it is the name of a register in either syntax."""
-    return text.strip().lower().removeprefix("%") in registers()
+def mentions_register(text: str) -> bool:
+    """Whether a word of it is the name of a register."""
+    return any(word in registers() for word in _WORD.findall(text.lower()))

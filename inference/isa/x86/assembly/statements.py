@@ -168,7 +168,7 @@ def _is_balanced(text: str) -> bool:
 
 def _target(text: str, *, is_att: bool) -> TargetOperand | None:
     """Where a jump leads by a name or an address; None where a register or memory says so."""
-    stripped = _REMARK.sub("", text.strip())
+    stripped = _REMARK.sub("", text.strip()).strip()
     if not is_att:
         stripped = _DISTANCE.sub("", stripped, count=1)
     if not stripped:

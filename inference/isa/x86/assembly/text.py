@@ -16,7 +16,7 @@ from inference.isa.x86.assembly.layout import LaidOut, Statement, content_of, la
 from inference.isa.x86.assembly.operands import (
     TargetOperand,
     WrittenInstruction,
-    is_register,
+    mentions_register,
     number_of,
     sum_of,
 )
@@ -243,7 +243,7 @@ class _TextReader:
             self.skipped["="] += 1
 
     def _constant(self, name: str, written: str) -> None:
-        if is_register(name) or is_register(written):
+        if mentions_register(f"{name} {written}"):
             raise BlockError(f"{name} = {written[:40]}: a register has no other name and gets no value here")
         try:
             found = sum_of(written, self.state.constants)
@@ -288,7 +288,7 @@ class _TextReader:
             )
         if directives.is_bare_data(text):
             is_labelled = bool(self._labels) or directives.is_named_data(text)
-            if not self._sections.data_is_unreachable(is_labelled):
+            if mentions_register(text) or not self._sections.data_is_unreachable(is_labelled):
                 raise BlockError(
                     f"{word} puts bytes into the code, which is not done here: write them as .byte 0x90"
                 )

@@ -22,7 +22,7 @@ _MOST_WORDS = 8
 _LONGEST_WORD = 30
 
 _COMMENT = re.compile(r"[;#]|//|/\*|\*")
-_DIRECTIVE = re.compile(r"(?:[0-9a-fx]+:\s*|/\*[^*]*\*/\s*)?\.([a-z]\w*)(?![\w:])", re.IGNORECASE)
+_DIRECTIVE = re.compile(r"(?:[0-9a-fx]+:\s*|/\*[^*]*\*/\s*)?\.([a-z]\w*)(?=[\s\"'(]|$)", re.IGNORECASE)
 _RELOCATION = re.compile(r"(?:[0-9a-f]+:\s*)?(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)")
 _LABEL = re.compile(r"[^\s:]+:")
 _ADDRESSED = re.compile(r"\W*(?:0x)?[0-9a-f]+:(?!:)", re.IGNORECASE)
@@ -89,10 +89,8 @@ def _kind_of(text: str) -> str:
         return "directive" if _DIRECTIVE.match(text) else "comment"
     if _RELOCATION.match(text):
         return "relocation"
-    if found := _DIRECTIVE.match(text):
-        name = found[1].lower()
-        kind = kind_of(name)
-        return "" if kind == "data" else f".{name}" if kind else "directive"
+    if (found := _DIRECTIVE.match(text)) and (kind := kind_of(found[1].lower())):
+        return "" if kind == "data" else f".{found[1].lower()}"
     if _LABEL.fullmatch(text) and not _ALONE.fullmatch(text):
         return "label"
     return "" if _looks_like_code(text) else "heading or source line"
@@ -105,8 +103,8 @@ def _looks_like_code(text: str) -> bool:
     for at, word in enumerate(words[:_MOST_WORDS]):
         if _begins_instruction(word):
             code = " ".join(words[at:])
-            # a sentence has other words before, and no registers behind
-            if (all(map(_PLACE.fullmatch, words[:at])) or evidence(code)) and is_instruction(code):
+            # a sentence has another word before, and no registers behind
+            if (all(map(_PLACE.fullmatch, words[at - 1 : at])) or evidence(code)) and is_instruction(code):
                 return True
     return bool(_REGISTER_OF_AARCH64.search(text)) and looks_like_aarch64(text)
 

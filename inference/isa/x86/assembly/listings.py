@@ -144,9 +144,12 @@ def _shortened(line: str) -> str:
 
 def _listed(number: int, line: str, *, is_perf: bool) -> ListedLine | None:
     count = None
-    rest = plain = without_drawings(line)
-    if is_perf and (perf := _PERF.fullmatch(line) or _PERF.fullmatch(plain)):
-        count, rest = float(perf[1]) if perf[1] else None, without_drawings(perf[2])
+    perf = _PERF.fullmatch(line) if is_perf else None
+    if is_perf and perf is None:
+        perf = _PERF.fullmatch(without_drawings(line))
+    rest = without_drawings(line if perf is None else perf[2])
+    if perf is not None and perf[1]:
+        count = float(perf[1])
     if count is None and "%" in rest and (shares := _SHARES.match(rest)):
         count, rest = float(shares[1]), rest[shares.end() :]
     if count is None and not is_perf:

@@ -37,7 +37,7 @@ _XED = re.compile(
     r"XDIS\s+(?P<address>[0-9a-f]+):\s+\S+\s+\S+\s+(?P<bytes>(?:[0-9a-f]{2})+)\s++(?P<text>.*)", re.IGNORECASE
 )
 _XED_SHORT = re.compile(r"SHORT:\s+(?P<text>\S.*)")
-_PLAIN = re.compile(
+_PLAIN = re.compile(  # bounded: a line of at most 1,000 characters
     r"\s*(?:[=-]>\s*)?(?:0x)?(?P<address>[0-9a-f]+)\s*"
     r"(?:<(?P<label>[^>]*?(?:\([^)]*\)[^>]*)?)>)?\s*:(?P<rest>.*)",
     re.IGNORECASE,
@@ -45,9 +45,9 @@ _PLAIN = re.compile(
 _HEADING = re.compile(r"\s*(?:0x)?(?P<address>[0-9a-f]+)\s+<(?P<label>.+)>:\s*", re.IGNORECASE)
 _NAMED = re.compile(r"\s*(?:<|->)?(?P<label>[A-Za-z_.$][^\s<>]*)>?:\s*")
 _SECTIONED = re.compile(r"\s*(?:[.\w]+:)(?P<address>[0-9a-f]{8,16})\s+(?P<rest>\S.*)", re.IGNORECASE)
-_COLUMNS = re.compile(r"\s*(?:0x)?(?P<address>[0-9a-f]{8,16})[\s|]+(?P<rest>\S.*)", re.IGNORECASE)
-_SPACED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:[\s|]+(.*))?", re.IGNORECASE)
-_JOINED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2}){1,15})[\s|]+(\S.*)", re.IGNORECASE)
+_COLUMNS = re.compile(r"\s*(?:0x)?(?P<address>[0-9a-f]{8,16})[\s|]++(?P<rest>\S.*)", re.IGNORECASE)
+_SPACED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:[\s|]+(.*))?", re.IGNORECASE | re.DOTALL)
+_JOINED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2}){1,15})[\s|]++(\S.*)", re.IGNORECASE)
 _RELOCATION = re.compile(r"\s*(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)")
 _JUMP_ART = re.compile(r"\s*(?:[|/\\+>-]|X(?=[\s|/\\+>-]))(?:[\s|/\\+>-]|X(?=[\s|/\\+>-]))*")
 """The lines that `objdump --visualize-jumps` draws between an address and its bytes."""

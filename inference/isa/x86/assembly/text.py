@@ -35,7 +35,7 @@ MOST_INSTRUCTIONS = 50_000
 MOST_DIFFERENT = 10_000
 
 _LABEL = re.compile(r"(\"[^\"]+\"|[\w.$?@]+)\s*:(?!:)\s*(.*)", re.DOTALL)
-_DEMANGLED_LABEL = re.compile(r"[^.\s\"'][^\"']*[(:<~ ].*:")
+_DEMANGLED_LABEL = re.compile(r"[^.\s\"'][^\"'(:<~ ]*[(:<~ ].*:")
 _ARGUMENTS = re.compile(r"[(<]")
 _CONSTANT = re.compile(r"([A-Za-z_.$?@][\w.$?@]*)\s*==?\s*(.+)", re.DOTALL)
 _DIRECTIVE = re.compile(r"\.([A-Za-z0-9_.]+)\s*(.*)", re.DOTALL)

@@ -26,7 +26,7 @@ _DIRECTIVE = re.compile(r"(?:[0-9a-fx]+:\s*|/\*[^*]*\*/\s*)?\.([a-z]\w*)(?=[\s\"
 _RELOCATION = re.compile(r"(?:[0-9a-f]+:\s*)?(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)")
 _LABEL = re.compile(r"[^\s:]+:")
 _ADDRESSED = re.compile(r"\W*(?:0x)?[0-9a-f]+:(?!:)", re.IGNORECASE)
-_ADDRESS = re.compile(
+_ADDRESS = re.compile(  # bounded: a line of at most 500 characters
     r"\b(?:0x)?(?=[a-f]*\d)[0-9a-f]{5,16}(?:\s*<[^>]*>)?:\s|\b(?=[a-f]*\d)[0-9a-f]{16}\s", re.IGNORECASE
 )
 _ALONE = re.compile(r"(?:0x)?(?=[a-f]*\d)[0-9a-f]{4,16}:", re.IGNORECASE)

@@ -40,7 +40,7 @@ application = Logged(
 
 if WEB_PROCESS in os.environ:
     reverse("start")  # which loads every page
-    LoopingCall(Heartbeat().beat).start(HEARTBEAT_INTERVAL, now=False)
+    LoopingCall(Heartbeat().beat).start(HEARTBEAT_INTERVAL)
     # All that it will ever need is there, and stays: garbage is looked for among what came afterwards, and
     # less often than suits a program of few objects. That is a sixth of the time of a page.
     gc.collect()

@@ -83,7 +83,7 @@ def _read_if_there(file: Path) -> str:
 class LaunchedSite:
     """`manage.py up` with everything that it prints."""
 
-    program: tuple[str, ...] = (str(settings.BASE_DIR / "manage.py"),)
+    program: tuple[str, ...] = (str(Path(__file__).resolve().parents[1] / "manage.py"),)
     command = "up"
 
     def __init__(self, home: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:

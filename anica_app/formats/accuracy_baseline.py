@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from inference.core.texts import one_line
 from inference.formats.foreign_texts import check_texts, clean_texts
-from inference.formats.json_fields import StrictJsonError, load
+from inference.formats.json_fields import StrictJsonError, load_object
 from inference.formats.quoting import json_text
 from inference.storage.errors import ExchangeError
 
@@ -77,9 +77,9 @@ def read_baseline(content: bytes, name: str) -> AccuracyBaseline:
     if len(content) > LIMIT_BYTES:
         raise ExchangeError(f"{name} has more than {LIMIT_BYTES:,} bytes: a baseline is much smaller")
     try:
-        baseline = AccuracyBaseline.model_validate(load(content, name, MOST_VALUES))
+        baseline = AccuracyBaseline.model_validate(load_object(content, "it", MOST_VALUES))
     except StrictJsonError as error:
-        raise ExchangeError(f"{error}; see docs/formats.md") from None
+        raise ExchangeError(f"{name} is no accuracy baseline: {error}; see docs/formats.md") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = one_line(".".join(str(part) for part in first["loc"]))

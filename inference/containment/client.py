@@ -162,9 +162,10 @@ def start(
         "limits": limits.of_the_kernel(endless=endless),
     }
     if access.bounded:
+        own = access.with_own(scratch)
         request["files"] = {
-            "reads": access.reads,
-            "writes": access.with_own(scratch).writes,
+            "reads": own.reads,
+            "writes": own.writes,
             "scratch": scratch if access.own else "",
             "scratch_bytes": limits.memory << 20,
         }

@@ -14,7 +14,7 @@ from inference.core.errors import CoreError, InvalidInputError
 from inference.core.mapping import PortMapping, ports_in, uops_of
 from inference.core.protocols import Json
 from inference.formats.foreign_texts import check_texts
-from inference.formats.json_fields import StrictJsonError, load
+from inference.formats.json_fields import StrictJsonError, load_object
 from inference.formats.quoting import json_text
 from inference.formats.run_archive.parts import Amount, first_flaw
 from inference.models import StoredCoreModel
@@ -193,7 +193,7 @@ def is_core_model_json(content: bytes) -> bool:
 def read_core_model(content: bytes | str) -> CoreModelDocument:
     """Read a file. Raises `ExchangeError` with the place of what is wrong."""
     try:
-        document = CoreModelDocument.model_validate(load(content, "the document", MOST_VALUES))
+        document = CoreModelDocument.model_validate(load_object(content, "the document", MOST_VALUES))
     except StrictJsonError as error:
         raise ExchangeError(f"this core model cannot be read: {error}") from error
     except ValidationError as error:

@@ -79,7 +79,7 @@ def shell_option(option: str, text: str) -> str:
 # Markdown.
 
 
-_MARKUP = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\(|\A(?:[#>+*~=|`-]|\d+(?=[.)]\s))")
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\(|\A(?:[#>+*=|-]|```|~~~|\d+(?=[.)]\s))")
 """What begins HTML, the address of a link, or a block where a line begins."""
 
 

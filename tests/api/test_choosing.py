@@ -38,9 +38,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     words: list[str] = []
     start = starter.start
 
-    def recorded(command, *others):  # type: ignore[no-untyped-def]
+    def recorded(command, *others, **named):  # type: ignore[no-untyped-def]
         words.extend(command)
-        return start(command, *others)
+        return start(command, *others, **named)
 
     monkeypatch.setattr(starter, "start", recorded)
     return words

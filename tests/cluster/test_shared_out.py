@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,8 +35,16 @@ class Silent:
         """There is nothing to close."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def tools_anywhere() -> Iterator[None]:
+    """Tools may lie where tests make them, here and on workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PMWEB_TOOL_DIRECTORIES", tempfile.gettempdir())
+        yield
+
+
 @pytest.fixture(scope="module")
-def two_workers() -> Iterator[str]:
+def two_workers(tools_anywhere: None) -> Iterator[str]:
     with LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
     ) as cluster:

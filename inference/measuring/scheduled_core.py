@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from inference.core.core_model.model import CoreModel
+from inference.core.core_model.simulated_program import program_of
 from inference.core.experiment import Experiment
-from inference.core.simulation.building import program_of
 from inference.core.simulation.policy import SchedulerPolicy
 from inference.core.simulation.steady_state import simulate
 from inference.isa.dependences import InstructionAccesses
@@ -47,7 +47,7 @@ class ScheduledCore:
         """Cycles per execution of the experiment.
 
         Raises `inference.isa.unrolling.CannotMeasureError` and
-        `inference.core.simulation.building.UndescribedSchemeError`.
+        `inference.core.core_model.simulated_program.UndescribedSchemeError`.
         """
         accesses, copies = self.body(experiment)
         program = program_of(accesses, self.model, self.width, self.memory_ports)

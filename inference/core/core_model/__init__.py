@@ -8,6 +8,7 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 | `cycles` | the largest ratio of latency to iterations in a dependence graph |
 | `dependences` | the dependence graph of a block |
 | `stores`, `loads` | what the cache takes per cycle |
+| `simulated_program`, `scheduler` | a block on the core's simulated scheduler |
 | `bounds` | the bounds, and the prediction |
 | `blocks` | blocks of x86-64, predicted under assumptions |
 | `chained` | latencies in one number |
@@ -28,6 +29,7 @@ from inference.core.core_model.chained import LatencyEnd, chained_latency, known
 from inference.core.core_model.cycles import CriticalCycle, Edge, critical_cycle
 from inference.core.core_model.model import (
     CoreModel,
+    CoreScheduler,
     FrontEndLimits,
     LatencyBases,
     MemoryTimes,
@@ -44,6 +46,7 @@ __all__ = [
     "CoreModel",
     "CoreOverview",
     "CorePrediction",
+    "CoreScheduler",
     "CriticalCycle",
     "Edge",
     "FrontEndLimits",

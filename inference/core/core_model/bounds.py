@@ -7,15 +7,24 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from inference.core.core_model.cycles import Edge
 from inference.core.core_model.dependences import (
     ChainStep,
     DependenceBound,
+    DependenceGraph,
     dependence_bounds,
     iterations_of_blocked_load,
 )
 from inference.core.core_model.loads import load_bound
 from inference.core.core_model.model import CoreModel
-from inference.core.core_model.stores import StoreBound, store_bound, without_shared_stores
+from inference.core.core_model.scheduler import simulated_cycles
+from inference.core.core_model.stores import (
+    SharedStores,
+    StoreBound,
+    shared_stores,
+    store_bound,
+    without_shared_stores,
+)
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import port_bound, work_of
@@ -27,6 +36,8 @@ _PARTS = 1000
 _NEARLY = 0.94
 """Share of the instructions per cycle that a core can execute, from which decoding does not hold it up: NOPs
 are timed a few per cent slower than they are."""
+_AS_LONG = 1.01
+"""Times the largest other bound, up to which a simulated loop takes as long."""
 
 
 class BoundKind(StrEnum):
@@ -38,6 +49,7 @@ class BoundKind(StrEnum):
     DEPENDENCES = "dependencies"
     MEMORY = "memory"
     FRONT_END = "front end"
+    SCHEDULER = "scheduler"
 
 
 @dataclass(frozen=True)
@@ -154,6 +166,8 @@ def predict_core(
         lacking.append("no front end")
     else:
         bounds.append(_front_end(block, shape, model))
+    if model.scheduler is not None and BoundKind.SCHEDULER not in without and not unknown:
+        bounds += _of_scheduler(block, shape, model, bounds, without)
     kept = [bound for bound in bounds if bound.kind not in without]
     return CorePrediction(
         tuple(sorted(kept, key=lambda bound: -bound.cycles)), tuple(lacking), tuple(unknown)
@@ -174,11 +188,10 @@ def _of_mapping(
         for one in others
         if one.scheme in model.alone and one.scheme not in model.moves and not _is_a_store(one, model, stores)
     )
-    working = Counter(one.scheme for one in described if not _is_portless(one, model))
     bounds = []
-    work: Mapping[int, float] = work_of(mapping, Experiment.of(_named_only(working))) if working else {}
-    if stores is not None:
-        work = without_shared_stores(work, block, mapping, stores)
+    work, shared = _work(block, model, mapping, stores)
+    if shared is not None:
+        work = without_shared_stores(work, shared)
     ports = CoreBound(BoundKind.PORTS, _busiest(work), "the busiest ports")
     by_time = [
         CoreBound(
@@ -199,6 +212,48 @@ def _of_mapping(
         count = len(everything) + jumps
         bounds.append(CoreBound(BoundKind.INSTRUCTIONS, count / mapping.r_max, f"{count:g} instructions"))
     return bounds
+
+
+def _work(
+    block: Sequence[InstructionAccesses], model: CoreModel, mapping: PortMapping, stores: StoreBound | None
+) -> tuple[Mapping[int, float], SharedStores | None]:
+    """The µops of what is described, {port mask: µops}, and those that stores share."""
+    working = Counter(
+        one.scheme for one in block if one.scheme in mapping.usage and not _is_portless(one, model)
+    )
+    work: Mapping[int, float] = work_of(mapping, Experiment.of(_named_only(working))) if working else {}
+    return work, None if stores is None else shared_stores(work, block, mapping, stores)
+
+
+def _of_scheduler(
+    block: Sequence[InstructionAccesses],
+    shape: CodeShape,
+    model: CoreModel,
+    others: Sequence[CoreBound],
+    without: Collection[BoundKind],
+) -> list[CoreBound]:
+    """What the scheduler makes of the ports; nothing where µops or slots are not known."""
+    if model.mapping is None or _paired_nops(block, model):  # how NOPs share slots is not simulated
+        return []
+    _, shared = _work(block, model, model.mapping, store_bound(block, model.memory))
+
+    def edges_of(graph: DependenceGraph) -> list[Edge]:
+        return [
+            edge
+            for edge in graph.edges
+            if (BoundKind.MEMORY if graph.is_through_memory(edge) else BoundKind.DEPENDENCES) not in without
+        ]
+
+    jumps = _jumps(shape, model)
+    cycles = simulated_cycles(block, model, jumps=jumps, stores=shared, edges_of=edges_of)
+    if cycles is None:
+        return []
+    largest = max((bound.cycles for bound in others), default=0.0)
+    if largest < cycles < _AS_LONG * largest:  # within what the end of a simulation changes
+        cycles = largest
+    ports = max((bound.cycles for bound in others if bound.kind is BoundKind.PORTS), default=0.0)
+    why = f"ports allow {ports:.2f}, the scheduler makes it {cycles:.2f}"
+    return [CoreBound(BoundKind.SCHEDULER, cycles, why)]
 
 
 def _is_a_store(one: InstructionAccesses, model: CoreModel, stores: StoreBound | None) -> bool:

@@ -9,6 +9,7 @@ from statistics import median
 from numpy import interp
 
 from inference.core.mapping import PortMapping
+from inference.core.simulation.policy import SchedulerPolicy
 from inference.isa.dependences import CODE, MemoryPlace
 
 OperandLatencies = Mapping[tuple[str, str], float | None]
@@ -118,12 +119,28 @@ def is_contained(stored: int, loaded: int, offset: int) -> bool:
     return offset >= 0 and 8 * offset + loaded <= stored
 
 
+@dataclass(frozen=True, slots=True)
+class CoreScheduler:
+    """A core's scheduler on the ports of its mapping (masks are of these).
+
+    Args:
+        policy: How it gives µops to ports.
+        width: Slots that the core dispatches per cycle.
+        memory_ports: Bit mask of ports that only load or store.
+    """
+
+    policy: SchedulerPolicy
+    width: int
+    memory_ports: int = 0
+
+
 @dataclass(frozen=True)
 class CoreModel:
     """`mapping`: ports and slots. `latencies`: by scheme; `bases`: what those of them rest on that were not
     measured by themselves. `free`: schemes that wait for nothing with one register; `portless`: those of
     them, and moves, that need no port. `moves`: schemes whose latency is none. `alone`: cycles of one
-    instance of schemes whose ports could not be found. `sources`: {part: what it was taken from, in words}.
+    instance of schemes whose ports could not be found. `scheduler`: None where none is known, or where none
+    explains more than ports and slots do. `sources`: {part: what it was taken from, in words}.
     """
 
     mapping: PortMapping | None = None
@@ -136,3 +153,4 @@ class CoreModel:
     memory: MemoryTimes = field(default_factory=MemoryTimes)
     front_end: FrontEndLimits | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
+    scheduler: CoreScheduler | None = None

@@ -3,10 +3,11 @@
 | module | |
 |---|---|
 | `program` | a loop body as µops with ports, slots and the values they wait for |
-| `building` | such a body from the accesses of a block and a core model |
 | `policy` | how a scheduler gives µops to ports |
 | `steady_state` | cycles per iteration, and when each µop was dispatched and issued |
 | `kernel` | the simulation, compiled |
+| `inferring` | which policy explains measured loop bodies |
 
-Nothing here knows an instruction set.
+Nothing here knows an instruction set or a core model: `inference.core.core_model.simulated_program` makes a
+loop body of a block.
 """

@@ -8,11 +8,13 @@ moves, hand on what they wait for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from inference.core.core_model.cycles import Edge
 from inference.core.core_model.dependences import UNKNOWN_LATENCY, DependenceGraph
 from inference.core.core_model.model import CoreModel
+from inference.core.core_model.stores import SharedStores
 from inference.core.mapping import PortMapping
 from inference.core.simulation.program import SimulatedProgram, SimulatedUop, Wait
 from inference.isa.dependences import InstructionAccesses
@@ -26,8 +28,20 @@ class UndescribedSchemeError(ValueError):
         super().__init__(f"no µops are known of {'; '.join(self.schemes)}")
 
 
+def all_edges(graph: DependenceGraph) -> Iterable[Edge]:
+    """Dependences through registers and through memory."""
+    return graph.edges
+
+
 def program_of(
-    block: Sequence[InstructionAccesses], model: CoreModel, width: int, memory_ports: int = 0
+    block: Sequence[InstructionAccesses],
+    model: CoreModel,
+    width: int,
+    memory_ports: int = 0,
+    *,
+    jumps: int = 0,
+    shared_stores: SharedStores | None = None,
+    edges_of: Callable[[DependenceGraph], Iterable[Edge]] = all_edges,
 ) -> SimulatedProgram:
     """The block as a loop body.
 
@@ -37,6 +51,9 @@ def program_of(
         width: Slots that the core dispatches per cycle.
         memory_ports: Bit mask of ports that only load or store. No result waits for µops there: latencies
             from an address include the load.
+        jumps: Instructions behind the block that take a slot and no port, such as the loop's jump.
+        shared_stores: Stores that need their port no more, because they share a cycle with another.
+        edges_of: The dependences that are waited for.
 
     Raises `UndescribedSchemeError` for instructions without known µops.
     """
@@ -46,18 +63,41 @@ def program_of(
     if undescribed := [block[k].scheme or "" for k, own in enumerate(masks) if own is None]:
         raise UndescribedSchemeError(undescribed)
     described = [own or () for own in masks]
-    waits = _Waits(block, model, [not own for own in described])
+    if shared_stores is not None:
+        described = _without_shared(described, shared_stores)
+    waits = _Waits(block, model, [not own for own in described], edges_of)
     uops: list[SimulatedUop] = []
     results: list[list[int]] = []  # of each instruction, the places of µops that make its results
     for place, own in enumerate(described):
-        slots = mapping.slots_of(block[place].scheme or "")
+        slots = _slots(block[place].scheme or "", mapping, width)
         first = len(uops)
         for mask in own or (0,):
             uops.append(SimulatedUop(mask, place, slots, waits.latency(place)))
             slots = 0
         computing = [k for k in range(first, len(uops)) if uops[k].ports & ~memory_ports]
         results.append(computing or [*range(first, len(uops))])
-    return SimulatedProgram(tuple(_waiting(uop, waits, results) for uop in uops), len(mapping.ports), width)
+    waiting = [_waiting(uop, waits, results) for uop in uops]
+    behind = [SimulatedUop(0, len(block) + number) for number in range(jumps)]
+    return SimulatedProgram((*waiting, *behind), len(mapping.ports), width)
+
+
+def _slots(scheme: str, mapping: PortMapping, width: int) -> int:
+    """Dispatch slots of an instruction. Those of a mapping count only where it has no more per cycle than the
+    core dispatches: else they were not slots."""
+    issued = mapping.issue_width
+    return mapping.slots_of(scheme) if issued is not None and round(issued) <= width else 1
+
+
+def _without_shared(masks: Sequence[tuple[int, ...]], shared: SharedStores) -> list[tuple[int, ...]]:
+    """The port sets less those of the last stores, of which loads may use the ports instead."""
+    changed = [*masks]
+    instead = (shared.loading,) if shared.loading else ()
+    storing = [place for place, own in enumerate(masks) if shared.port in own]
+    for place in storing[len(storing) - round(shared.saved) :]:
+        uops = [*masks[place]]
+        uops.remove(shared.port)
+        changed[place] = (*uops, *instead)
+    return changed
 
 
 def _masks(
@@ -81,20 +121,24 @@ def _waiting(uop: SimulatedUop, waits: _Waits, results: Sequence[Sequence[int]])
             key = producer, wait.iterations
             longest[key] = max(longest.get(key, 0), wait.cycles)
     by_uop = tuple(Wait(producer, iterations, cycles) for (producer, iterations), cycles in longest.items())
-    return SimulatedUop(uop.ports, uop.instruction, uop.slots, uop.latency, uop.busy, by_uop)
+    return replace(uop, waits=by_uop)
 
 
 class _Waits:
     """What each instruction of a block waits for, by instructions instead of µops."""
 
     def __init__(
-        self, block: Sequence[InstructionAccesses], model: CoreModel, is_portless: Sequence[bool]
+        self,
+        block: Sequence[InstructionAccesses],
+        model: CoreModel,
+        is_portless: Sequence[bool],
+        edges_of: Callable[[DependenceGraph], Iterable[Edge]],
     ) -> None:
         graph = DependenceGraph(block, model)
         self._nodes = graph.nodes
         self._is_portless = is_portless
         self._entering: list[list[Edge]] = [[] for _ in graph.nodes]
-        for edge in graph.edges:
+        for edge in edges_of(graph):
             self._entering[edge.target].append(edge)
         self._ready = [self._least_latency(block, model, node) for node in range(len(graph.nodes))]
 

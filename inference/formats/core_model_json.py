@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -17,6 +18,7 @@ from inference.formats.foreign_texts import check_texts
 from inference.formats.json_fields import StrictJsonError, load_object
 from inference.formats.quoting import json_text
 from inference.formats.run_archive.parts import Amount, first_flaw
+from inference.formats.scheduler_json import SchedulerPart, SchedulerRecord, scheduler_json
 from inference.models import StoredCoreModel
 from inference.storage.core_models import core_model_of_parts
 from inference.storage.errors import ExchangeError
@@ -148,10 +150,12 @@ class CoreModelDocument(BaseModel):
     memory: MemoryTold = MemoryTold()
     front_end: FrontEndTold | None = None
     port_names: PortNamesTold = {}
+    scheduler: SchedulerPart | None = None
 
     def model(self) -> CoreModel:
         """The value. Raises `CoreError` for what no port mapping can be, and for names of no port."""
-        check_port_names(self.port_names, () if self.mapping is None else self.mapping.ports)
+        ports = () if self.mapping is None else self.mapping.ports
+        check_port_names(self.port_names, ports)
         latencies: dict[str, OperandLatencies] = {}
         bases: dict[str, LatencyBases] = {}
         for scheme, pairs in self.latencies.items():
@@ -172,6 +176,7 @@ class CoreModelDocument(BaseModel):
             memory=MemoryTimes(forwarded, **self.memory.model_dump(exclude={"forwarded"})),
             front_end=None if self.front_end is None else self.front_end.limits(),
             sources=self.sources,
+            scheduler=None if self.scheduler is None else self.scheduler.scheduler(ports),
         )
 
 
@@ -212,8 +217,22 @@ def read_core_model(content: bytes | str) -> CoreModelDocument:
 def core_model_of(row: StoredCoreModel, texts: Collection[str] | None = None) -> CoreModel:
     """The value of a row, of all schemes or of those with these texts (a bounded number of queries)."""
     if row.document is None:
-        return core_model_of_parts(row, texts)
-    return CoreModelDocument.model_validate(row.document).model()
+        model = core_model_of_parts(row, texts)
+    else:
+        model = CoreModelDocument.model_validate(row.document).model()
+    return _with_scheduler(model, row)
+
+
+def _with_scheduler(model: CoreModel, row: StoredCoreModel) -> CoreModel:
+    """With what was found out of the scheduler, as long as the ports are there that it rests on."""
+    if row.scheduler is None or model.mapping is None:
+        return model
+    record = SchedulerRecord.model_validate(row.scheduler)
+    if record.scheduler is None:
+        return model
+    scheduler = record.scheduler.scheduler(model.mapping.ports)
+    sources = {**model.sources, "scheduler": record.source} if record.source else model.sources
+    return replace(model, scheduler=scheduler, sources=sources)
 
 
 def _port_mapping(told: PortsTold) -> PortMapping:
@@ -272,7 +291,15 @@ def core_model_json(
         },
         "front_end": None if model.front_end is None else _front_end(model.front_end),
         **({"port_names": dict(port_names)} if port_names else {}),
+        **_scheduler(model),
     }
+
+
+def _scheduler(model: CoreModel) -> Json:
+    """Nothing where none is known: files of such models stay as they were."""
+    if model.scheduler is None or model.mapping is None:
+        return {}
+    return {"scheduler": scheduler_json(model.scheduler, model.mapping.ports)}
 
 
 def _front_end(limits: FrontEndLimits) -> Json:

@@ -13,6 +13,8 @@ class StoredCoreModel(Named):
 
     A part that was deleted, or that is not there yet, is null: predictions say what they lack. `run` is the
     run `know` that fills it in. `document`: as `inference.formats.core_model_json` writes it.
+    `scheduler`: what was found out of the core's scheduler on the ports of this mapping, as
+    `inference.formats.scheduler_json.SchedulerRecord` reads it; null where it was not looked for.
     `port_names`: what the vendor calls ports, {port of the mapping: name}, as far as somebody has said so.
     """
 
@@ -38,6 +40,7 @@ class StoredCoreModel(Named):
     )
     document = models.JSONField(null=True, blank=True)
     port_names = models.JSONField(default=dict, blank=True)
+    scheduler = models.JSONField(null=True, blank=True)
 
     class Meta:
         verbose_name = "core model"

@@ -151,6 +151,8 @@ def modelled(settings: core_model.CoreModelSettings) -> core_model.ModelledBlock
         None if row.mapping is None else digest_of(row.mapping),
         *(None if part is None else part.pk for part in (row.latencies, row.front_end)),
     ]
+    if row.scheduler is not None:  # else it stays what it was before models had schedulers
+        content.append(row.scheduler["scheduler"])
     return core_model.ModelledBlocks(row.name, partial(core_model_of, row), settings, {"parts": content})
 
 

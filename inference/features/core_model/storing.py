@@ -57,8 +57,9 @@ def store_document(told: CoreModelDocument, name: str, note: str = "") -> Stored
         name=free_name(StoredCoreModel, name or told.name or "core model"),
         note=note or told.note,
         isa=isa,
-        document=told.model_dump(exclude={"port_names"}),
+        document=told.model_dump(mode="json", exclude={"port_names", "scheduler"}),
         port_names=told.port_names,
+        scheduler=None if told.scheduler is None else {"scheduler": told.scheduler.model_dump(mode="json")},
     )
 
 

@@ -1,0 +1,125 @@
+"""A core's scheduler, and how it was found, as JSON: a part of core models; see docs/formats.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from inference.core.core_model import CoreScheduler
+from inference.core.errors import InvalidInputError
+from inference.core.mapping import ports_in
+from inference.core.protocols import Json
+from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
+
+_PortName = Annotated[str, Field(max_length=200)]
+_Text = Annotated[str, Field(max_length=2000)]
+_Share = Annotated[float, Field(ge=0)]
+_Cycles = Annotated[float, Field(gt=0)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class SharedResultBusPart(_Part):
+    """See `inference.core.simulation.policy.SharedResultBus`; ports by name."""
+
+    ports: list[_PortName]
+    buses: list[_PortName]
+
+
+class SchedulerPart(_Part):
+    """See `inference.core.simulation.policy.SchedulerPolicy`; ports by name."""
+
+    width: Annotated[int, Field(ge=1, le=64)]
+    binding: Annotated[Binding, Field(strict=False)]
+    load_age: int
+    load_step: int
+    queue: int
+    queued: int
+    window: int
+    writeback_conflicts: bool
+    speculative_select: bool
+    shared_buses: list[SharedResultBusPart] = []
+    memory_ports: list[_PortName] = []
+
+    def scheduler(self, ports: Sequence[str]) -> CoreScheduler:
+        """The value on a mapping's ports. Raises `InvalidInputError` for other ports and numbers."""
+        shared = tuple(
+            SharedResultBus(_mask(bus.ports, ports), _mask(bus.buses, ports)) for bus in self.shared_buses
+        )
+        numbers = self.model_dump(exclude={"width", "memory_ports", "shared_buses"})
+        policy = SchedulerPolicy(**numbers, shared_buses=shared)
+        return CoreScheduler(policy, self.width, _mask(self.memory_ports, ports))
+
+
+class AlternativePart(_Part):
+    """A policy that fits as well, with its mean relative error on the experiments that judge."""
+
+    scheduler: SchedulerPart
+    error: _Share
+
+
+class ScheduledExperimentPart(_Part):
+    """Cycles per execution of an experiment: as measured, as the model has it without a scheduler, and as
+    simulated; the last is null where no policy was found. `judges`: whether it had no part in the choice."""
+
+    experiment: _Text
+    measured: _Cycles
+    without: Annotated[float, Field(ge=0)]
+    simulated: _Cycles | None = None
+    judges: bool = False
+
+
+class SchedulerRecord(_Part):
+    """What is known of a core's scheduler, and what that rests on.
+
+    `reason`: why there is none, "" where there is one. `error`, `error_without`: mean relative errors with it
+    and without, on the experiments that judge. `source`: what measured the experiments, in words. `tried`:
+    policies that were simulated; `finished`: whether the search came to its end before its time limit.
+    """
+
+    scheduler: SchedulerPart | None = None
+    reason: _Text = ""
+    error: _Share | None = None
+    error_without: _Share | None = None
+    alternatives: list[AlternativePart] = []
+    experiments: list[ScheduledExperimentPart] = []
+    source: _Text = ""
+    tried: Annotated[int, Field(ge=0)] = 0
+    finished: bool = True
+
+
+def scheduler_json(scheduler: CoreScheduler, ports: Sequence[str]) -> Json:
+    """A value as `SchedulerPart` reads it."""
+    policy = scheduler.policy
+
+    def names(mask: int) -> list[str]:
+        return [ports[bit] for bit in ports_in(mask)]
+
+    return {
+        "width": scheduler.width,
+        "binding": str(policy.binding),
+        "load_age": policy.load_age,
+        "load_step": policy.load_step,
+        "queue": policy.queue,
+        "queued": policy.queued,
+        "window": policy.window,
+        "writeback_conflicts": policy.writeback_conflicts,
+        "speculative_select": policy.speculative_select,
+        "shared_buses": [
+            {"ports": names(bus.ports), "buses": names(bus.buses)} for bus in policy.shared_buses
+        ],
+        "memory_ports": names(scheduler.memory_ports),
+    }
+
+
+def _mask(names: Sequence[str], ports: Sequence[str]) -> int:
+    bits = {port: 1 << bit for bit, port in enumerate(ports)}
+    if unknown := sorted(set(names) - bits.keys()):
+        raise InvalidInputError(
+            f"the scheduler names port {', '.join(unknown)}: the ports are {', '.join(ports)}"
+        )
+    return sum(bits[name] for name in set(names))

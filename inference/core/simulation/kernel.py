@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from inference.core.arrays import Int64s, Integers
-from inference.core.compiling import compiled
+from inference.core.compiling import compiled, compiled_in_place, inlined
 from inference.core.kernels.layout import Number
 from inference.core.simulation.program import LONGEST_LATENCY
 
@@ -108,6 +108,19 @@ def run(
         np.zeros(4, dtype=np.int64),
         np.full(1, np.uint64(2) * np.uint64(seed) + np.uint64(1), dtype=np.uint64),
     )
+    return _run(program, policy, state, timeline, most_cycles)
+
+
+@compiled_in_place
+def _run(
+    program: KernelProgram,
+    policy: KernelPolicy,
+    state: _State,
+    timeline: KernelTimeline,
+    most_cycles: Number,
+) -> Number:
+    """`run` from an empty state; returns the cycles it took."""
+    total = timeline.issued.size
     for cycle in range(most_cycles):
         if policy.binding == AT_ISSUE:
             _issue_oldest(program, policy, state, timeline, cycle)
@@ -115,7 +128,8 @@ def run(
             for port in range(policy.ports):
                 if state.free_at[port] <= cycle:
                     _issue_from(port, program, policy, state, timeline, cycle)
-        state.returns[:, cycle % _CALENDAR] = 0
+        for port in range(policy.ports):
+            state.returns[port, cycle % _CALENDAR] = 0
         oldest = state.counts[_OLDEST]
         while oldest < state.counts[_NEXT] and timeline.issued[oldest] != NEVER:
             oldest += 1
@@ -123,11 +137,12 @@ def run(
         if oldest == total:
             return cycle + 1
         _dispatch(program, policy, state, timeline, cycle, total)
-        state.loads[(cycle + 1) % _LOAD_HISTORY] = state.lengths
+        for port in range(policy.ports):
+            state.loads[(cycle + 1) % _LOAD_HISTORY, port] = state.lengths[port]
     return most_cycles
 
 
-@compiled
+@inlined
 def _issue_from(
     port: Number,
     program: KernelProgram,
@@ -164,7 +179,7 @@ def _issue_from(
     _note_issue(uop, port, program, policy, state, timeline, cycle)
 
 
-@compiled
+@inlined
 def _issue_oldest(
     program: KernelProgram, policy: KernelPolicy, state: _State, timeline: KernelTimeline, cycle: Number
 ) -> None:
@@ -182,7 +197,7 @@ def _issue_oldest(
     state.lengths[0] = remaining
 
 
-@compiled
+@inlined
 def _free_port(
     uop: Number, program: KernelProgram, policy: KernelPolicy, state: _State, cycle: Number
 ) -> Number:
@@ -198,7 +213,7 @@ def _free_port(
     return NEVER
 
 
-@compiled
+@inlined
 def _note_issue(
     uop: Number,
     port: Number,
@@ -227,7 +242,7 @@ def _note_issue(
     state.returns[bus, back % _CALENDAR] = 1
 
 
-@compiled
+@inlined
 def _is_bus_taken(
     port: Number, uop: Number, program: KernelProgram, policy: KernelPolicy, state: _State, cycle: Number
 ) -> bool:
@@ -238,7 +253,7 @@ def _is_bus_taken(
     return bool(state.returns[port, (cycle + latency) % _CALENDAR])
 
 
-@compiled
+@inlined
 def _shared_bus(port: Number, latency: Number, policy: KernelPolicy) -> Number:
     """Which of the shared result buses a result takes, NEVER where it takes that of its own port."""
     if latency > 1:
@@ -248,7 +263,7 @@ def _shared_bus(port: Number, latency: Number, policy: KernelPolicy) -> Number:
     return NEVER
 
 
-@compiled
+@inlined
 def _dispatch(
     program: KernelProgram,
     policy: KernelPolicy,
@@ -284,7 +299,7 @@ def _dispatch(
         counts[_NEXT] += 1
 
 
-@compiled
+@inlined
 def _bound_port(mask: Number, policy: KernelPolicy, state: _State, cycle: Number) -> Number:
     """The port that a µop is bound to at dispatch."""
     if policy.binding == ROUND_ROBIN:
@@ -310,7 +325,7 @@ def _bound_port(mask: Number, policy: KernelPolicy, state: _State, cycle: Number
     return best
 
 
-@compiled
+@inlined
 def _ready_at(uop: Number, program: KernelProgram, issued: Int64s) -> Number:
     """The cycle from which on a µop has all its values; far in the future while a producer has not issued."""
     n = program.ports.size
@@ -327,7 +342,7 @@ def _ready_at(uop: Number, program: KernelProgram, issued: Int64s) -> Number:
     return ready
 
 
-@compiled
+@inlined
 def _is_woken(uop: Number, program: KernelProgram, issued: Int64s, requested: Int64s, cycle: Number) -> bool:
     """Whether all that a µop lacks are results of one-cycle producers that have just asked for ports."""
     n = program.ports.size
@@ -345,7 +360,7 @@ def _is_woken(uop: Number, program: KernelProgram, issued: Int64s, requested: In
     return True
 
 
-@compiled
+@inlined
 def _drawn(state: Integers, below: Number) -> Number:
     """A random number from 0 (xorshift64)."""
     bits = state[0]

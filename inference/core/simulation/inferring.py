@@ -9,7 +9,8 @@ without it.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,6 +66,7 @@ class SchedulerFinding:
 
     Args:
         best: The policy that fits best; None where none explains enough (`LEAST_GAIN`).
+        closest: The policy that fits best, whether or not it explains enough; None where none was simulated.
         alternatives: Others that fit as well (`AS_GOOD`), the best first.
         without: Mean relative error of ports and slots alone, on the experiments that judge.
         tried: Number of policies that were simulated.
@@ -72,6 +74,7 @@ class SchedulerFinding:
     """
 
     best: PolicyFit | None
+    closest: PolicyFit | None
     alternatives: tuple[PolicyFit, ...]
     without: float
     tried: int
@@ -83,6 +86,7 @@ def infer_scheduler(
     pulse: Callable[[], bool],
     seed: int = 0,
     shared_buses: Iterable[SharedResultBus] = (),
+    progress: Callable[[int, float], None] = lambda tried, error: None,
 ) -> SchedulerFinding:
     """Search for the policy of a core.
 
@@ -91,6 +95,7 @@ def infer_scheduler(
         pulse: Called between simulations; False ends the search with the best so far.
         seed: Of starts and of ties in simulations.
         shared_buses: Buses that may be shared, from the ports of kinds of µops.
+        progress: Called after each simulated policy with their number and the least error so far.
 
     Raises `InvalidInputError` for too few experiments.
     """
@@ -99,7 +104,7 @@ def infer_scheduler(
             f"a scheduler is inferred from four experiments or more, not {len(experiments)}"
         )
     choosing, judging = _halves(experiments)
-    search = _Search(choosing, pulse, seed, tuple(shared_buses))
+    search = _Search(choosing, pulse, seed, tuple(shared_buses), progress)
     finished = search.run()
     fits = [
         PolicyFit(policy, error, mean_error(judging, policy, seed))
@@ -109,7 +114,12 @@ def infer_scheduler(
     most = min((1 - LEAST_GAIN) * without, without - LEAST_REDUCTION)
     explained = bool(fits) and fits[0].judged <= most
     return SchedulerFinding(
-        fits[0] if explained else None, tuple(fits[1:]) if explained else (), without, search.tried, finished
+        fits[0] if explained else None,
+        fits[0] if fits else None,
+        tuple(fits[1:]) if explained else (),
+        without,
+        search.tried,
+        finished,
     )
 
 
@@ -120,31 +130,35 @@ def mean_error(experiments: Sequence[ScheduledExperiment], policy: SchedulerPoli
     return float(np.mean(abs(simulated / measured - 1)))
 
 
-def candidates_of_shared_buses(kinds: Mapping[int, int]) -> Iterator[SharedResultBus]:
-    """Shared buses that a core may have.
+def candidates_of_shared_buses(kinds: Iterable[tuple[int, int]]) -> list[SharedResultBus]:
+    """Shared buses that a core may have: of longer results with those of one cycle on other ports.
 
     Args:
-        kinds: {ports of a kind of µop: its latency in cycles}.
+        kinds: (ports, latency in cycles) of kinds of µops.
     """
-    quick = [ports for ports, latency in kinds.items() if latency == 1]
-    for ports, latency in kinds.items():
-        if latency > 1:
-            for other in quick:
-                if not other & ports:
-                    yield SharedResultBus(ports, other)
+    latencies = sorted(set(kinds))
+    quick = [ports for ports, latency in latencies if latency == 1]
+    slow = dict.fromkeys(ports for ports, latency in latencies if latency > 1)
+    return [SharedResultBus(ports, other) for ports in slow for other in quick if not other & ports]
+
+
+def is_judging(groups: Sequence[str]) -> list[bool]:
+    """Which experiments judge, by their groups: every second one of each, or of all where none has two."""
+    numbers: Counter[str] = Counter()
+    judging = []
+    for group in groups:
+        judging.append(bool(numbers[group] % 2))
+        numbers[group] += 1
+    return judging if any(judging) else [bool(number % 2) for number in range(len(groups))]
 
 
 def _halves(
     experiments: Sequence[ScheduledExperiment],
 ) -> tuple[list[ScheduledExperiment], list[ScheduledExperiment]]:
-    """Every other experiment of each group."""
+    """Those that choose a policy, and those that judge it."""
     halves: tuple[list[ScheduledExperiment], list[ScheduledExperiment]] = ([], [])
-    by_group: dict[str, int] = {}
-    for one in experiments:
-        number = by_group[one.group] = by_group.get(one.group, -1) + 1
-        halves[number % 2].append(one)
-    if not halves[1]:  # each group has a single experiment
-        return [*experiments[::2]], [*experiments[1::2]]
+    for experiment, judges in zip(experiments, is_judging([one.group for one in experiments]), strict=True):
+        halves[judges].append(experiment)
     return halves
 
 
@@ -157,9 +171,11 @@ class _Search:
         pulse: Callable[[], bool],
         seed: int,
         shared_buses: tuple[SharedResultBus, ...],
+        progress: Callable[[int, float], None],
     ) -> None:
         self._experiments = experiments
         self._pulse = pulse
+        self._progress = progress
         self._seed = seed
         self._random = random.Random(seed)  # noqa: S311  no secret
         self._errors: dict[SchedulerPolicy, float] = {}
@@ -214,6 +230,7 @@ class _Search:
                 if not self._pulse():
                     return None
                 self._errors[changed] = mean_error(self._experiments, changed, self._seed)
+                self._progress(len(self._errors), min(self._errors.values()))
             if self._errors[changed] < least:
                 best, least = changed, self._errors[changed]
         return best

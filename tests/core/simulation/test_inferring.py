@@ -90,8 +90,8 @@ def test_equal_seeds_find_the_same() -> None:
 
 
 def test_buses_may_be_shared_by_multiplications_with_disjoint_ports() -> None:
-    kinds = {ANY: 1, SHIFT: 1, MULTIPLY: 3}
-    assert list(candidates_of_shared_buses(kinds)) == [SharedResultBus(MULTIPLY, SHIFT)]
+    kinds = [(ANY, 1), (SHIFT, 1), (SHIFT, 3), (MULTIPLY, 3)]
+    assert candidates_of_shared_buses(kinds) == [SharedResultBus(MULTIPLY, SHIFT)]
 
 
 @pytest.mark.parametrize("number", [0, 3])

@@ -1,0 +1,182 @@
+"""Experiments that tell schedulers apart: operations of one µop, alone and beside each other.
+
+A scheduler shows where µops could have been spread better than they were: among operations whose ports are
+some of those of the most flexible ones, whose results return after different times, and that read what they
+write or do not. Operations are known by their µops, latencies and operands alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+
+from inference.core.core_model.chained import chained_latency
+from inference.core.core_model.model import CoreModel
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
+from inference.isa.scheme import Scheme
+
+MOST_EXPERIMENTS = 160
+"""That many are simulated in about 50 ms, half of them for each policy of a search."""
+_INSTANCES = 2
+"""Experiments of each group: one helps to choose a policy, the other to judge it."""
+_MOST_PORT_SETS = 4
+_MOST_KINDS = 9
+_MOST_INSTRUCTIONS = 14
+"""In one experiment: of more, a loop body has too few copies for its registers to take turns."""
+_LONGEST_LATENCY = 8.0
+_CLOSE_TO_WHOLE = 0.15
+
+
+class OperandRole(StrEnum):
+    """What an operation does with its registers."""
+
+    UPDATES = "updates"  # reads a register and writes it
+    WRITES = "writes"  # writes a register that it does not read
+    READS = "reads"  # writes none
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OperationKind:
+    """Operations of one µop for these `ports` (a mask), with one latency and one role."""
+
+    ports: int
+    latency: int
+    role: OperandRole
+
+    @property
+    def text(self) -> str:
+        """E.g. `updates 0b111, 3 cycles`."""
+        return f"{self.role} {self.ports:#b}, {self.latency} cycles"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedExperiment:
+    """An experiment, and the `group` of those that differ from it only by schemes of the same kinds."""
+
+    experiment: Experiment
+    group: str
+
+
+def operation_kinds(model: CoreModel, schemes: Iterable[Scheme]) -> dict[str, OperationKind]:
+    """{scheme: its kind} of operations of one µop whose ports are some of those of the most flexible ones.
+
+    Without those that need memory, wait for a fixed register or flags, or whose latency is not known or not
+    whole. Empty without ports.
+    """
+    mapping = model.mapping
+    if mapping is None:
+        return {}
+    kinds = {scheme.text: kind for scheme in schemes if (kind := _kind(scheme, model, mapping)) is not None}
+    quick = Counter(kind.ports for kind in kinds.values() if kind.latency == 1)
+    if not quick:
+        return {}
+    widest = max(quick, key=lambda ports: (ports.bit_count(), quick[ports], ports))
+    return {text: kind for text, kind in kinds.items() if not kind.ports & ~widest}
+
+
+def scheduler_experiments(kinds: Mapping[str, OperationKind]) -> list[GroupedExperiment]:
+    """At most `MOST_EXPERIMENTS`, the most telling groups first: alone, in pairs, as many of each as they
+    have ports, in threes, two beside one."""
+    schemes: defaultdict[OperationKind, list[str]] = defaultdict(list)
+    for text, kind in sorted(kinds.items(), key=lambda entry: (len(entry[0]), entry[0])):
+        schemes[kind].append(text)
+    chosen = {kind: schemes[kind] for kind in _chosen_kinds(schemes)}
+    experiments: dict[Experiment, GroupedExperiment] = {}
+    for counts in _groups(list(chosen)):
+        group = _group_text(counts)
+        for instance in range(_INSTANCES):
+            terms = {chosen[kind][instance % len(chosen[kind])]: count for kind, count in counts.items()}
+            experiment = Experiment.of(terms)
+            experiments.setdefault(experiment, GroupedExperiment(experiment, group))
+    return list(experiments.values())[:MOST_EXPERIMENTS]
+
+
+def usable_experiments(
+    experiments: Iterable[Experiment], kinds: Mapping[str, OperationKind]
+) -> list[GroupedExperiment]:
+    """Of experiments that were measured for something else those that consist of such operations, a few of
+    every group."""
+    groups: defaultdict[str, list[Experiment]] = defaultdict(list)
+    for experiment in experiments:
+        if experiment.length <= _MOST_INSTRUCTIONS and all(scheme in kinds for scheme in experiment.schemes):
+            counts: Counter[OperationKind] = Counter()
+            for scheme, count in experiment.terms:
+                counts[kinds[scheme]] += count
+            groups[_group_text(counts)].append(experiment)
+    turns = max(map(len, groups.values()), default=0)
+    in_turn = (
+        GroupedExperiment(members[turn], group)
+        for turn in range(turns)
+        for group, members in groups.items()
+        if turn < len(members)
+    )
+    return [experiment for experiment, _ in zip(in_turn, range(MOST_EXPERIMENTS), strict=False)]
+
+
+def memory_ports(mapping: PortMapping, schemes: Iterable[Scheme]) -> int:
+    """The ports, as a mask, that only instructions with memory use."""
+    without_memory = {scheme.text for scheme in schemes if not scheme.memory}
+    loading, computing = 0, 0
+    for text, uops in mapping.usage.items():
+        ports = sum({1 << bit for mask, _ in uops for bit in range(len(mapping.ports)) if mask >> bit & 1})
+        if text in without_memory:
+            computing |= ports
+        else:
+            loading |= ports
+    return loading & ~computing
+
+
+def _kind(scheme: Scheme, model: CoreModel, mapping: PortMapping) -> OperationKind | None:
+    uops = mapping.usage.get(scheme.text, ())
+    if len(uops) != 1 or uops[0][1] != 1 or scheme.memory or scheme.text in model.moves:
+        return None
+    if any(operand.registers and "R" in operand.access for operand in scheme.operands):
+        return None  # all copies would wait for each other
+    latency = chained_latency(model, scheme.text)
+    if latency is None or latency > _LONGEST_LATENCY or abs(latency - round(latency)) > _CLOSE_TO_WHOLE:
+        return None
+    accesses = [operand.access for operand in scheme.operands if operand.kind == "register"]
+    if "RW" in accesses:
+        role = OperandRole.UPDATES
+    else:
+        role = OperandRole.WRITES if "W" in accesses else OperandRole.READS
+    return OperationKind(uops[0][0], max(1, round(latency)), role)
+
+
+def _chosen_kinds(schemes: Mapping[OperationKind, Sequence[str]]) -> list[OperationKind]:
+    """The kinds with the most schemes, of the port sets with the most; at least one for each of these."""
+    by_ports: Counter[int] = Counter()
+    for kind, members in schemes.items():
+        by_ports[kind.ports] += len(members)
+    ranked = sorted(schemes, key=lambda kind: (-len(schemes[kind]), kind))
+    of_ports = [
+        [kind for kind in ranked if kind.ports == ports] for ports, _ in by_ports.most_common(_MOST_PORT_SETS)
+    ]
+    longest = max(map(len, of_ports), default=0)
+    in_turn = [members[turn] for turn in range(longest) for members in of_ports if turn < len(members)]
+    return in_turn[:_MOST_KINDS]
+
+
+def _groups(kinds: Sequence[OperationKind]) -> Iterator[Mapping[OperationKind, int]]:
+    yield from ({kind: 1} for kind in kinds)
+    yield from ({one: 1, other: 1} for one, other in combinations(kinds, 2))
+    for one, other in combinations(kinds, 2):
+        counts = {one: one.ports.bit_count(), other: other.ports.bit_count()}
+        if one.ports != other.ports and sum(counts.values()) <= _MOST_INSTRUCTIONS:
+            yield counts
+    yield from (
+        dict.fromkeys(three, 1)
+        for three in combinations(kinds, 3)
+        if len({kind.ports for kind in three}) == 3
+    )
+    for one, other in combinations(kinds, 2):
+        yield {one: 2, other: 1}
+        yield {one: 1, other: 2}
+
+
+def _group_text(counts: Mapping[OperationKind, int]) -> str:
+    return "; ".join(f"{count} × {kind.text}" for kind, count in sorted(counts.items()))

@@ -1,0 +1,188 @@
+"""A core's scheduler from measured loop bodies, on what is known of the core otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from inference.core.core_model.bounds import CodeShape, predict_core
+from inference.core.core_model.model import CoreModel, CoreScheduler
+from inference.core.core_model.scheduler_experiments import OperationKind
+from inference.core.core_model.simulated_program import program_of
+from inference.core.experiment import Experiment
+from inference.core.simulation.inferring import (
+    PolicyFit,
+    ScheduledExperiment,
+    SchedulerFinding,
+    candidates_of_shared_buses,
+    infer_scheduler,
+    is_judging,
+)
+from inference.core.simulation.steady_state import simulate
+from inference.isa.dependences import InstructionAccesses
+
+FEWEST_EXPERIMENTS = 12
+"""Fewer leave a search more parameters than measurements."""
+
+
+@dataclass(frozen=True)
+class MeasuredBody:
+    """A loop body as it was measured.
+
+    Args:
+        experiment: What it has `copies` of.
+        instructions: All of it, in order.
+        size: Bytes of code.
+        cycles: Per execution of the experiment.
+        group: See `ScheduledExperiment`.
+    """
+
+    experiment: Experiment
+    instructions: Sequence[InstructionAccesses]
+    copies: int
+    size: int
+    cycles: float
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedExperiment:
+    """Cycles per execution of an experiment, as measured, `without` a scheduler, and with the best policy.
+
+    `judges`: whether it had no part in the choice of the policy.
+    """
+
+    experiment: Experiment
+    measured: float
+    without: float
+    simulated: float | None
+    judges: bool
+
+
+@dataclass(frozen=True)
+class CoreSchedulerFinding:
+    """What came of looking for a core's scheduler.
+
+    Args:
+        scheduler: None where none is known, for a `reason`.
+        reason: In words; "" with a scheduler.
+        error, error_without: Mean relative errors with it and without, on the experiments that judge; None
+            where nothing was compared.
+        alternatives: Schedulers that fit as well, with their errors.
+        experiments: What it rests on.
+        tried: Number of policies that were simulated.
+        finished: Whether the search came to its end before it was stopped.
+    """
+
+    scheduler: CoreScheduler | None
+    reason: str
+    error: float | None = None
+    error_without: float | None = None
+    alternatives: tuple[tuple[CoreScheduler, float], ...] = ()
+    experiments: tuple[ExplainedExperiment, ...] = ()
+    tried: int = 0
+    finished: bool = True
+
+
+def dispatch_width(model: CoreModel) -> int | None:
+    """Slots that a core dispatches per cycle, in whole numbers; None where they were not measured.
+
+    The front end's slots are counted with eliminated moves, which may come a little slower than NOPs do. Of a
+    mapping without a front end, its issue width or the most instructions per cycle.
+    """
+    front_end, mapping = model.front_end, model.mapping
+    rates: list[float | None] = []
+    if front_end is not None:
+        rates = [front_end.slots, None if front_end.pairs_nops else front_end.nops]
+    if not any(rates) and mapping is not None:
+        rates = [mapping.issue_width or mapping.r_max]
+    return max((round(rate) for rate in rates if rate), default=0) or None
+
+
+def infer_core_scheduler(
+    model: CoreModel,
+    bodies: Sequence[MeasuredBody],
+    kinds: Mapping[str, OperationKind],
+    memory_ports: int,
+    pulse: Callable[[], bool],
+    progress: Callable[[int, float], None] = lambda tried, error: None,
+    seed: int = 0,
+) -> CoreSchedulerFinding:
+    """Look for the policy under which simulated bodies take as long as measured ones.
+
+    Args:
+        model: What is known of the core; its own scheduler counts for nothing.
+        bodies: Experiments of `kinds`.
+        kinds: {scheme: its kind}.
+        memory_ports: Bit mask of ports that only load or store.
+        pulse, progress, seed: See `infer_scheduler`.
+    """
+    width = dispatch_width(model)
+    if width is None:
+        return CoreSchedulerFinding(
+            None, "the slots that the core dispatches per cycle are not known: measure its front end"
+        )
+    if len(bodies) < FEWEST_EXPERIMENTS:
+        reason = (
+            f"{len(bodies)} experiments of operations with one µop were measured; it takes "
+            f"{FEWEST_EXPERIMENTS} or more"
+        )
+        return CoreSchedulerFinding(None, reason)
+    plain = replace(model, scheduler=None)
+    experiments = [_scheduled(body, plain, width, memory_ports) for body in bodies]
+    buses = candidates_of_shared_buses((kind.ports, kind.latency) for kind in kinds.values())
+    found = infer_scheduler(experiments, pulse, seed, buses, progress)
+    return _finding(found, bodies, experiments, width, memory_ports, seed)
+
+
+def _scheduled(body: MeasuredBody, model: CoreModel, width: int, memory_ports: int) -> ScheduledExperiment:
+    shape = CodeShape(body.size, loop=False, copied=True)
+    bound = predict_core(body.instructions, shape, model).cycles
+    program = program_of(body.instructions, model, width, memory_ports)
+    return ScheduledExperiment(program, body.cycles * body.copies, bound, body.group)
+
+
+def _finding(
+    found: SchedulerFinding,
+    bodies: Sequence[MeasuredBody],
+    experiments: Sequence[ScheduledExperiment],
+    width: int,
+    memory_ports: int,
+    seed: int,
+) -> CoreSchedulerFinding:
+    def of(fit: PolicyFit) -> CoreScheduler:
+        return CoreScheduler(fit.policy, width, memory_ports)
+
+    explained = [
+        ExplainedExperiment(
+            body.experiment,
+            body.cycles,
+            experiment.bound / body.copies,
+            None
+            if found.best is None
+            else simulate(experiment.program, found.best.policy, seed).cycles / body.copies,
+            judges,
+        )
+        for body, experiment, judges in zip(
+            bodies, experiments, is_judging([body.group for body in bodies]), strict=True
+        )
+    ]
+    return CoreSchedulerFinding(
+        None if found.best is None else of(found.best),
+        "" if found.best is not None else _reason(found),
+        None if found.closest is None else found.closest.judged,
+        found.without,
+        tuple((of(fit), fit.judged) for fit in found.alternatives),
+        tuple(explained),
+        found.tried,
+        found.finished,
+    )
+
+
+def _reason(found: SchedulerFinding) -> str:
+    if found.closest is None:
+        return "the time was over before the first policy was simulated"
+    return (
+        "no scheduler explains clearly more than ports and slots do: without one, experiments are "
+        f"{found.without:.1%} off; with the best of {found.tried}, {found.closest.judged:.1%}"
+    )

@@ -79,6 +79,7 @@ WITHOUT = {
     "read": _ONCE,
     "know": "does other runs, each of which is disturbed by itself",
     "front-end": "measures as `block` does, and stores as `evaluate` does",
+    "scheduler": "measures as `measure` does, and stores as `evaluate` does",
     "latencies": "measures as `block` does, and stores as `evaluate` does",
     "llvm-difference": "asks llvm-mca, which is not everywhere; stores as `evaluate` does",
 }

@@ -37,6 +37,7 @@ FEATURES = {
     "front_end": "Front ends",
     "know": "",
     "core_model": "Core models",
+    "scheduler": "Core models",
     "inferring": "Runs",
     "model_check": "Runs",
     "runs": "Runs",

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from inference.core.core_model import CoreScheduler
+from inference.core.core_model.scheduler_inference import CoreSchedulerFinding
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import ports_in
 from inference.core.protocols import Json
@@ -114,6 +115,42 @@ def scheduler_json(scheduler: CoreScheduler, ports: Sequence[str]) -> Json:
         ],
         "memory_ports": names(scheduler.memory_ports),
     }
+
+
+MOST_ALTERNATIVES = 12
+"""Of the policies that fit as well, so many are kept, the best first."""
+
+
+def scheduler_record(finding: CoreSchedulerFinding, ports: Sequence[str], source: str) -> Json:
+    """What came of looking for a scheduler, as `SchedulerRecord` reads it."""
+    found = finding.scheduler
+    return {
+        "scheduler": None if found is None else scheduler_json(found, ports),
+        "reason": finding.reason,
+        "error": _rounded(finding.error),
+        "error_without": _rounded(finding.error_without),
+        "alternatives": [
+            {"scheduler": scheduler_json(other, ports), "error": _rounded(error)}
+            for other, error in finding.alternatives[:MOST_ALTERNATIVES]
+        ],
+        "experiments": [
+            {
+                "experiment": str(one.experiment),
+                "measured": one.measured,
+                "without": _rounded(one.without),
+                "simulated": _rounded(one.simulated),
+                "judges": one.judges,
+            }
+            for one in finding.experiments
+        ],
+        "source": source,
+        "tried": finding.tried,
+        "finished": finding.finished,
+    }
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 5)
 
 
 def _mask(names: Sequence[str], ports: Sequence[str]) -> int:

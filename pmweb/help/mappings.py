@@ -85,13 +85,13 @@ PAGES = {
         "Divisions have those of quick and of slow values.",
     ),
     "core-models": Help(
-        "What is known of each core, as one model: ports, slots, latencies and front end.",
+        "What is known of each core, as one model: ports, slots, latencies, front end and scheduler.",
         can=("Open one for its parts, and what it lacks.",),
         operators=("Make one of parts that were measured one by one, or upload one.",),
     ),
     "core-model": Help(
-        "A core model: what each of its ports runs, what each of its parts was taken from, and the bounds "
-        "of a block that follow from it.",
+        "A core model: what each of its ports runs, what each of its parts was taken from, how its scheduler "
+        "gives µops to ports where that was found, and the bounds of a block that follow.",
         can=("Ask it why a block takes as long as it does.", "Take it or its diagram away as a file."),
         operators=("Say what the vendor calls the ports.", "Rename it, or delete it."),
     ),

@@ -9,7 +9,7 @@ import pytest
 from anica_app.models import BasicBlockSet, Discovery, Predictor
 from anica_app.predictors.llvm.releases import installed
 from inference.features.runs.api import examples
-from inference.models import ExperimentSet, Machine, PortMapping, Upload
+from inference.models import ExperimentSet, Machine, PortMapping, StoredCoreModel, Upload
 from inference.runs.kinds import JOBS, job
 from tests.api.conftest import measured_again
 from tests.api.test_operations import OPERATIONS
@@ -44,6 +44,7 @@ def rows(
         "datasets": sets[:1],
         "experiment_set": sets[0],
         "machine": machine.pk,
+        "core_model": StoredCoreModel.objects.create(name="core", isa=machine.isa, mapping=mapping).pk,
         "mapping": mapping.pk,
         "mappings": [mapping.pk],
         "upload": upload.pk,

@@ -50,10 +50,11 @@ def test_the_last_line_is_the_json_that_scripts_rely_on(machine):
     assert LatencySet.objects.get().name == answer["latencies"] == "core: latencies"
     assert MeasuredFrontEnd.objects.get().name == answer["front_end"] == "core: front end"
     assert PortMapping.objects.filter(name=answer["mapping"]).exists()
-    assert [stage["stage"] for stage in answer["stages"]] == ["ports", "explained", "latencies", "front_end"]
+    assert [stage["stage"] for stage in answer["stages"]] == [stage.name for stage in STAGES]
+    assert STAGES[-1].name == "scheduler"
     whole = Run.objects.get(kind="know")
     assert {part.part_of_id for part in parts_of(whole).values()} == {whole.pk}
-    assert len(parts_of(whole)) == 4
+    assert len(parts_of(whole)) == len(STAGES)
 
 
 def test_a_part_that_fails_does_not_keep_the_others_from_being_done(site):
@@ -90,7 +91,7 @@ def test_a_part_that_was_cancelled_is_not_begun_again_and_an_ended_one_is_kept(m
     assert by_name["latencies"]["run"] == latencies.pk
     assert (by_name["latencies"]["state"], by_name["latencies"]["made"]) == ("cancelled", None)
     assert not LatencySet.objects.exists()
-    assert len(parts_of(whole)) == 4
+    assert len(parts_of(whole)) == len(STAGES)
 
 
 def test_what_cannot_be_known_is_refused(machine):
@@ -110,7 +111,7 @@ def test_stopped_after_a_part_it_keeps_that_and_leaves_the_others_out(machine):
             ended = Run.objects.filter(part_of=whole, state=Run.State.DONE).count()
             return lifecycle.keep(whole).wanted if ended == 2 else super().__call__()
 
-    assert [bool(stage["made"]) for stage in worked(whole, Keeping)] == [True, True, False, False]
+    assert [bool(stage["made"]) for stage in worked(whole, Keeping)] == [True, True, False, False, False]
     assert len(parts_of(whole)) == 2
 
 
@@ -120,7 +121,7 @@ def test_a_part_whose_time_is_over_makes_way_for_the_next(machine, monkeypatch):
     whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
     by_name = {stage["stage"]: stage for stage in worked(whole)}
     assert by_name["explained"]["state"] == "cancelled"  # it had nothing yet
-    assert [bool(stage["made"]) for stage in by_name.values()] == [True, False, True, True]
+    assert [bool(stage["made"]) for stage in by_name.values()] == [True, False, True, True, True]
 
 
 def test_how_long_it_may_take_has_limits(machine):

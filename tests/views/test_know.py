@@ -109,9 +109,9 @@ def test_a_lost_lease_ends_the_whole_and_a_refused_part_does_not(
         raise ConfigError("not today")
 
     monkeypatch.setattr("inference.features.know.job.Parts.do", refuse)
-    with pytest.raises(JobError, match=r"Ports and slots: not today; .*Front end: not today"):
+    with pytest.raises(JobError, match=r"Ports and slots: not today; .*Scheduler: not today"):
         KnowJob().work(task)
-    assert len(asked) == 4
+    assert len(asked) == 5
 
     def lose(_parts: Parts, _part: Run | None, submitted: Callable[[], Run], _seconds: float) -> Run:
         asked.append("a part")
@@ -120,7 +120,7 @@ def test_a_lost_lease_ends_the_whole_and_a_refused_part_does_not(
     monkeypatch.setattr("inference.features.know.job.Parts.do", lose)
     with pytest.raises(LeaseLostError):
         KnowJob().work(task)
-    assert len(asked) == 5  # nothing else is begun by one that may not write any more
+    assert len(asked) == 6  # nothing else is begun by one that may not write any more
 
 
 def test_what_is_asked_of_the_whole_is_asked_of_its_parts_whoever_works_on_them(machine: Machine) -> None:

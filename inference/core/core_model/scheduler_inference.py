@@ -23,6 +23,8 @@ from inference.isa.dependences import InstructionAccesses
 
 FEWEST_EXPERIMENTS = 12
 """Fewer leave a search more parameters than measurements."""
+_COPIES = CodeShape(0, loop=False, copied=True)
+"""Of loop bodies, which are handed over slot by slot, whatever their bytes."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,6 @@ class MeasuredBody:
     Args:
         experiment: What it has `copies` of.
         instructions: All of it, in order.
-        size: Bytes of code.
         cycles: Per execution of the experiment.
         group: See `ScheduledExperiment`.
     """
@@ -40,7 +41,6 @@ class MeasuredBody:
     experiment: Experiment
     instructions: Sequence[InstructionAccesses]
     copies: int
-    size: int
     cycles: float
     group: str
 
@@ -136,8 +136,7 @@ def infer_core_scheduler(
 
 
 def _scheduled(body: MeasuredBody, model: CoreModel, width: int, memory_ports: int) -> ScheduledExperiment:
-    shape = CodeShape(body.size, loop=False, copied=True)
-    bound = predict_core(body.instructions, shape, model).cycles
+    bound = predict_core(body.instructions, _COPIES, model).cycles
     program = program_of(body.instructions, model, width, memory_ports)
     return ScheduledExperiment(program, body.cycles * body.copies, bound, body.group)
 

@@ -25,6 +25,7 @@ from inference.features.core_model.query import (
     overview_at_hand,
 )
 from inference.features.core_model.storing import store_document, store_parts
+from inference.features.scheduler.query import CAVEAT, scheduler_view
 from inference.features.uploads.query import waiting_uploads
 from inference.figures.core_diagram import core_drawing, latency_span
 from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
@@ -127,6 +128,8 @@ def core_model(request: HttpRequest, pk: int) -> HttpResponse:
         "kinds": [_kind_row(kind, row) for kind in overview.kinds],
         "contents": contents,
         "parts": _parts(row, contents),
+        "scheduler": scheduler_view(row),
+        "caveat": CAVEAT,
         "exports": {
             name: export for name, export in CORE_MODEL_EXPORTS.items() if export.describes(row.isa.name)
         },

@@ -1,4 +1,4 @@
-"""Know this CPU: ports and slots, explained µops, latencies and front end of a machine, one after another."""
+"""Know this CPU: one part of a machine's core after another, from its ports to its scheduler."""
 
 from inference.runs.kinds import Lane, RunKind
 

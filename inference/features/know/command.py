@@ -1,4 +1,4 @@
-"""`manage.py know`: ports and slots, explained µops, latencies and front end of a machine."""
+"""`manage.py know`: ports and slots, explained µops, latencies, front end and scheduler of a machine."""
 
 from __future__ import annotations
 

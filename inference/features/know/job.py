@@ -98,6 +98,11 @@ def _submitted(run: Run, machine: Machine, config: KnowConfig, stage: KnowStage)
     label = f": {stage.label.lower()}"
     name = lifecycle.unused_name(run.name[: NAME_LIMIT - len(label)] + label)
     described = stage.described(machine, config)
+    if stage.completes:
+        model = StoredCoreModel.objects.filter(run=run).first()
+        if model is None:
+            raise ConfigError("no part of the core model is there that it could complete")
+        described |= {"core_model": model.pk}
     return lifecycle.submit(stage.kind, described, name, run.created_by, part_of=run)
 
 

@@ -49,7 +49,8 @@ def read_config(given: Json) -> KnowConfig:
 class KnowStage:
     """A part of the whole: the kind of its run, for an inference the algorithm, and its description.
 
-    `ends_by`: the share of all the time after which it is asked to end with what it has.
+    `ends_by`: the share of all the time after which it is asked to end with what it has. `completes`: whether
+    it is about the core model that the stages before have made.
     """
 
     name: str
@@ -58,6 +59,7 @@ class KnowStage:
     algorithm: str
     described: Callable[[Machine, KnowConfig], Json]
     ends_by: float = 1.0
+    completes: bool = False
 
     def is_done_by(self, run: Run) -> bool:
         """Whether a run is this part."""
@@ -82,7 +84,7 @@ def _latencies(machine: Machine, config: KnowConfig) -> Json:
     return {"machine": machine.pk, **chosen}
 
 
-def _front_end(machine: Machine, config: KnowConfig) -> Json:
+def _whole_core(machine: Machine, config: KnowConfig) -> Json:
     del config  # it is the same whatever the schemes
     return {"machine": machine.pk}
 
@@ -95,6 +97,7 @@ STAGES = (
     KnowStage("ports", "Ports and slots", "infer", "pmevo", _ports),
     KnowStage("explained", "Explained µops", "infer", "explain", _explained, ends_by=0.75),
     KnowStage("latencies", "Latencies", "latencies", "", _latencies),
-    KnowStage("front_end", "Front end", "front-end", "", _front_end),
+    KnowStage("front_end", "Front end", "front-end", "", _whole_core),
+    KnowStage("scheduler", "Scheduler", "scheduler", "", _whole_core, completes=True),
 )
 """In their order. Each is of use when it is done, whatever becomes of the others."""

@@ -84,10 +84,7 @@ def finding(core: ScheduledCore | None, model: CoreModel = MODEL) -> CoreSchedul
     bodies = []
     for one in chosen:
         instructions, copies = body_accesses(one.experiment.terms)
-        size = 4 * len(instructions)
-        bodies.append(
-            MeasuredBody(one.experiment, instructions, copies, size, cycles[one.experiment], one.group)
-        )
+        bodies.append(MeasuredBody(one.experiment, instructions, copies, cycles[one.experiment], one.group))
     return infer_core_scheduler(model, bodies, KINDS, 1 << 6, lambda: True, seed=2)
 
 

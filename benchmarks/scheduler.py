@@ -92,7 +92,7 @@ def inferred(
         for one in usable_experiments(cycles, kinds)
     ]
     ends = time.monotonic() + seconds
-    finding = infer_core_scheduler(core, bodies, kinds, 0, lambda: time.monotonic() < ends)
+    finding = infer_core_scheduler(core, bodies, kinds, lambda: time.monotonic() < ends)
     return finding, {body.experiment for body in bodies}
 
 

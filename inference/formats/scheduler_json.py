@@ -44,16 +44,16 @@ class SchedulerPart(_Part):
     writeback_conflicts: bool
     speculative_select: bool
     shared_buses: list[SharedResultBusPart] = []
-    memory_ports: list[_PortName] = []
+    ports: list[_PortName]
 
     def scheduler(self, ports: Sequence[str]) -> CoreScheduler:
         """The value on a mapping's ports. Raises `InvalidInputError` for other ports and numbers."""
         shared = tuple(
             SharedResultBus(_mask(bus.ports, ports), _mask(bus.buses, ports)) for bus in self.shared_buses
         )
-        numbers = self.model_dump(exclude={"width", "memory_ports", "shared_buses"})
+        numbers = self.model_dump(exclude={"width", "ports", "shared_buses"})
         policy = SchedulerPolicy(**numbers, shared_buses=shared)
-        return CoreScheduler(policy, self.width, _mask(self.memory_ports, ports))
+        return CoreScheduler(policy, self.width, _mask(self.ports, ports))
 
 
 class AlternativePart(_Part):
@@ -113,7 +113,7 @@ def scheduler_json(scheduler: CoreScheduler, ports: Sequence[str]) -> Json:
         "shared_buses": [
             {"ports": names(bus.ports), "buses": names(bus.buses)} for bus in policy.shared_buses
         ],
-        "memory_ports": names(scheduler.memory_ports),
+        "ports": names(scheduler.ports),
     }
 
 

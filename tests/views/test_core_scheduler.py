@@ -24,8 +24,9 @@ from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 from tests.measuring.test_scheduled_core import MAPPING, POLICY
 
-SCHEDULER = CoreScheduler(POLICY, 8, memory_ports=0b1)
-MIX = bytes.fromhex("4c01c34d01c84c0fafc84d0fafd1")  # additions and multiplications
+SCHEDULER = CoreScheduler(POLICY, 8, 0b111111)
+MIX = b"".join(bytes.fromhex(f"4c0faf{0xC3 + 8 * k:x}4901{0xD8 + k:x}") for k in range(8))
+"""Multiplications and additions on eight registers."""
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def test_a_file_has_it_and_imports_again(row: StoredCoreModel, tmp_path: Path) -
 
 @pytest.mark.parametrize("binding", Binding)
 def test_every_policy_is_read_back_unchanged(binding: Binding) -> None:
-    scheduler = CoreScheduler(SchedulerPolicy(binding=binding, queue=5), 6)
+    scheduler = CoreScheduler(SchedulerPolicy(binding=binding, queue=5), 6, 0b111)
     model = CoreModel(replace(MAPPING), scheduler=scheduler)
     text = core_model_text(core_model_json(model, name="lab", isa="x86-64"))
     assert read_core_model(text).model().scheduler == scheduler
@@ -71,7 +72,7 @@ def test_a_file_of_a_core_without_one_does_not_mention_it() -> None:
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        ({"memory_ports": ["9"]}, "the scheduler names port 9: the ports are 0, 1, 2, 3, 4, 5"),
+        ({"ports": ["9"]}, "the scheduler names port 9: the ports are 0, 1, 2, 3, 4, 5"),
         ({"queue": 0}, "queue"),
         ({"binding": "by chance"}, "binding"),
         ({"width": 0}, "width"),

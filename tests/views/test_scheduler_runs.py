@@ -60,7 +60,7 @@ def test_a_set_that_shows_a_scheduler_gives_the_core_model_one(
     row.refresh_from_db()
     model = core_model_of(row)
     assert model.scheduler is not None
-    assert (model.scheduler.width, model.scheduler.memory_ports) == (8, 1 << 6)
+    assert (model.scheduler.width, model.scheduler.ports) == (8, 0b111111)
     assert model.sources["scheduler"] == "recorded"
     assert (run.result["core_model"], run.result["found"], run.result["reason"]) == (row.pk, True, "")
     assert run.result["error"] < 0.03 < run.result["error_without"]

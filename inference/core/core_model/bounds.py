@@ -16,15 +16,9 @@ from inference.core.core_model.dependences import (
     iterations_of_blocked_load,
 )
 from inference.core.core_model.loads import load_bound
-from inference.core.core_model.model import CoreModel
+from inference.core.core_model.model import CoreModel, CoreScheduler
 from inference.core.core_model.scheduler import simulated_cycles
-from inference.core.core_model.stores import (
-    SharedStores,
-    StoreBound,
-    shared_stores,
-    store_bound,
-    without_shared_stores,
-)
+from inference.core.core_model.stores import StoreBound, store_bound, without_shared_stores
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import port_bound, work_of
@@ -36,6 +30,8 @@ _PARTS = 1000
 _NEARLY = 0.94
 """Share of the instructions per cycle that a core can execute, from which decoding does not hold it up: NOPs
 are timed a few per cent slower than they are."""
+_LIMITING = 0.9
+"""Share of the largest other bound from which on the scheduler's ports limit a block."""
 _AS_LONG = 1.01
 """Times the largest other bound, up to which a simulated loop takes as long."""
 
@@ -167,7 +163,7 @@ def predict_core(
     else:
         bounds.append(_front_end(block, shape, model))
     if model.scheduler is not None and BoundKind.SCHEDULER not in without and not unknown:
-        bounds += _of_scheduler(block, shape, model, bounds, without)
+        bounds += _of_scheduler(block, shape, model, model.scheduler, bounds, without)
     kept = [bound for bound in bounds if bound.kind not in without]
     return CorePrediction(
         tuple(sorted(kept, key=lambda bound: -bound.cycles)), tuple(lacking), tuple(unknown)
@@ -189,9 +185,9 @@ def _of_mapping(
         if one.scheme in model.alone and one.scheme not in model.moves and not _is_a_store(one, model, stores)
     )
     bounds = []
-    work, shared = _work(block, model, mapping, stores)
-    if shared is not None:
-        work = without_shared_stores(work, shared)
+    work = _work(block, model, mapping)
+    if stores is not None:
+        work = without_shared_stores(work, block, mapping, stores)
     ports = CoreBound(BoundKind.PORTS, _busiest(work), "the busiest ports")
     by_time = [
         CoreBound(
@@ -214,28 +210,34 @@ def _of_mapping(
     return bounds
 
 
-def _work(
-    block: Sequence[InstructionAccesses], model: CoreModel, mapping: PortMapping, stores: StoreBound | None
-) -> tuple[Mapping[int, float], SharedStores | None]:
-    """The µops of what is described, {port mask: µops}, and those that stores share."""
+def _work(block: Sequence[InstructionAccesses], model: CoreModel, mapping: PortMapping) -> dict[int, float]:
+    """The µops of what is described, {port mask: µops}."""
     working = Counter(
         one.scheme for one in block if one.scheme in mapping.usage and not _is_portless(one, model)
     )
-    work: Mapping[int, float] = work_of(mapping, Experiment.of(_named_only(working))) if working else {}
-    return work, None if stores is None else shared_stores(work, block, mapping, stores)
+    return {**work_of(mapping, Experiment.of(_named_only(working)))} if working else {}
 
 
 def _of_scheduler(
     block: Sequence[InstructionAccesses],
     shape: CodeShape,
     model: CoreModel,
+    scheduler: CoreScheduler,
     others: Sequence[CoreBound],
     without: Collection[BoundKind],
 ) -> list[CoreBound]:
-    """What the scheduler makes of the ports; nothing where µops or slots are not known."""
+    """What the scheduler makes of its ports, where these limit the block.
+
+    A policy is known from code that its ports limit. Where a chain does, simulated schedulers hold up what
+    real ones do not: `add rdx, 1; cmp rdx, 64` takes 1.00 cycles on a Zen 5, simulated 1.71.
+    """
     if model.mapping is None or _paired_nops(block, model):  # how NOPs share slots is not simulated
         return []
-    _, shared = _work(block, model, model.mapping, store_bound(block, model.memory))
+    work = _work(block, model, model.mapping)
+    ports = _busiest({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
+    largest = max((bound.cycles for bound in others), default=0.0)
+    if not ports or ports < _LIMITING * largest:
+        return []
 
     def edges_of(graph: DependenceGraph) -> list[Edge]:
         return [
@@ -244,14 +246,11 @@ def _of_scheduler(
             if (BoundKind.MEMORY if graph.is_through_memory(edge) else BoundKind.DEPENDENCES) not in without
         ]
 
-    jumps = _jumps(shape, model)
-    cycles = simulated_cycles(block, model, jumps=jumps, stores=shared, edges_of=edges_of)
+    cycles = simulated_cycles(block, model, scheduler, jumps=_jumps(shape, model), edges_of=edges_of)
     if cycles is None:
         return []
-    largest = max((bound.cycles for bound in others), default=0.0)
     if largest < cycles < _AS_LONG * largest:  # within what the end of a simulation changes
         cycles = largest
-    ports = max((bound.cycles for bound in others if bound.kind is BoundKind.PORTS), default=0.0)
     why = f"ports allow {ports:.2f}, the scheduler makes it {cycles:.2f}"
     return [CoreBound(BoundKind.SCHEDULER, cycles, why)]
 

@@ -126,12 +126,12 @@ class CoreScheduler:
     Args:
         policy: How it gives µops to ports.
         width: Slots that the core dispatches per cycle.
-        memory_ports: Bit mask of ports that only load or store.
+        ports: Bit mask of the ports that it is known of, those of the experiments that it was inferred from.
     """
 
     policy: SchedulerPolicy
     width: int
-    memory_ports: int = 0
+    ports: int
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from inference.core.core_model.cycles import Edge
 from inference.core.core_model.dependences import DependenceGraph
-from inference.core.core_model.model import CoreModel
+from inference.core.core_model.model import CoreModel, CoreScheduler
 from inference.core.core_model.simulated_program import UndescribedSchemeError, all_edges, program_of
-from inference.core.core_model.stores import SharedStores
 from inference.core.simulation.steady_state import simulate
 from inference.isa.dependences import InstructionAccesses
 
@@ -16,28 +15,18 @@ from inference.isa.dependences import InstructionAccesses
 def simulated_cycles(
     block: Sequence[InstructionAccesses],
     model: CoreModel,
+    scheduler: CoreScheduler,
     *,
     jumps: int = 0,
-    stores: SharedStores | None = None,
     edges_of: Callable[[DependenceGraph], Iterable[Edge]] = all_edges,
 ) -> float | None:
-    """Cycles per iteration of a block in a loop.
+    """Cycles per iteration of a block in a loop; None where µops of an instruction are not known.
 
-    See `program_of` for the arguments. None for an empty block, for a model without a scheduler, and where
-    µops of an instruction are not known.
+    See `program_of` for the arguments. Ports that are not the scheduler's hold up nothing.
     """
-    scheduler = model.scheduler
-    if scheduler is None or model.mapping is None or not block:
-        return None
     try:
         program = program_of(
-            block,
-            model,
-            scheduler.width,
-            scheduler.memory_ports,
-            jumps=jumps,
-            shared_stores=stores,
-            edges_of=edges_of,
+            block, model, scheduler.width, simulated_ports=scheduler.ports, jumps=jumps, edges_of=edges_of
         )
     except UndescribedSchemeError:
         return None

@@ -117,19 +117,6 @@ def usable_experiments(
     return [experiment for experiment, _ in zip(in_turn, range(MOST_EXPERIMENTS), strict=False)]
 
 
-def memory_ports(mapping: PortMapping, schemes: Iterable[Scheme]) -> int:
-    """The ports, as a mask, that only instructions with memory use."""
-    without_memory = {scheme.text for scheme in schemes if not scheme.memory}
-    loading, computing = 0, 0
-    for text, uops in mapping.usage.items():
-        ports = sum({1 << bit for mask, _ in uops for bit in range(len(mapping.ports)) if mask >> bit & 1})
-        if text in without_memory:
-            computing |= ports
-        else:
-            loading |= ports
-    return loading & ~computing
-
-
 def _kind(scheme: Scheme, model: CoreModel, mapping: PortMapping) -> OperationKind | None:
     uops = mapping.usage.get(scheme.text, ())
     if len(uops) != 1 or uops[0][1] != 1 or scheme.memory or scheme.text in model.moves:

@@ -103,7 +103,6 @@ def infer_core_scheduler(
     model: CoreModel,
     bodies: Sequence[MeasuredBody],
     kinds: Mapping[str, OperationKind],
-    memory_ports: int,
     pulse: Callable[[], bool],
     progress: Callable[[int, float], None] = lambda tried, error: None,
     seed: int = 0,
@@ -114,7 +113,6 @@ def infer_core_scheduler(
         model: What is known of the core; its own scheduler counts for nothing.
         bodies: Experiments of `kinds`.
         kinds: {scheme: its kind}.
-        memory_ports: Bit mask of ports that only load or store.
         pulse, progress, seed: See `infer_scheduler`.
     """
     width = dispatch_width(model)
@@ -129,15 +127,18 @@ def infer_core_scheduler(
         )
         return CoreSchedulerFinding(None, reason)
     plain = replace(model, scheduler=None)
-    experiments = [_scheduled(body, plain, width, memory_ports) for body in bodies]
+    experiments = [_scheduled(body, plain, width) for body in bodies]
     buses = candidates_of_shared_buses((kind.ports, kind.latency) for kind in kinds.values())
     found = infer_scheduler(experiments, pulse, seed, buses, progress)
-    return _finding(found, bodies, experiments, width, memory_ports, seed)
+    ports = 0
+    for kind in kinds.values():
+        ports |= kind.ports
+    return _finding(found, bodies, experiments, width, ports, seed)
 
 
-def _scheduled(body: MeasuredBody, model: CoreModel, width: int, memory_ports: int) -> ScheduledExperiment:
+def _scheduled(body: MeasuredBody, model: CoreModel, width: int) -> ScheduledExperiment:
     bound = predict_core(body.instructions, _COPIES, model).cycles
-    program = program_of(body.instructions, model, width, memory_ports)
+    program = program_of(body.instructions, model, width)
     return ScheduledExperiment(program, body.cycles * body.copies, bound, body.group)
 
 
@@ -146,11 +147,11 @@ def _finding(
     bodies: Sequence[MeasuredBody],
     experiments: Sequence[ScheduledExperiment],
     width: int,
-    memory_ports: int,
+    ports: int,
     seed: int,
 ) -> CoreSchedulerFinding:
     def of(fit: PolicyFit) -> CoreScheduler:
-        return CoreScheduler(fit.policy, width, memory_ports)
+        return CoreScheduler(fit.policy, width, ports)
 
     explained = [
         ExplainedExperiment(

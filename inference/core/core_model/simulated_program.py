@@ -2,8 +2,8 @@
 
 An instruction issues when the last of its sources is there. A result is ready the *least* of its latencies
 later; a source with a longer latency to it has to be ready by so much earlier. So what an instruction loads
-with is waited for early and the rest of it late, as on a core. Instructions without µops, such as eliminated
-moves, hand on what they wait for.
+with is waited for early and the rest of it late, as on a core. Values that are there at once, such as those
+of eliminated moves, stores and renamed memory, hand on what they wait for.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from dataclasses import replace
 from inference.core.core_model.cycles import Edge
 from inference.core.core_model.dependences import UNKNOWN_LATENCY, DependenceGraph
 from inference.core.core_model.model import CoreModel
-from inference.core.core_model.stores import SharedStores
 from inference.core.mapping import PortMapping
 from inference.core.simulation.program import SimulatedProgram, SimulatedUop, Wait
 from inference.isa.dependences import InstructionAccesses
+
+_MOST_HANDED_ON = 8
+"""Values that are handed on one after another: of more, the number of ways could double with each."""
 
 
 class UndescribedSchemeError(ValueError):
@@ -39,8 +41,8 @@ def program_of(
     width: int,
     memory_ports: int = 0,
     *,
+    simulated_ports: int | None = None,
     jumps: int = 0,
-    shared_stores: SharedStores | None = None,
     edges_of: Callable[[DependenceGraph], Iterable[Edge]] = all_edges,
 ) -> SimulatedProgram:
     """The block as a loop body.
@@ -51,8 +53,9 @@ def program_of(
         width: Slots that the core dispatches per cycle.
         memory_ports: Bit mask of ports that only load or store. No result waits for µops there: latencies
             from an address include the load.
+        simulated_ports: Bit mask of ports; µops that could use others are left out, and only delay what waits
+            for them. None for all.
         jumps: Instructions behind the block that take a slot and no port, such as the loop's jump.
-        shared_stores: Stores that need their port no more, because they share a cycle with another.
         edges_of: The dependences that are waited for.
 
     Raises `UndescribedSchemeError` for instructions without known µops.
@@ -62,9 +65,8 @@ def program_of(
     masks = [_masks(instruction, model, mapping) for instruction in block]
     if undescribed := [block[k].scheme or "" for k, own in enumerate(masks) if own is None]:
         raise UndescribedSchemeError(undescribed)
-    described = [own or () for own in masks]
-    if shared_stores is not None:
-        described = _without_shared(described, shared_stores)
+    left_out = 0 if simulated_ports is None else ~simulated_ports
+    described = [tuple(mask for mask in own or () if not mask & left_out) for own in masks]
     waits = _Waits(block, model, [not own for own in described], edges_of)
     uops: list[SimulatedUop] = []
     results: list[list[int]] = []  # of each instruction, the places of µops that make its results
@@ -86,18 +88,6 @@ def _slots(scheme: str, mapping: PortMapping, width: int) -> int:
     core dispatches: else they were not slots."""
     issued = mapping.issue_width
     return mapping.slots_of(scheme) if issued is not None and round(issued) <= width else 1
-
-
-def _without_shared(masks: Sequence[tuple[int, ...]], shared: SharedStores) -> list[tuple[int, ...]]:
-    """The port sets less those of the last stores, of which loads may use the ports instead."""
-    changed = [*masks]
-    instead = (shared.loading,) if shared.loading else ()
-    storing = [place for place, own in enumerate(masks) if shared.port in own]
-    for place in storing[len(storing) - round(shared.saved) :]:
-        uops = [*masks[place]]
-        uops.remove(shared.port)
-        changed[place] = (*uops, *instead)
-    return changed
 
 
 def _masks(
@@ -125,7 +115,12 @@ def _waiting(uop: SimulatedUop, waits: _Waits, results: Sequence[Sequence[int]])
 
 
 class _Waits:
-    """What each instruction of a block waits for, by instructions instead of µops."""
+    """What each instruction of a block waits for, by instructions instead of µops.
+
+    A node is a value that an instruction writes, as in `DependenceGraph`. A value that is there as soon as
+    one of its sources, such as that of an eliminated move, a store, or a load of renamed memory, is not
+    waited for: its sources are.
+    """
 
     def __init__(
         self,
@@ -134,8 +129,7 @@ class _Waits:
         is_portless: Sequence[bool],
         edges_of: Callable[[DependenceGraph], Iterable[Edge]],
     ) -> None:
-        graph = DependenceGraph(block, model)
-        self._nodes = graph.nodes
+        self._graph = graph = DependenceGraph(block, model)
         self._is_portless = is_portless
         self._entering: list[list[Edge]] = [[] for _ in graph.nodes]
         for edge in edges_of(graph):
@@ -145,22 +139,33 @@ class _Waits:
     def latency(self, instruction: int) -> int:
         """Cycles from issue until the last result of an instruction is ready."""
         own = [
-            ready for (place, _), ready in zip(self._nodes, self._ready, strict=True) if place == instruction
+            ready
+            for (place, _), ready in zip(self._graph.nodes, self._ready, strict=True)
+            if place == instruction
         ]
         return max([1, *map(round, own)])
 
     def of(self, instruction: int) -> Iterator[Wait]:
         """The results that an instruction waits for, made by instructions that need a port."""
-        for node, (place, _) in enumerate(self._nodes):
-            if place == instruction:
-                for edge in self._entering[node]:
+        for node, (place, _) in enumerate(self._graph.nodes):
+            if place != instruction:
+                continue
+            for edge in self._entering[node]:
+                if not self._is_handed_on(node):
                     early = max(edge.cycles - self._ready[node], 0.0)
                     yield from self._made_by(edge.source, edge.iterations, early, frozenset())
+                elif not self._graph.is_through_memory(edge):  # renamed memory needs no load to be there
+                    yield from self._made_by(edge.source, edge.iterations, 0.0, frozenset())
+
+    def _is_handed_on(self, node: int) -> bool:
+        return round(self._ready[node]) == 0
 
     def _made_by(self, node: int, iterations: int, early: float, passed: frozenset[int]) -> Iterator[Wait]:
-        place, _ = self._nodes[node]
-        if not self._is_portless[place]:
+        if not self._is_handed_on(node):
+            place, _ = self._graph.nodes[node]
             yield Wait(place, iterations, max(1, round(self._ready[node] + early)))
+            return
+        if len(passed) >= _MOST_HANDED_ON:
             return
         for edge in self._entering[node]:
             if edge.source not in passed:
@@ -169,7 +174,7 @@ class _Waits:
                 )
 
     def _least_latency(self, block: Sequence[InstructionAccesses], model: CoreModel, node: int) -> float:
-        place, destination = self._nodes[node]
+        place, destination = self._graph.nodes[node]
         if self._is_portless[place]:
             return 0.0
         measured = [
@@ -177,5 +182,5 @@ class _Waits:
             for (_, other), cycles in model.latencies.get(block[place].scheme or "", {}).items()
             if other == destination and cycles
         ]
-        entering = [edge.cycles for edge in self._entering[node] if edge.cycles]
-        return min(measured or entering, default=UNKNOWN_LATENCY)
+        entering = [edge.cycles for edge in self._entering[node]]
+        return min([*measured, *entering], default=UNKNOWN_LATENCY)

@@ -89,45 +89,27 @@ def _merges(times: MemoryTimes) -> bool:
     return another is not None and each is not None and 4 * each < 2.5 * another
 
 
-@dataclass(frozen=True, slots=True)
-class SharedStores:
-    """µops that `saved` stores do not need, since they share a cycle with the store before.
-
-    `port`: the only port that these µops can use, as a mask. `loading`: the ports of loads, which they use
-    instead where the port is one of them; else 0.
-    """
-
-    port: int
-    saved: float
-    loading: int = 0
-
-
-def shared_stores(
+def without_shared_stores(
     work: Mapping[int, float], block: Sequence[InstructionAccesses], mapping: PortMapping, found: StoreBound
-) -> SharedStores | None:
-    """Which of the µops of a block, {port mask: µops}, stores to one line do not need.
+) -> dict[int, float]:
+    """The µops of a block, {port mask: µops}, less those of stores that share a cycle with the one before.
 
-    The port of stores is the one that each storing scheme needs; None without such a port.
+    The port of stores is the one that each storing scheme needs; without such a port, nothing changes. Where
+    it is one of those of loads, these µops may go to any of them.
     """
     storing = [one.scheme or "" for one in block if _places(one)]
     usages = [dict(mapping.usage[scheme]) for scheme in storing if scheme in mapping.usage]
     if len(usages) != len(storing):
-        return None
+        return dict(work)
     single = [mask for mask in usages[0] if mask.bit_count() == 1 and all(mask in one for one in usages)]
     if not single:
-        return None
+        return dict(work)
     port = min(single, key=lambda mask: (work.get(mask, 0.0), mask))
     needed = float(sum(one[port] for one in usages))
     saved = min(max(needed - found.cycles, 0.0), work.get(port, 0.0))
-    loading = _ports_of_loads(mapping) or 0
-    return SharedStores(port, saved, loading if loading & port else 0)
-
-
-def without_shared_stores(work: Mapping[int, float], shared: SharedStores) -> dict[int, float]:
-    """The µops of a block, {port mask: µops}, less those of stores that share a cycle with the one before."""
-    changed = {**work, shared.port: work.get(shared.port, 0.0) - shared.saved}
-    if shared.loading:
-        changed[shared.loading] = changed.get(shared.loading, 0.0) + shared.saved
+    changed = {**work, port: work.get(port, 0.0) - saved}
+    if (loading := _ports_of_loads(mapping)) is not None and loading & port:
+        changed[loading] = changed.get(loading, 0.0) + saved
     return changed
 
 

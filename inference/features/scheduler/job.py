@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -13,7 +12,6 @@ from inference.core.core_model import CoreModel
 from inference.core.core_model.scheduler_experiments import (
     GroupedExperiment,
     OperationKind,
-    memory_ports,
     operation_kinds,
     scheduler_experiments,
     usable_experiments,
@@ -104,33 +102,20 @@ class SchedulerJob:
         model = core_model_of(row)
         if model.mapping is None:
             raise JobError("the core model has no ports: infer a port mapping first")
-        core = _Core.of(model)
-        source, results = _results(task, config, core)
-        finding = _inferred(task, config, core, _bodies(results))
+        schemes = [found[0] for text in model.mapping.usage if (found := described(text)) is not None]
+        kinds = operation_kinds(model, schemes)
+        source, results = _results(task, config, kinds)
+        finding = _inferred(task, config, model, kinds, _bodies(results))
         record = scheduler_record(finding, model.mapping.ports, source)
         return partial(_store, row.pk, record)
 
 
-@dataclass(frozen=True)
-class _Core:
-    """A core model with the kinds of its operations and its ports for memory."""
-
-    model: CoreModel
-    kinds: Mapping[str, OperationKind]
-    memory_ports: int
-
-    @classmethod
-    def of(cls, model: CoreModel) -> _Core:
-        assert model.mapping is not None, "asked where there are ports"
-        schemes = [found[0] for text in model.mapping.usage if (found := described(text)) is not None]
-        return cls(model, operation_kinds(model, schemes), memory_ports(model.mapping, schemes))
-
-
+Kinds = Mapping[str, OperationKind]
 Results = Sequence[tuple[GroupedExperiment, float]]
 """Experiments with their cycles per execution."""
 
 
-def _results(task: Task, config: SchedulerConfig, core: _Core) -> tuple[str, Results]:
+def _results(task: Task, config: SchedulerConfig, kinds: Kinds) -> tuple[str, Results]:
     """What measured, by name, and what came of it."""
     labels = [_MEASURE, _SEARCH]
     task.reporter.tell("phase", {"name": _MEASURE, "index": 1, "labels": labels})
@@ -139,26 +124,25 @@ def _results(task: Task, config: SchedulerConfig, core: _Core) -> tuple[str, Res
         if found is None:
             raise JobError("the experiment set that this run needs has been deleted")
         measured = load_measurements(found)
-        usable = usable_experiments([one.experiment for one in measured], core.kinds)
+        usable = usable_experiments([one.experiment for one in measured], kinds)
         return found.name, _settled(usable, measured)
     machine = Machine.objects.filter(pk=config.machine or 0).select_related("isa").first()
     if machine is None:
         raise JobError("the machine that this run needs has been deleted")
-    return machine.name, _measured(task, machine, core)
+    return machine.name, _measured(task, machine, kinds)
 
 
-def _measured(task: Task, machine: Machine, core: _Core) -> Results:
-    if not core.kinds:
+def _measured(task: Task, machine: Machine, kinds: Kinds) -> Results:
+    if not kinds:
         return []
 
     def log(text: str, level: str) -> None:
         task.reporter.tell("log", {"level": level, "text": text})
 
-    ids = sorted(ids_of_schemes(machine.isa_id, core.kinds).values())
+    ids = sorted(ids_of_schemes(machine.isa_id, kinds).values())
     with opened(task, machine, ids) as (measurer, schemes):
         able = within_reach(measurer, schemes, log) if isinstance(measurer, RemoteMeasurer) else schemes
-        kinds = {text: core.kinds[text] for text in able if text in core.kinds}
-        chosen = scheduler_experiments(kinds)
+        chosen = scheduler_experiments({text: kinds[text] for text in able if text in kinds})
         store = RunMeasurements(task.lease, machine.isa, measurer.identity, _PURPOSE, machine)
         cached = CachedMeasurer(measurer, store)
         told = ProgressMeasurer(cached, task.reporter, _MEASURE, len(chosen))
@@ -185,7 +169,7 @@ def _bodies(results: Results) -> list[MeasuredBody]:
 
 
 def _inferred(
-    task: Task, config: SchedulerConfig, core: _Core, bodies: Sequence[MeasuredBody]
+    task: Task, config: SchedulerConfig, model: CoreModel, kinds: Kinds, bodies: Sequence[MeasuredBody]
 ) -> CoreSchedulerFinding:
     task.reporter.tell("phase", {"name": _SEARCH, "index": 2, "labels": [_MEASURE, _SEARCH]})
     reporter = PacedReporter(task.reporter)
@@ -206,9 +190,7 @@ def _inferred(
             text = f"{tried} policies simulated; the closest is {error:.1%} off"
             task.reporter.tell("log", {"level": "info", "text": text})
 
-    return infer_core_scheduler(
-        core.model, bodies, core.kinds, core.memory_ports, pulse, progress, config.seed
-    )
+    return infer_core_scheduler(model, bodies, kinds, pulse, progress, config.seed)
 
 
 def _store(pk: int, record: Json) -> tuple[Json, Sequence[Entry]]:

@@ -18,7 +18,7 @@ from inference.core.core_model import (
     predict_core,
 )
 from inference.core.mapping import PortMapping
-from inference.core.simulation.policy import SchedulerPolicy, SharedResultBus
+from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
 from inference.isa.x86.blocks import read_blocks
 from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.dependences import accesses_of
@@ -42,12 +42,10 @@ POLICY = SchedulerPolicy(
     shared_buses=(SharedResultBus(LOW, HIGH),),
 )
 WITHOUT = CoreModel(PORTS, LATENCIES)
-WITH = replace(WITHOUT, scheduler=CoreScheduler(POLICY, 8, memory_ports=1 << 6))
-MIX = "\n".join(
-    line
-    for number in range(8, 14)
-    for line in (f"add r{number}, rbx", f"add r{number}, rcx", f"imul r{number}, rbx", f"imul r{number}, rcx")
-)
+SCHEDULER = CoreScheduler(POLICY, 8, ANY)
+WITH = replace(WITHOUT, scheduler=SCHEDULER)
+REGISTERS = ("rax", "rcx", "rdx", "rsi", *(f"r{number}" for number in range(8, 16)))
+MIX = "\n".join(f"add {register}, rbx\nimul {register}, rbx" for register in REGISTERS)
 
 
 def predicted(code: str, model: CoreModel, without: Collection[BoundKind] = ()) -> CorePrediction:
@@ -61,35 +59,47 @@ def bounds(code: str, model: CoreModel, without: Collection[BoundKind] = ()) -> 
 
 
 def test_a_wasteful_scheduler_takes_longer_than_its_ports_and_says_so() -> None:
-    (first, *others) = predicted(MIX, WITH, [BoundKind.DEPENDENCES]).bounds
+    (first, *others) = predicted(MIX, WITH).bounds
     assert first.kind is BoundKind.SCHEDULER
-    assert 1.1 < first.cycles / 4.0 < 1.5  # 12 multiplications on 3 ports
+    assert 1.1 < first.cycles / 4.0 < 1.7  # 12 multiplications on 3 ports
     assert first.why == f"ports allow 4.00, the scheduler makes it {first.cycles:.2f}"
-    assert tuple(others) == predicted(MIX, WITHOUT, [BoundKind.DEPENDENCES]).bounds
+    assert tuple(others) == predicted(MIX, WITHOUT).bounds
 
 
 def test_dependences_are_waited_for_unless_they_are_left_out() -> None:
-    chain = "imul rax, rbx\nimul rax, rbx"
-    assert bounds(chain, WITH)[BoundKind.SCHEDULER] == pytest.approx(6.0)
-    assert bounds(chain, WITH, [BoundKind.DEPENDENCES])[BoundKind.SCHEDULER] < 1.5
-    through = "mov [rsp], rax\nmov rax, [rsp]"
-    load = "mov GPR[64]:W, MEM[64]:R"
-    memory = MemoryTimes({(64, 64, 0, False): 4.0})
-    model = replace(
-        WITH,
-        mapping=replace(PORTS, usage={**PORTS.usage, load: ((1 << 6, 1),)}),
-        memory=memory,
-        scheduler=replace(WITH.scheduler, memory_ports=1 << 6),
-    )
-    assert bounds(through, model)[BoundKind.SCHEDULER] >= 4.0
-    assert bounds(through, model, [BoundKind.MEMORY])[BoundKind.SCHEDULER] < 4.0
+    apart = bounds(MIX, WITH, [BoundKind.DEPENDENCES])[BoundKind.SCHEDULER]
+    assert bounds(MIX, WITH)[BoundKind.SCHEDULER] > 1.02 * apart
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "add rdx, rbx\nadd rcx, rbx",  # 1.00 on a Zen 5, where a simulation loses cycles of the chain
+        "imul rax, rbx\nimul rax, rbx",
+        "\n".join(f"mov [rsp+{8 * number}], rbx" for number in range(4)),
+    ],
+)
+def test_what_its_ports_do_not_limit_is_not_simulated(code: str) -> None:
+    assert predicted(code, WITH) == predicted(code, WITHOUT)
 
 
 def test_what_is_no_longer_than_another_bound_has_that_ones_name() -> None:
-    found = predicted("imul rax, rbx\nimul rax, rbx", WITH)
-    assert found.bounds[0].kind is BoundKind.DEPENDENCES
-    assert found.bounds[1].kind is BoundKind.SCHEDULER
-    assert found.bounds[1].cycles == found.bounds[0].cycles
+    optimal = replace(SCHEDULER, policy=SchedulerPolicy(binding=Binding.AT_ISSUE))
+    adds = "\n".join(f"add {register}, rbx" for register in REGISTERS)
+    found = predicted(adds, replace(WITH, scheduler=optimal)).bounds
+    scheduler = next(bound for bound in found if bound.kind is BoundKind.SCHEDULER)
+    assert found[0].kind is not BoundKind.SCHEDULER
+    assert scheduler.cycles == pytest.approx(2.0, rel=0.01)
+
+
+def test_ports_of_others_only_delay() -> None:
+    load = "mov GPR[64]:W, MEM[64]:R"
+    usage = {**PORTS.usage, load: ((1 << 6, 1),)}
+    model = replace(WITH, mapping=replace(PORTS, usage=usage), memory=MemoryTimes(load=5.0))
+    loads = "mov r8, [rsp]\nmov r9, [rsp+8]\n"
+    chained = loads + MIX.replace("rbx", "r8")
+    found = bounds(chained, model)
+    assert found[BoundKind.SCHEDULER] == pytest.approx(bounds(MIX, WITH)[BoundKind.SCHEDULER], rel=0.1)
 
 
 def test_it_is_left_out_like_any_other() -> None:
@@ -103,27 +113,22 @@ def test_without_all_uops_there_is_none() -> None:
 
 
 def test_the_jump_of_a_loop_takes_a_slot_where_it_is_known_to() -> None:
-    loop = "top:\n" + "nop\n" * 8 + "dec rcx\njnz top"
     usage = {**PORTS.usage, "dec GPR[64]:RW": ((ANY, 1),)}
-    model = replace(
-        WITH, mapping=replace(PORTS, usage=usage), front_end=FrontEndLimits(8.0, fused=frozenset())
-    )
-    assert bounds(loop, model)[BoundKind.SCHEDULER] == pytest.approx(10 / 8)
-    unknown = replace(model, front_end=FrontEndLimits(8.0))
-    assert bounds(loop, unknown)[BoundKind.SCHEDULER] == pytest.approx(9 / 8, rel=0.01)
-
-
-def test_stores_to_one_line_share_their_port() -> None:
-    stores = "\n".join(f"mov [rsp+{8 * number}], rbx" for number in range(4))
-    pairs = replace(WITH, memory=MemoryTimes(to_one_line=0.5, to_another_line=1.0))
-    assert bounds(stores, WITH)[BoundKind.SCHEDULER] == pytest.approx(4.0)
-    assert bounds(stores, pairs)[BoundKind.SCHEDULER] == pytest.approx(2.0)
+    narrow = replace(SCHEDULER, policy=SchedulerPolicy(binding=Binding.AT_ISSUE), width=5)
+    loop = "top:\n" + "\n".join(f"add {register}, rbx" for register in REGISTERS) + "\ndec rdi\njnz top"
+    model = replace(WITH, mapping=replace(PORTS, usage=usage, issue_width=None), scheduler=narrow)
+    cycles = []
+    for fused in (frozenset[str](), None):
+        known = replace(model, front_end=FrontEndLimits(taken=1.0, fused=fused))
+        cycles.append(bounds(loop, known)[BoundKind.SCHEDULER])
+    assert cycles == pytest.approx([14 / 5, 13 / 5], rel=0.02)
 
 
 def test_slots_of_a_mapping_that_has_more_per_cycle_than_the_core_count_as_one() -> None:
-    slots = replace(PORTS, issue_width=12, slots={ADD: 3})
+    slots = replace(PORTS, issue_width=12, slots={ADD: 2})
+    adds = "\n".join(f"add {register}, rbx" for register in REGISTERS)
     model = replace(WITH, mapping=slots)
-    adds = "\n".join(f"add r{number}, rbx" for number in range(8, 14))
-    assert bounds(adds, model, [BoundKind.DEPENDENCES])[BoundKind.SCHEDULER] < 1.5
-    fits = replace(WITH, mapping=replace(slots, issue_width=8))
-    assert bounds(adds, fits, [BoundKind.DEPENDENCES])[BoundKind.SCHEDULER] > 2.2
+    assert bounds(adds, model)[BoundKind.SCHEDULER] < 2.6
+    fits = replace(WITH, mapping=replace(slots, issue_width=7.9))
+    assert bounds(adds, fits)[BoundKind.SLOTS] > 3.0
+    assert BoundKind.SCHEDULER not in bounds(adds, fits)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from inference.core.core_model.model import CoreModel
+from inference.core.core_model.model import CoreModel, MemoryTimes
 from inference.core.core_model.simulated_program import UndescribedSchemeError, program_of
 from inference.core.mapping import PortMapping
 from inference.core.simulation.policy import SchedulerPolicy
@@ -91,3 +93,34 @@ def test_schemes_without_known_uops_are_named() -> None:
     with pytest.raises(UndescribedSchemeError, match="no µops are known of divide") as caught:
         program_of(block, CORE, 4)
     assert caught.value.schemes == ("divide",)
+
+
+def test_renamed_memory_hands_on_what_was_stored() -> None:
+    place = MemoryPlace("stack", 0, 64, 0)
+    store = InstructionAccesses(
+        "store", (OperandAccess("2", "r1"),), (OperandAccess("1 data", memory=place),)
+    )
+    load = InstructionAccesses(
+        "mov loaded", (OperandAccess("2 data", memory=place),), (OperandAccess("1", "r1"),)
+    )
+    usage = {**MAPPING.usage, "store": ((LOAD, 1),), "mov loaded": ((0b010, 1),)}
+    block = load, instruction("multiply", "r1", "r1", "r2"), store
+
+    def cycles_of(forwarding: float) -> float:
+        memory = MemoryTimes({(64, 64, 0, False): forwarding}, usual=forwarding)
+        model = replace(CORE, mapping=replace(MAPPING, usage=usage), memory=memory)
+        return simulate(program_of(block, model, 4, memory_ports=LOAD), SchedulerPolicy()).cycles
+
+    assert cycles_of(0.0) == pytest.approx(3)
+    assert cycles_of(4.0) == pytest.approx(7)
+
+
+def test_uops_of_ports_that_are_not_simulated_only_delay() -> None:
+    block = (
+        instruction("load", "r1", "[r1]"),
+        instruction("add loaded", "r2", "r1", "[r3]"),
+        instruction("multiply", "r1", "r2", "r1"),
+    )
+    program = program_of(block, CORE, 4, simulated_ports=ALU)
+    assert [uop.ports for uop in program.uops] == [0, ALU, MULTIPLY]
+    assert simulate(program, SchedulerPolicy()).cycles == pytest.approx(4 + 1 + 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from inference.isa.x86.assembly.decoration import without_colours
 from inference.isa.x86.blocks import BlockError, block_of_text
 from inference.isa.x86.blocks.reading import TITLES
 
@@ -58,5 +59,5 @@ def block_of_cell(cell: str) -> tuple[bytes, str]:
         raise BlockError(f"machine code has two hexadecimal digits per byte; these are {digits}")
     if not text.isascii() and any("\udc80" <= char <= "\udcff" for char in text):
         raise BlockError("these bytes are no UTF-8")
-    text = text.replace("\r\n", "\n").replace(";", "\n")
+    text = without_colours(text.replace("\r\n", "\n").replace(";", "\n"))
     return block_of_text(text).code, text

@@ -44,8 +44,9 @@ class PredictorKind:
     `make` takes one. `found` lists what can be used without further ado, and raises `PredictorError` with
     what is missing. `anywhere`: the same program on another computer gives the same answers. `takes_jumps`:
     it is asked about a loop with the jump that closes it; others are asked about the body alone.
-    `processors`: what the tool here knows of the option `arch`, () where it does not say. `is_command`: it is
-    any program of this computer, see `permission`.
+    `processors`: what the tool here knows of the option `arch`, () where it does not say. `is_uncontained`:
+    the operator has to allow it (`permission`), since it is any program of this computer, or executes blocks
+    with rights that no other program has.
     """
 
     name: str
@@ -58,13 +59,13 @@ class PredictorKind:
     anywhere: bool = False
     takes_jumps: bool = False
     processors: Callable[[], Sequence[str]] = tuple
-    is_command: bool = False
+    is_uncontained: bool = False
 
     @property
     def obstacle(self) -> str:
         """Why the operator of this site does not let it be used; empty where it can."""
-        if self.is_command and not are_commands_allowed():
-            return f"this site runs no programs of its users' own: {HOW_TO_ALLOW}"
+        if self.is_uncontained and not are_commands_allowed():
+            return f"this site runs no programs of its users' own and does not ask nanoBench: {HOW_TO_ALLOW}"
         return ""
 
     @property
@@ -230,6 +231,7 @@ KINDS: dict[str, PredictorKind] = {
             nanobench.NanoBenchSettings,
             nanobench.NanoBench,
             _program_found(nanobench.find),
+            is_uncontained=True,
         ),
         PredictorKind(
             command.KIND,
@@ -239,7 +241,7 @@ KINDS: dict[str, PredictorKind] = {
             command.CommandSettings,
             command.make,
             _to_configure("name its program and arguments, and how its answer is read"),
-            is_command=True,
+            is_uncontained=True,
         ),
     )
 }

@@ -33,10 +33,10 @@ def is_home(place: Path) -> bool:
 
 def private_around(path: Path) -> Path | None:
     """The private place that a path without links is, or lies in."""
-    home = Path.home()
-    if any(path.is_relative_to(home / name) for name in _TOOLS_OF_A_HOME):
-        return None
-    return next((place for place in _places() if path.is_relative_to(place)), None)
+    tools = [Path.home() / name for name in _TOOLS_OF_A_HOME]
+    tool = next((place for place in tools if path.is_relative_to(place)), None)
+    places = _places() if tool is None else (place for place in shielded() if place.is_relative_to(tool))
+    return next((place for place in places if path.is_relative_to(place)), None)
 
 
 def private_within(directory: Path) -> Path | None:

@@ -51,9 +51,8 @@ def _empty(folder: str) -> None:
         while True:
             below = _first_directory(here)
             if below is not None:
-                os.chmod(below, _ONLY_OWNER, dir_fd=here)
                 names.append(below)
-                here = _moved(here, below)
+                here = _opened(here, below)
             elif names:
                 here = _moved(here, "..")
                 os.rmdir(names.pop(), dir_fd=here)
@@ -71,6 +70,15 @@ def _first_directory(directory: int) -> str | None:
                 return entry.name
             os.unlink(entry.name, dir_fd=directory)
     return None
+
+
+def _opened(directory: int, name: str) -> int:
+    """`_moved` into a directory that may be closed: root enters those as they are."""
+    try:
+        return _moved(directory, name)
+    except PermissionError:
+        os.chmod(name, _ONLY_OWNER, dir_fd=directory)
+        return _moved(directory, name)
 
 
 def _moved(directory: int, name: str) -> int:

@@ -13,7 +13,7 @@ import pytest
 
 import anica_app
 from anica_app.core.protocols import PredictorError
-from anica_app.predictors import permission
+from anica_app.predictors import nanobench, permission
 from anica_app.predictors.calling import Call, CalledTool, CallSettings
 from anica_app.predictors.kinds import KINDS, PredictorKind
 from anica_app.predictors.permission import ARGUMENTS, COMMAND, FILE, PROGRAM
@@ -281,3 +281,11 @@ DOORS: Mapping[str, set[str]] = {
 @pytest.mark.parametrize("word", DOORS)
 def test_doors_to_programs_are_known(word):
     assert callers(word) == DOORS[word]
+
+
+def test_what_runs_uncontained_has_to_be_allowed_by_the_operator(monkeypatch) -> None:
+    package = Path(anica_app.__file__).parent
+    uncontained = {file.stem for file in package.rglob("*.py") if "UNBOUNDED" in file.read_text()}
+    assert uncontained == {nanobench.KIND}
+    monkeypatch.setattr(permission._operator, "allows_commands", False)
+    assert KINDS[nanobench.KIND].obstacle

@@ -28,6 +28,9 @@ RECOGNITION_SECONDS = 5.0
 READING_SECONDS = 20.0
 """For a file as a whole, while somebody waits for an answer."""
 MEMORY_BYTES = 1 << 30
+AT_ONCE = 2
+"""Files that a web process has read at a time: each may take all of `MEMORY_BYTES`, and its seconds are those
+of a clock. Others wait."""
 _START_SECONDS = 30.0
 
 Reader = Callable[Concatenate[bytes, ...], bytes]
@@ -52,7 +55,7 @@ def read_apart(
         "memory": MEMORY_BYTES,
     }
     here, there = socket.socketpair()
-    with here:
+    with _places, here:
         here.settimeout(seconds + _START_SECONDS)
         with there:
             _server.send(json.dumps(request).encode(), there)
@@ -81,13 +84,16 @@ def _charge(cpu_seconds: float) -> None:
 
 
 def _exchanged(connection: socket.socket, content: bytes) -> bytes:
-    """Empty where the process ended without an answer."""
+    """Empty where the process ended without an answer, or does not come to an end."""
     parts = []
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
-        connection.sendall(content)
-        connection.shutdown(socket.SHUT_WR)
-        while part := connection.recv(1 << 20):
-            parts.append(part)
+    try:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            connection.sendall(content)
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(1 << 20):
+                parts.append(part)
+    except TimeoutError:
+        return b""
     return b"".join(parts)
 
 
@@ -106,12 +112,15 @@ class _Server:
                 self._requests = self._started()
             try:
                 socket.send_fds(self._requests, [request], [connection.fileno()])
-            except (BrokenPipeError, ConnectionResetError):
+            except (BrokenPipeError, ConnectionResetError, TimeoutError):
                 self._requests = self._started()
                 socket.send_fds(self._requests, [request], [connection.fileno()])
 
     def _started(self) -> socket.socket:
+        if self._process is not None and self._owner == os.getpid():
+            self._process.kill()  # where it hangs
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        here.settimeout(_START_SECONDS)
         self._owner = os.getpid()
         with there:
             self._process = subprocess.Popen(  # noqa: S603  there is no shell
@@ -125,3 +134,4 @@ class _Server:
 
 
 _server = _Server()
+_places = threading.BoundedSemaphore(AT_ONCE)

@@ -17,6 +17,7 @@ import socket
 import struct
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -43,7 +44,12 @@ def serve(requests: socket.socket) -> None:
         if not message:
             return
         request = json.loads(message)
-        with socket.socket(fileno=descriptors[0]) as connection:
+        if not descriptors:  # there was no room for it: whoever waits finds the connection closed
+            continue
+        with (
+            socket.socket(fileno=descriptors[0]) as connection,
+            suppress(BlockingIOError),
+        ):  # no more processes
             import_string(request["function"])
             gc.freeze()  # a collection in a child would copy the memory of every object
             if os.fork() == 0:
@@ -58,6 +64,7 @@ def _read(request: dict[str, Any], connection: socket.socket) -> NoReturn:
         signal.setitimer(signal.ITIMER_REAL, request["seconds"])  # without a handler, the signal ends it
         limit_memory(_data_bytes() + request["memory"])
         result, text = _answer(request, connection)
+        signal.setitimer(signal.ITIMER_REAL, 0)  # half an answer would look like a whole one
         connection.sendall(ANSWER_HEAD.pack(result, time.process_time()) + text)
         status = 0
     except:  # noqa: E722  whatever it was, this process must not go on as a second server

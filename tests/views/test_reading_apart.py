@@ -6,6 +6,7 @@ import ast
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from django.test import Client
 from inference.containment import metered
 from inference.storage.errors import ExchangeError
 from inference.web.reading_process import (
+    AT_ONCE,
     MEMORY_BYTES,
     RECOGNITION_SECONDS,
     SlowFileError,
@@ -46,6 +48,16 @@ def frozen(content: bytes) -> bytes:
     return str(re.fullmatch(BYTES_ONCE, content.decode())).encode()
 
 
+def counted(_content: bytes, folder: str, name: str) -> bytes:
+    """How many of these run beside each other."""
+    mark = Path(folder, name)
+    mark.touch()
+    time.sleep(0.3)
+    most = len(list(Path(folder).iterdir()))
+    mark.unlink()
+    return str(most).encode()
+
+
 def busy(_content: bytes, cpu: float) -> bytes:
     while time.process_time() < cpu:
         pass
@@ -69,6 +81,15 @@ def test_a_reader_answers_from_a_process_of_its_own() -> None:
     assert read_apart(echoed, b"ab\0", repeat=2) == b"ab\0ab\0"
     large = os.urandom(1 << 20) * 64
     assert read_apart(echoed, large, repeat=1) == large
+
+
+def test_no_more_files_are_read_at_a_time_than_there_is_memory_for(tmp_path: Path) -> None:
+    def read(number: int) -> bytes:
+        return read_apart(counted, b"", folder=str(tmp_path), name=str(number))
+
+    with ThreadPoolExecutor(6) as pool:
+        most = max(int(answer) for answer in pool.map(read, range(6)))
+    assert 1 <= most <= AT_ONCE
 
 
 def test_whoever_sent_a_file_pays_for_its_reading() -> None:

@@ -129,7 +129,16 @@ def sandboxes(host: Abilities) -> dict[str, Abilities]:
         weaker["mounts and filter"] = dataclasses.replace(host, landlock=0)
         if host.landlock:
             weaker["Landlock and mounts"] = dataclasses.replace(host, system_calls=False)
+    if users.is_root() and users.is_closed(_interpreter()):  # only with Landlock may programs read there
+        weaker = {name: sandbox for name, sandbox in weaker.items() if sandbox.landlock}
     return weaker
+
+
+def _interpreter() -> str:
+    """The system's own where that of this process lies in a directory that others may not enter."""
+    own = str(Path(sys.executable).resolve())
+    system = shutil.which("python3", path=os.defpath)
+    return system if system and users.is_closed(own) else own
 
 
 def outcomes(
@@ -173,9 +182,8 @@ def _run(files: ProbedFiles, probes: Iterable[Probe], host: Abilities) -> dict[P
         request = json.dumps({"host": dataclasses.asdict(host), "places": places})
         numbers = {name: number for name in system_calls.NAMES if (number := system_calls.number_of(name))}
         probing = {"numbers": numbers | _NEWER, "probes": [dataclasses.astuple(probe) for probe in probes]}
-        python = str(Path(sys.executable).resolve())
         command = [sys.executable, "-IS", "-c", _CONFINED, _ROOT, request]
-        command += [python, "-IS", str(files.prober), json.dumps(probing)]
+        command += [_interpreter(), "-IS", str(files.prober), json.dumps(probing)]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise RuntimeError(f"a program of probes ended with {ended.returncode}: {ended.stderr[-2000:]}")

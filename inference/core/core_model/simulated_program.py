@@ -15,7 +15,7 @@ from inference.core.core_model.cycles import Edge
 from inference.core.core_model.dependences import UNKNOWN_LATENCY, DependenceGraph
 from inference.core.core_model.model import CoreModel
 from inference.core.mapping import PortMapping
-from inference.core.simulation.program import SimulatedProgram, SimulatedUop, Wait
+from inference.core.simulation.program import LONGEST_LATENCY, SimulatedProgram, SimulatedUop, Wait
 from inference.isa.dependences import InstructionAccesses
 
 _MOST_HANDED_ON = 8
@@ -137,13 +137,13 @@ class _Waits:
         self._ready = [self._least_latency(block, model, node) for node in range(len(graph.nodes))]
 
     def latency(self, instruction: int) -> int:
-        """Cycles from issue until the last result of an instruction is ready."""
+        """Cycles from issue until the last result of an instruction returns, at most `LONGEST_LATENCY`."""
         own = [
             ready
             for (place, _), ready in zip(self._graph.nodes, self._ready, strict=True)
             if place == instruction
         ]
-        return max([1, *map(round, own)])
+        return min(max([1, *map(round, own)]), LONGEST_LATENCY)
 
     def of(self, instruction: int) -> Iterator[Wait]:
         """The results that an instruction waits for, made by instructions that need a port."""

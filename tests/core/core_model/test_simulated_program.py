@@ -124,3 +124,9 @@ def test_uops_of_ports_that_are_not_simulated_only_delay() -> None:
     program = program_of(block, CORE, 4, simulated_ports=ALU)
     assert [uop.ports for uop in program.uops] == [0, ALU, MULTIPLY]
     assert simulate(program, SchedulerPolicy()).cycles == pytest.approx(4 + 1 + 3)
+
+
+def test_a_result_that_returns_later_than_buses_remember_is_still_waited_for() -> None:
+    slow = replace(CORE, latencies={**CORE.latencies, "multiply": {("1", "1"): 307.0}})
+    program = program_of([instruction("multiply", "r1", "r1")], slow, 4)
+    assert simulate(program, SchedulerPolicy()).cycles == pytest.approx(307)

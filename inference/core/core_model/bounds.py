@@ -312,7 +312,9 @@ def _front_end(block: Sequence[InstructionAccesses], shape: CodeShape, model: Co
     instructions, paired = len(block), _paired_nops(block, model)
     width = None if model.mapping is None else model.mapping.r_max
     # Whatever runs at the core's width has passed the front end at that rate.
-    most = limits.slots if limits.slots is None or width is None else max(limits.slots, width)
+    most = limits.dispatched
+    if most is not None and width is not None:
+        most = max(most, width)
     if shape.loop and (limits.loop_capacity is None or instructions <= limits.loop_capacity):
         slots = instructions + 1 - _fused(shape, limits.fused or ()) - paired
         reasons = [

@@ -39,6 +39,13 @@ class FrontEndLimits:
         """Whether a NOP and the instruction beside it take one slot."""
         return self.slots is not None and self.nops is not None and self.nops > 1.5 * self.slots
 
+    @property
+    def dispatched(self) -> float | None:
+        """Slots that a core hands over per cycle: eliminated moves may come a little slower than NOPs do."""
+        if self.slots is None or self.nops is None or self.pairs_nops:
+            return self.slots
+        return max(self.slots, self.nops)
+
     def decoding(self, instructions: int, size: int) -> float | None:
         """Cycles of straight code of so many bytes, by what was measured of such instructions; else None."""
         if not self.by_length or not instructions:

@@ -87,16 +87,13 @@ class CoreSchedulerFinding:
 def dispatch_width(model: CoreModel) -> int | None:
     """Slots that a core dispatches per cycle, in whole numbers; None where they were not measured.
 
-    The front end's slots are counted with eliminated moves, which may come a little slower than NOPs do. Of a
-    mapping without a front end, its issue width or the most instructions per cycle.
+    Of a mapping without a front end, its issue width or the most instructions per cycle.
     """
     front_end, mapping = model.front_end, model.mapping
-    rates: list[float | None] = []
-    if front_end is not None:
-        rates = [front_end.slots, None if front_end.pairs_nops else front_end.nops]
-    if not any(rates) and mapping is not None:
-        rates = [mapping.issue_width or mapping.r_max]
-    return max((round(rate) for rate in rates if rate), default=0) or None
+    rate = None if front_end is None else front_end.dispatched
+    if rate is None and mapping is not None:
+        rate = mapping.issue_width or mapping.r_max
+    return None if rate is None else round(rate) or None
 
 
 def infer_core_scheduler(

@@ -415,11 +415,17 @@ def test_copies_in_a_loop_are_limited_by_its_slots() -> None:
 def test_slots_are_no_fewer_than_what_was_seen_to_pass() -> None:
     one = block("add eax, ebx\nadd ecx, edx")
     assert CORE.mapping is not None
-    for r_max, cycles in ((None, 0.4), (4.0, 0.4), (8.0, 0.25)):
+    for r_max, nops, cycles in (
+        (None, None, 0.4),
+        (4.0, None, 0.4),
+        (8.0, None, 0.25),
+        (None, 6.25, 0.32),
+        (None, 10.0, 0.4),  # NOPs in pairs
+    ):
         core = replace(
             CORE,
             mapping=replace(CORE.mapping, r_max=r_max, issue_width=None),
-            front_end=FrontEndLimits(slots=5.0, loop_capacity=100),
+            front_end=FrontEndLimits(slots=5.0, nops=nops, loop_capacity=100),
         )
         found = predict_core(accesses_of(one), CodeShape(len(one.code), loop=False, copied=True), core)
         assert {each.kind: each.cycles for each in found.bounds}[BoundKind.FRONT_END] == cycles

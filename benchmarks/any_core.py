@@ -1,0 +1,181 @@
+"""All three algorithms on simulated cores that are drawn at random: what they get right, and what they claim.
+
+Every core is measured with 1 % noise on schemes of the starter set: by PMEvo and explained µops on all of
+them, by CEGAR on those that show its units. `right`: the share of schemes whose µops are the true ones, up to
+a renaming of ports and to what no experiment can show. `false`: results that were called the only ones, or
+µops that were called proven, and are not true. A core's results are kept in `benchmarks/out/any-core.jsonl`,
+and a benchmark that was interrupted goes on behind them; without that file it begins anew.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks import Result
+from benchmarks._drawn_cores import DrawnCore, drawn_core
+from benchmarks._silent import Silent
+from inference.core.blocking_by_cegar import solve_by_cegar
+from inference.core.cegar import CegarProblem, CegarSettings, Determinacy
+from inference.core.cegar import infer as infer_by_cegar
+from inference.core.errors import InsufficientDataError, InvalidInputError
+from inference.core.explain import ExplainProblem, ExplainSettings, SchemeFate
+from inference.core.explain import infer as infer_explained
+from inference.core.holdout import random_mixes
+from inference.core.identity.hidden import agreement_up_to_hidden
+from inference.core.mapping import PortMapping
+from inference.core.pmevo import PMEvoProblem, PMEvoSettings
+from inference.core.pmevo import infer as infer_by_pmevo
+
+CORES, _QUICK_CORES = 30, 2
+SECONDS = 120.0
+"""What an algorithm may take on a core."""
+RIGHT, RIGHT_WITH_WASTE = 0.9, 0.8
+"""The shares of right schemes that are asked for, on cores that waste nothing and on those that do."""
+_MIXES = 300
+_KEPT = Path(__file__).parent / "out" / "any-core.jsonl"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an algorithm made of a core; `claims`: strongest statements, `false` of them are not true.
+
+    `right`: None where it ended without a mapping, for a `reason`.
+    """
+
+    seed: int
+    algorithm: str
+    wastes: bool
+    seconds: float
+    right: float | None
+    schemes: int
+    claims: int
+    false: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    mapping: PortMapping
+    claimed: Sequence[str]
+    """Schemes of which nothing else is said to be possible."""
+
+
+def run(quick: bool) -> Iterator[Result]:
+    """30 cores; `quick` two of them, nothing of which is kept."""
+    outcomes = (
+        [_outcome(seed, name) for seed in range(_QUICK_CORES) for name in ALGORITHMS] if quick else _all()
+    )
+    for name in ALGORITHMS:
+        for wastes in (False, True):
+            yield _summary(
+                name, wastes, [each for each in outcomes if (each.algorithm, each.wastes) == (name, wastes)]
+            )
+
+
+def _all() -> list[Outcome]:
+    """Those that are kept, and the others, which then are."""
+    _KEPT.parent.mkdir(exist_ok=True)
+    lines = _KEPT.read_text().splitlines() if _KEPT.exists() else []
+    kept = {(each.seed, each.algorithm): each for each in (Outcome(**json.loads(line)) for line in lines)}
+    for seed in range(CORES):
+        for name in ALGORITHMS:
+            if (seed, name) not in kept:
+                kept[seed, name] = _outcome(seed, name)
+                with _KEPT.open("a") as file:
+                    file.write(json.dumps(asdict(kept[seed, name])) + "\n")
+    return [*kept.values()]
+
+
+def _outcome(seed: int, name: str) -> Outcome:
+    core = drawn_core(seed)
+    began = time.process_time()
+    try:
+        answer = ALGORITHMS[name](core)
+    except (InsufficientDataError, InvalidInputError) as error:
+        return Outcome(seed, name, core.wastes, time.process_time() - began, None, 0, 0, 0, str(error))
+    seconds = time.process_time() - began
+    right = _right(answer.mapping, core.truth, sorted(answer.mapping.usage))
+    claimed = sorted(answer.claimed)
+    true = _right(answer.mapping, core.truth, claimed)
+    return Outcome(
+        seed,
+        name,
+        core.wastes,
+        round(seconds, 1),
+        right[0] / max(1, right[1]),
+        right[1],
+        true[1],
+        true[1] - true[0],
+    )
+
+
+def _right(found: PortMapping, truth: PortMapping, schemes: Sequence[str]) -> tuple[int, int]:
+    """How many of the schemes have the true µops up to what is hidden, and how many there are."""
+    if not schemes:
+        return 0, 0
+    judged = random_mixes(schemes, _MIXES, seed=0)
+    share = agreement_up_to_hidden(found, truth, judged)
+    return (0 if share is None else round(share * len(schemes))), len(schemes)
+
+
+def _by_pmevo(core: DrawnCore) -> _Answer:
+    problem = PMEvoProblem(tuple(core.truth.usage), PMEvoSettings())
+    found = infer_by_pmevo(problem, core.processor(), Silent(), core.seed)
+    return _Answer(found.mapping, ())  # PMEvo's mapping is the best of many, nothing else
+
+
+def _by_cegar(core: DrawnCore) -> _Answer:
+    problem = CegarProblem(_one_of_each_unit(core), CegarSettings())
+    found = infer_by_cegar(problem, core.processor(), Silent(), core.seed)
+    claimed = found.mapping.usage if found.verdict is Determinacy.UNIQUE else ()
+    return _Answer(found.mapping, [*claimed])
+
+
+def _by_explaining(core: DrawnCore) -> _Answer:
+    problem = ExplainProblem(tuple(core.truth.usage), ExplainSettings())
+    found = infer_explained(problem, core.processor(), Silent(), core.seed, None, solve_by_cegar)
+    claimed = [
+        each.scheme
+        for each in found.characterisations
+        if each.outcome is SchemeFate.CHARACTERISED and not each.doubts and not each.alternatives
+    ]
+    return _Answer(found.mapping, claimed)
+
+
+ALGORITHMS: dict[str, Callable[[DrawnCore], _Answer]] = {
+    "pmevo": _by_pmevo,
+    "cegar": _by_cegar,
+    "explained": _by_explaining,
+}
+
+
+def _one_of_each_unit(core: DrawnCore) -> tuple[str, ...]:
+    """Schemes with one µop, of which no two have the same ports."""
+    chosen = {
+        uops: scheme for scheme, uops in sorted(core.truth.usage.items()) if sum(n for _, n in uops) == 1
+    }
+    return tuple(sorted(chosen.values()))
+
+
+def _summary(name: str, wastes: bool, outcomes: Sequence[Outcome]) -> Result:
+    bar = RIGHT_WITH_WASTE if wastes else RIGHT
+    shares = [each.right for each in outcomes if each.right is not None]
+    more = {
+        "cores": len(outcomes),
+        "without_a_mapping": [(each.seed, each.reason) for each in outcomes if each.right is None],
+        "of_the_bar": sum(share >= bar for share in shares),
+        "least": round(min(shares, default=0.0), 3),
+        "schemes": sum(each.schemes for each in outcomes),
+        "claims": sum(each.claims for each in outcomes),
+        "false": sum(each.false for each in outcomes),
+        "seconds": round(statistics.median([each.seconds for each in outcomes]), 1) if outcomes else None,
+        "too_long": [each.seed for each in outcomes if each.seconds > SECONDS],
+    }
+    kind = "with-waste" if wastes else "without-waste"
+    share = statistics.mean(shares) if shares else 0.0
+    return Result(f"{name}-{kind}", round(share, 4), "share of right schemes", bar, more)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.predictors import command, cqa, difftune, iaca, ithemal, nanobench
 from anica_app.predictors.calling import digest_of
+from anica_app.predictors.forms import NOTHING
 from anica_app.predictors.llvm import mca, releases
 from anica_app.predictors.llvm.mca_settings import McaSettings
 from anica_app.predictors.osaca import predictor as osaca
@@ -18,6 +19,7 @@ from anica_app.predictors.uica import simulator as uica
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
+from inference.measuring.blocks import LOOP, MODES, UNROLLED
 
 
 class UnconfiguredError(PredictorError):
@@ -46,7 +48,9 @@ class PredictorKind:
     it is asked about a loop with the jump that closes it; others are asked about the body alone.
     `processors`: what the tool here knows of the option `arch`, () where it does not say. `is_uncontained`:
     the operator has to allow it (`permission`), since it is any program of this computer, or executes blocks
-    with rights that no other program has.
+    with rights that no other program has. `modes`: {mode of `inference.measuring.blocks`: the options with
+    which a block without a jump is asked for in it}; a single one is that of all its answers, and none means
+    that the answer is the same in both, or that nothing is known of it.
     """
 
     name: str
@@ -60,6 +64,7 @@ class PredictorKind:
     takes_jumps: bool = False
     processors: Callable[[], Sequence[str]] = tuple
     is_uncontained: bool = False
+    modes: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def obstacle(self) -> str:
@@ -83,6 +88,24 @@ class PredictorKind:
             return self.make(self.settings_of(options))
         except OSError as error:  # of a file that they name: a name too long, no right to read it
             raise PredictorError(f"{self.name}: {error}") from error
+
+    def mode_of(self, options: Mapping[str, Any]) -> str:
+        """The mode that options ask for; "" where it makes no difference to this kind."""
+        if len(self.modes) < len(MODES):
+            return next(iter(self.modes), "")
+        usual = {option.name: option.default for option in fields(self.settings)}
+        is_unrolled = all(
+            str(options.get(name, usual[name])) == str(value) for name, value in self.modes[UNROLLED].items()
+        )
+        return UNROLLED if is_unrolled else LOOP
+
+    def in_mode(self, options: Mapping[str, Any], mode: str) -> Json:
+        """The same options, asking for a mode as far as this kind knows it."""
+        if mode not in self.modes or self.mode_of(options) == mode:
+            return dict(options)
+        names = {name for own in self.modes.values() for name in own}
+        kept = {name: value for name, value in options.items() if name not in names}
+        return kept if mode == UNROLLED else {**kept, **self.modes[mode]}
 
     def choices_of(self, option: str) -> Sequence[str]:
         """What the tool here takes for an option; () where it does not say, which is not all it may take."""
@@ -133,6 +156,11 @@ def _to_configure(advice: str, find: Callable[[], str] | None = None) -> Callabl
     return found
 
 
+_ANALYSERS_MODES: Mapping[str, Json] = {
+    UNROLLED: {"around": NOTHING, "mode": UNROLLED},
+    LOOP: {"mode": LOOP},
+}
+
 KINDS: dict[str, PredictorKind] = {
     kind.name: kind
     for kind in (
@@ -169,6 +197,7 @@ KINDS: dict[str, PredictorKind] = {
             anywhere=True,
             takes_jumps=True,
             processors=installation.processors,
+            modes=_ANALYSERS_MODES,
         ),
         PredictorKind(
             iaca.KIND,
@@ -210,6 +239,7 @@ KINDS: dict[str, PredictorKind] = {
             _program_found(cqa.find),
             anywhere=True,
             takes_jumps=True,
+            modes={LOOP: {}},
         ),
         PredictorKind(
             facile.KIND,
@@ -222,6 +252,7 @@ KINDS: dict[str, PredictorKind] = {
             anywhere=True,
             takes_jumps=True,
             processors=installation.processors,
+            modes=_ANALYSERS_MODES,
         ),
         PredictorKind(
             nanobench.KIND,
@@ -232,6 +263,7 @@ KINDS: dict[str, PredictorKind] = {
             nanobench.NanoBench,
             _program_found(nanobench.find),
             is_uncontained=True,
+            modes={UNROLLED: {"loop": 0}, LOOP: {"loop": nanobench.ROUNDS}},
         ),
         PredictorKind(
             command.KIND,

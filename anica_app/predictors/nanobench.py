@@ -33,6 +33,9 @@ INSTALL = (
     "it runs as root alone, and needs msr-tools; on AMD name a file of its configs"
 )
 
+ROUNDS = 1000
+"""Of a loop, where blocks are asked for in one: what comes before and after it is then below 0.1 %."""
+
 _READING = CyclesPattern(
     number=r"^(?:CORE_CYCLES|LsNotHaltedCyc|Core cycles): +(\d+(?:\.\d+)?)",
     unknown=r"[Ii]llegal instruction|invalid instruction|Error: no such instruction",

@@ -206,6 +206,11 @@ def _item(
     )
 
 
+def copies_in_loop(block: Block) -> int:
+    """Copies of a block without a jump that are put into a loop, unless the options say otherwise."""
+    return _usual_copies(len(block.instructions), len(block.code), LOOP)
+
+
 def _usual_copies(instructions: int, length: int, mode: str, stores: int = 0) -> int:
     wanted = -(-_INSTRUCTIONS[mode] // instructions)
     if stores * _SELDOM >= instructions:

@@ -17,14 +17,13 @@ from anica_app.features.accuracy_checks.result import (
     medians,
 )
 from anica_app.features.accuracy_checks.traits import traits_of
-from anica_app.features.predictors.query import row_for
+from anica_app.features.predictors.query import kind_of, row_for
 from anica_app.features.predictors.stored_kinds import measured
 from anica_app.features.questions.asking import PredictorColumn, ask
 from anica_app.formats.block_rows import insert_answers
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Predictor
 from anica_app.predictors import machine as measuring
 from inference.core.protocols import Checkpoint, Json
-from inference.measuring.blocks import UNROLLED
 from inference.models import Machine, Run
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry
@@ -68,7 +67,7 @@ class AccuracyCheckJob:
             raise JobError(f"none of the {len(codes)} blocks could be measured: {_complaint(once)}")
         (again,) = _measured(task, settings, codes, range(config.rounds, config.rounds + 1), 1)
         columns, unasked = _predicted(task, machine, config, codes)
-        bounds = largest_bounds(machine, [one.predictor for one in columns], codes)
+        bounds = largest_bounds(machine, [one.predictor for one in columns], codes, config.mode)
         measured_blocks = MeasuredBlockList(codes, cycles_in(once), bounds, traits_of(codes, bounds))
         found = AccuracyCheck(
             machine.name,
@@ -161,8 +160,9 @@ def _store(
     """A set of the blocks with all columns, for whatever else is done with sets, and what was found."""
     row = _new_set(run, source, blocks, found)
     once, again, columns = said
-    mode = {} if settings.mode == UNROLLED else {"mode": settings.mode}
-    machine = row_for(measuring.KIND, {"machine": settings.machine, **mode})
+    machine = row_for(
+        measuring.KIND, kind_of(measuring.KIND).in_mode({"machine": settings.machine}, settings.mode)
+    )
     heads: list[tuple[str, Predictor | None, list[Answer]]] = [
         (machine.name, machine, once),
         (f"{machine.name}, again", None, again),

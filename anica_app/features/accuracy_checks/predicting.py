@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from anica_app.core.protocols import PredictorError
 from anica_app.features.accuracy_checks.request import MOST_PREDICTORS
+from anica_app.features.predictors.modes import in_mode
 from anica_app.features.predictors.processors import options_for, processor_of_machine
 from anica_app.features.predictors.query import kind_of, programs, row_for
 from anica_app.models import Predictor
@@ -14,7 +15,6 @@ from anica_app.predictors.kinds import FoundKind, PredictorKind
 from inference.core.protocols import Json
 from inference.features.core_model.query import usable_core_models
 from inference.isa.x86.blocks import BlockError, block_of_bytes
-from inference.measuring.blocks import LOOP
 from inference.models import Machine
 
 MOST_CORE_MODELS, MOST_MAPPINGS = 2, 4
@@ -24,12 +24,12 @@ MOST_CORE_MODELS, MOST_MAPPINGS = 2, 4
 def usual_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], dict[str, str]]:
     """The machine's core models and mappings, and all tools for its processor; {what is left out: why}.
 
-    `mode`: how blocks are measured.
+    `mode`: how blocks are measured, and so all are asked.
     """
     rows: dict[int, Predictor] = {}
     left_out: dict[str, str] = {}
-    for name, wanted in _wanted(machine, mode):
-        row, reason = _first_usable(wanted)
+    for name, wanted in _wanted(machine):
+        row, reason = _first_usable(wanted, mode)
         if row is None:
             left_out[name] = reason
         elif len(rows) < MOST_PREDICTORS:
@@ -37,11 +37,18 @@ def usual_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], dict
     configured = Predictor.objects.filter(origin=Predictor.Origin.CONFIGURED).order_by("-pk")
     for row in configured.exclude(kind=nanobench.KIND)[:MOST_PREDICTORS]:
         if len(rows) < MOST_PREDICTORS:
-            rows.setdefault(row.pk, row)
+            try:
+                asked = in_mode(row, mode)
+            except PredictorError as error:
+                left_out[row.name] = str(error)
+            else:
+                rows.setdefault(asked.pk, asked)
     return list(rows.values()), left_out
 
 
-def largest_bounds(machine: Machine, asked: Sequence[Predictor], codes: Sequence[bytes]) -> list[str]:
+def largest_bounds(
+    machine: Machine, asked: Sequence[Predictor], codes: Sequence[bytes], mode: str
+) -> list[str]:
     """The largest bound of each block by the first core model that is asked, else by the machine's newest.
 
     "" where there is none, or it does not know the block.
@@ -53,7 +60,8 @@ def largest_bounds(machine: Machine, asked: Sequence[Predictor], codes: Sequence
     if options is None:
         return [""] * len(codes)
     try:
-        model = kind_of(core_model.KIND).predictor(options)
+        kind = kind_of(core_model.KIND)
+        model = kind.predictor(kind.in_mode(options, mode))
     except PredictorError:
         return [""] * len(codes)
     assert isinstance(model, core_model.ModelledBlocks)
@@ -68,13 +76,12 @@ def _largest(model: core_model.ModelledBlocks, code: bytes) -> str:
     return str(found.bounds[0].kind) if found.bounds and not found.unknown else ""
 
 
-def _wanted(machine: Machine, mode: str) -> Iterator[tuple[str, list[tuple[str, Json]]]]:
+def _wanted(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]]:
     """(what it is called, [(kind, options), …] of which the first is taken that can be used)."""
     for name in (
         usable_core_models().filter(machine=machine).values_list("name", flat=True)[:MOST_CORE_MODELS]
     ):
-        looped = {"mode": mode} if mode == LOOP else {}
-        yield f"core model {name}", [(core_model.KIND, {"model": name, **looped})]
+        yield f"core model {name}", [(core_model.KIND, {"model": name})]
     for made in (machine.mappings, machine.resource_mappings):
         for name in made.order_by("-pk").values_list("name", flat=True)[:MOST_MAPPINGS]:
             yield f"mapping {name}", [(mapping.KIND, {"mapping": name})]
@@ -89,11 +96,11 @@ def _for_processor(kind: PredictorKind, one: FoundKind, processor: str) -> list[
     return [(kind.name, options) for options in options_for(kind.name, one.options, processor)]
 
 
-def _first_usable(wanted: Sequence[tuple[str, Json]]) -> tuple[Predictor | None, str]:
+def _first_usable(wanted: Sequence[tuple[str, Json]], mode: str) -> tuple[Predictor | None, str]:
     reason = "it has no model of this processor"
     for kind, options in wanted:
         try:
-            return row_for(kind, options), ""
+            return row_for(kind, kind_of(kind).in_mode(options, mode)), ""
         except PredictorError as error:
             reason = str(error)
     return None, reason

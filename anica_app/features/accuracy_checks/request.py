@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from anica_app.features.block_sets.columns import read_set
+from anica_app.features.predictors.modes import rows_in_mode
 from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.features.inferring.request import read_machine
@@ -24,7 +25,8 @@ MOST_PREDICTORS = 20
 class AccuracyCheckConfig(RunRequest):
     """`machine`, `block_set` and `predictors` are ids; without predictors, all that suit it are asked.
 
-    `blocks` of the set are drawn by the `seed`, all of a smaller one. `mode`: how machines surround a block.
+    `blocks` of the set are drawn by the `seed`, all of a smaller one. `mode`: how machines surround a block,
+    and how predictors are asked.
     All are measured `rounds` times, one round after the other, and once more.
     """
 
@@ -47,5 +49,5 @@ def read_config(given: Json) -> AccuracyCheckConfig:
     block_set = read_set(config.block_set)
     if not block_set.size:
         raise ConfigError(f"block_set: {block_set.name!r} has no blocks")
-    predictors = [row.pk for row in read_rows(Predictor, "predictors", config.predictors)]
-    return config.model_copy(update={"predictors": predictors})
+    rows = rows_in_mode(read_rows(Predictor, "predictors", config.predictors), config.mode)
+    return config.model_copy(update={"predictors": [row.pk for row in rows]})

@@ -26,6 +26,7 @@ from anica_app.features.block_sets.query import (
     columns_of,
     numbers_of,
 )
+from anica_app.features.predictors.modes import AS_NAMED, QuestionMode
 from anica_app.features.questions.api import predictors_named
 from anica_app.formats.block_sets import export
 from anica_app.models import BasicBlockSet, BlockColumn
@@ -102,6 +103,7 @@ class NewColumns(Input):
     predictors: list[str] = Field(
         min_length=1, max_length=MOST, description="Names.", examples=[["llvm-mca 22 · haswell"]]
     )
+    mode: QuestionMode = AS_NAMED
     name: NameOfRun = ""
 
 
@@ -202,7 +204,8 @@ def add_block_columns(request: HttpRequest, block_set_id: Id, data: NewColumns) 
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     usual = f"{', '.join(data.predictors)} on {row.name}"[:180]
     with transaction.atomic():  # no predictor is stored for columns that are refused
-        config = {"block_set": row.pk, "predictors": [one.pk for one in predictors_named(data.predictors)]}
+        ids = [one.pk for one in predictors_named(data.predictors)]
+        config = {"block_set": row.pk, "predictors": ids, "mode": data.mode}
         return started(request, NEW_COLUMNS, config, usual, data.name)
 
 

@@ -12,6 +12,7 @@ from pydantic import Field
 from anica_app.core.protocols import Answer
 from anica_app.core.search.panel import Panel
 from anica_app.features.campaigns.opening import opened_panel
+from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from anica_app.formats.block_rows import ROWS, insert_answers
 from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from inference.core.protocols import Checkpoint, Json
@@ -95,11 +96,14 @@ MOST = 20
 
 
 class ColumnsConfig(RunRequest):
-    """`block_set` and `predictors` are ids."""
+    """`block_set` and `predictors` are ids. `mode`: in which the predictors are asked; without, as measured
+    columns of the set were measured.
+    """
 
     noun = "a run for columns"
     block_set: int
     predictors: Annotated[list[int], Field(min_length=1, max_length=MOST)]
+    mode: QuestionMode = AS_NAMED
 
 
 class ColumnsJob:
@@ -115,11 +119,13 @@ class ColumnsJob:
         """The complete description. Raises `ConfigError` naming the field."""
         asked = ColumnsConfig.read(config)
         row = read_set(asked.block_set)
-        predictors = read_rows(Predictor, "predictors", asked.predictors)
+        columns = row.columns.select_related("predictor")
+        named = read_rows(Predictor, "predictors", asked.predictors)
+        predictors = asked_in_mode(named, asked.mode, [column.predictor for column in columns])
         there = row.columns.filter(predictor__in=predictors).select_related("predictor").first()
         if there is not None:
             raise ConfigError(f"predictors: {there.predictor} has a column in {row.name!r} already")
-        return {"block_set": row.pk, "predictors": [one.pk for one in predictors]}
+        return asked.as_json() | {"predictors": [one.pk for one in predictors]}
 
     def submitted(self, run: Run) -> None:
         """Nothing is to be prepared."""

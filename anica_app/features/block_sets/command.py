@@ -24,6 +24,7 @@ from anica_app.features.block_sets.gate_options import (
     held_against,
 )
 from anica_app.features.block_sets.query import block_sets, columns_of, numbers_of
+from anica_app.features.predictors.modes import add_mode_option
 from anica_app.features.predictors.query import chosen
 from anica_app.formats.accuracy_baseline import write_baseline
 from anica_app.models import BasicBlockSet
@@ -52,6 +53,7 @@ class Command(RunCommand):
             help="ask it about all blocks, which adds a column; names as `manage.py predictors` lists them",
         )
         what.add_argument("--accuracy", metavar="COLUMN", help="compare all columns with this one")
+        add_mode_option(parser)
         add_gate_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -74,7 +76,7 @@ class Command(RunCommand):
         except ExchangeError as error:
             raise CommandError(str(error)) from error
         if options["ask"]:
-            self.do_run(lambda: _asking(row, options["ask"]))
+            self.do_run(lambda: _asking(row, options["ask"], options["mode"]))
         return self._facts(row, as_json=options["json"])
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
@@ -160,12 +162,12 @@ class Command(RunCommand):
             )
 
 
-def _asking(row: BasicBlockSet, names: list[str]) -> Run:
+def _asking(row: BasicBlockSet, names: list[str], mode: str) -> Run:
     try:
         rows = [chosen(name, may_choose=True) for name in names]
     except PredictorError as error:
         raise CommandError(str(error)) from error
-    config: Json = {"block_set": row.pk, "predictors": [one.pk for one in rows]}
+    config: Json = {"block_set": row.pk, "predictors": [one.pk for one in rows], "mode": mode}
     return lifecycle.submit(KIND, config, lifecycle.unused_name(f"{', '.join(names)} on {row.name}"[:180]))
 
 

@@ -20,6 +20,7 @@ from anica_app.features.families.shell import (
     hold_against,
 )
 from anica_app.features.predictors.choosing import check_processor, chosen_on
+from anica_app.features.predictors.modes import add_mode_option
 from anica_app.models import Campaign, Discovery, Predictor
 from inference.core.protocols import Json
 from inference.features.inferring.request import DEFAULT_SEED
@@ -57,6 +58,7 @@ class Command(RunCommand):
             help="for which tools predict that know several, e.g. 'Zen 3'; one that names its own keeps it "
             "(default: that of this computer)",
         )
+        add_mode_option(parser)
         parser.add_argument("--preset", choices=list(PRESETS), default="tools", help="default: tools")
         parser.add_argument("--seed", type=int, default=DEFAULT_SEED, metavar="S", help="default: 1")
         ends = parser.add_argument_group(
@@ -140,6 +142,7 @@ class Command(RunCommand):
             "predictors": [row.pk for row in rows],
             "seed": options["seed"],
             "settings": dict(named_values(options["overrides"])),
+            "mode": options["mode"],
         }
         title = " and ".join(row.name for row in rows)
         if options["block"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.protocols import AnicaError
 from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings, Termination
+from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from anica_app.models import Campaign, Discovery, Predictor
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
@@ -122,7 +123,8 @@ class CampaignConfig(RunRequest):
     instructions are predicted at the end, to tell how much discoveries and families explain (§8.2.3); 0 for
     none: then they are weighed by the blocks that the campaign began with. `against`: id of a campaign whose
     families those of this one are held against; without, the newest over the same tools but for their
-    releases. `judge`: id of a predictor, such as a machine, that tells who is right.
+    releases. `judge`: id of a predictor, such as a machine, that tells who is right. `mode`: in which all are
+    asked; without, as blocks are measured where one of them measures.
     """
 
     noun = "a campaign"
@@ -140,13 +142,15 @@ class CampaignConfig(RunRequest):
     evaluate: Annotated[int, Field(ge=0, le=MOST_FRESH)] = DEFAULT_FRESH
     against: int | None = None
     judge: int | None = None
+    mode: QuestionMode = AS_NAMED
     seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
 
 
 def read_config(given: Json) -> CampaignConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = CampaignConfig.read(given)
-    predictors = read_predictors(config.predictors)
+    judges = [] if config.judge is None else [read_row(Predictor, "judge", config.judge)]
+    predictors = read_predictors(config.predictors, config.mode, judges)
     preset = PRESETS[config.preset]
     found: Json = {
         "predictors": [row.pk for row in predictors],
@@ -156,14 +160,17 @@ def read_config(given: Json) -> CampaignConfig:
         "uops": None if config.uops is None else read_row(PortMapping, "uops", config.uops).pk,
         "excluded": _excluded(config.excluded),
         "against": None if config.against is None else read_against(config.against, len(predictors)),
-        "judge": None if config.judge is None else _judge(config.judge, predictors),
+        "judge": _judge(asked_in_mode(judges, config.mode, predictors), predictors),
     }
     return config.model_copy(update=found)
 
 
-def read_predictors(given: list[int]) -> list[Predictor]:
-    """The rows of one or two predictors. Raises `ConfigError`."""
-    rows = read_rows(Predictor, "predictors", given, 1, MOST_PREDICTORS)
+def read_predictors(
+    given: list[int], mode: str = AS_NAMED, beside: Sequence[Predictor] = ()
+) -> list[Predictor]:
+    """The rows of one or two predictors, in a mode as `asked_in_mode` has it. Raises `ConfigError`."""
+    named = read_rows(Predictor, "predictors", given, 1, MOST_PREDICTORS)
+    rows = asked_in_mode(named, mode, beside)
     if len(rows) < len(given):
         raise ConfigError("predictors: a predictor always agrees with itself; choose two different ones")
     return rows
@@ -178,9 +185,11 @@ def read_against(given: int, tools: int) -> int:
     return row.pk
 
 
-def _judge(given: int, predictors: list[Predictor]) -> int:
-    """The id of a third predictor. Raises `ConfigError`."""
-    row = read_row(Predictor, "judge", given)
+def _judge(judges: Sequence[Predictor], predictors: Sequence[Predictor]) -> int | None:
+    """The id of a third predictor, if one judges. Raises `ConfigError`."""
+    if not judges:
+        return None
+    (row,) = judges
     if len(predictors) < MOST_PREDICTORS:
         raise ConfigError("judge: who is right can be told of two predictors alone")
     if row.pk in [one.pk for one in predictors]:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from anica_app.features.campaigns.query import plan_of
 from anica_app.features.campaigns.request import GROUPS, MOST_FRESH, MOST_PREDICTORS, PRESETS, read_config
+from anica_app.features.predictors.modes import QuestionMode
 from anica_app.features.questions.api import predictors_named
 from anica_app.models import Campaign
 from inference.core.protocols import Json
@@ -76,6 +77,7 @@ class WantedCampaign(Input):
     evaluate: int | None = Field(
         None, ge=0, le=MOST_FRESH, description="Fresh blocks judged at the end.", examples=[0]
     )
+    mode: QuestionMode | None = None
     seed: int | None = Field(
         None, ge=0, le=2**31 - 1, description="The same finds the same, unless time ends it.", examples=[1]
     )
@@ -205,7 +207,7 @@ def _described(data: WantedCampaign) -> Json:
         config["predictors"] = list(row.seats.order_by("position").values_list("predictor", flat=True))
         if row.format == Campaign.Format.OURS:
             before = row.config
-            kept = ("preset", "end", "scheme_filter", "uops", "evaluate", "seed")
+            kept = ("preset", "end", "scheme_filter", "uops", "evaluate", "seed", "mode")
             config = {**{name: before[name] for name in kept if name in before}, **config}
             settings = {**_settings_of(before), **settings}
             excluded = [*before.get("excluded", []), *excluded]

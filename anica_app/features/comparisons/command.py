@@ -19,6 +19,7 @@ from anica_app.features.comparisons.query import (
     scores_of,
 )
 from anica_app.features.comparisons.request import KIND
+from anica_app.features.predictors.modes import add_mode_option
 from anica_app.features.predictors.query import chosen
 from inference.core.metrics import Unit
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
@@ -55,6 +56,7 @@ class Command(RunCommand):
             "--most", type=int, default=20_000, help="experiments to ask for (default: 20000)"
         )
         parser.add_argument("--seed", type=int, default=1, help="draws them, where there are more")
+        add_mode_option(parser, "in a loop where the set was measured here, else as each predictor says")
         parser.add_argument("--unit", choices=UNITS, default="cycles")
         parser.add_argument("--name", default="", help="of the run")
         parser.add_argument("--csv", type=Path, metavar="FILE", help="the table as CSV; - for the output")
@@ -119,7 +121,7 @@ def _config(options: dict[str, Any]) -> dict[str, Any]:
             "tools": options["tool"],
             "other_sets": [by_name(ExperimentSet, name).pk for name in options["other_set"]],
             "predictors": [chosen(name, may_choose=True).pk for name in options["predictor"]],
-            **{name: options[name] for name in ("instructions", "most", "seed")},
+            **{name: options[name] for name in ("instructions", "most", "seed", "mode")},
         }
     except (ExchangeError, PredictorError) as error:
         raise CommandError(str(error)) from error

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from anica_app.features.comparisons.experiment_blocks import INSTRUCTIONS
+from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from anica_app.models import Predictor
 from inference.core.protocols import Json
+from inference.measuring.blocks import LOOP
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.runs.described_rows import read_row, read_rows
 from inference.runs.errors import ConfigError
@@ -25,7 +27,8 @@ class ComparisonConfig(RunRequest):
     """Ids of rows, by kind of column.
 
     `tools`: names of those whose answers came with the set. `predictors` are asked for blocks of at least
-    `instructions` instructions, for `most` experiments at most, which `seed` draws.
+    `instructions` instructions, for `most` experiments at most, which `seed` draws; in `mode`, or in a loop
+    where the set was measured here: experiments are.
     """
 
     noun = "a comparison"
@@ -44,6 +47,7 @@ class ComparisonConfig(RunRequest):
         int, Field(ge=1, le=1_000_000, description="Experiments that each tool is asked for.")
     ] = MOST_ASKED
     seed: Annotated[int, Field(ge=0, le=2**31 - 1, description="Draws them, where there are more.")] = 1
+    mode: QuestionMode = AS_NAMED
 
     @property
     def columns(self) -> int:
@@ -61,7 +65,7 @@ def read_config(given: Json) -> ComparisonConfig:
         "resource_mappings": _of_isa("resource_mappings", asked.resource_mappings, ResourceMapping, judge),
         "tools": list(dict.fromkeys(asked.tools)),
         "other_sets": _of_isa("other_sets", asked.other_sets, ExperimentSet, judge),
-        "predictors": _predictors(asked.predictors, judge),
+        "predictors": _predictors(asked, judge),
     }
     config = asked.model_copy(update=found)
     if judge.pk in config.other_sets:
@@ -79,8 +83,10 @@ def _of_isa(name: str, ids: list[int], model: type[Any], judge: ExperimentSet) -
     return [row.pk for row in rows]
 
 
-def _predictors(given: list[int], judge: ExperimentSet) -> list[int]:
-    ids = [row.pk for row in read_rows(Predictor, "predictors", given)]
+def _predictors(asked: ComparisonConfig, judge: ExperimentSet) -> list[int]:
+    is_measured_here = judge.origin != ExperimentSet.Origin.UPLOAD
+    mode = asked.mode or (LOOP if is_measured_here else AS_NAMED)
+    ids = [row.pk for row in asked_in_mode(read_rows(Predictor, "predictors", asked.predictors), mode)]
     if ids and judge.isa.name != X86:
         raise ConfigError(
             f"predictors can be asked about {X86} alone, and {judge.name!r} is for {judge.isa.name}"

@@ -36,6 +36,7 @@ from anica_app.features.families.grouping import (
 from anica_app.features.families.query import KIND, in_one_sentence
 from anica_app.features.families.stage import CampaignGrouping, earlier_campaign
 from anica_app.features.families.storing import store_families
+from anica_app.features.predictors.modes import common_mode, rows_in_mode
 from anica_app.features.predictors.query import opened
 from anica_app.models import Campaign, Predictor
 from inference.core.protocols import Json
@@ -52,7 +53,8 @@ LEAST_QUESTIONS = 400
 
 class FamiliesConfig(RunRequest):
     """`campaign`: id of the one whose discoveries are grouped. `evaluate`: so many fresh blocks weigh them,
-    if its tools can be asked here; 0 for none. `against` and `judge` are as in the description of a campaign.
+    if its tools can be asked here; 0 for none. `against` and `judge` are as in the description of a campaign;
+    the judge is asked in the mode of the campaign's tools.
     """
 
     noun = "a grouping"
@@ -72,9 +74,11 @@ def read_config(given: Json) -> FamiliesConfig:
         raise ConfigError(f"campaign: {row.name} goes on; it groups its discoveries itself at its end")
     if config.against is not None:
         read_against(config.against, row.seats.count())
-    if config.judge is not None:
-        read_row(Predictor, "judge", config.judge)
-    return config
+    if config.judge is None:
+        return config
+    seats = [seat.predictor for seat in row.seats.select_related("predictor")]
+    (judge,) = rows_in_mode([read_row(Predictor, "judge", config.judge)], common_mode(seats))
+    return config.model_copy(update={"judge": judge.pk})
 
 
 class FamiliesJob:

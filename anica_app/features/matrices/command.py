@@ -12,6 +12,7 @@ from anica_app.core.protocols import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.block_sets.accuracy import column_named
 from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND
+from anica_app.features.predictors.modes import add_mode_option
 from anica_app.features.predictors.query import chosen
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
@@ -53,6 +54,7 @@ class Command(RunCommand):
         )
         parser.add_argument("--metric", choices=(RELATIVE, ABSOLUTE), default=RELATIVE)
         parser.add_argument("--threshold", type=float, default=0.5, metavar="D", help="default: 0.5")
+        add_mode_option(parser)
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -84,6 +86,7 @@ def _submitted(options: dict[str, Any]) -> Run:
         "columns": columns,
         "blocks": options["blocks"],
         "length": options["length"],
+        "mode": options["mode"],
         "interest": {"metric": options["metric"], "threshold": options["threshold"]},
     }
     what = row.name if row is not None else f"{options['blocks']:,} random blocks"

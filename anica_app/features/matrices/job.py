@@ -16,6 +16,7 @@ from anica_app.core.search.judging import FAILING, InterestSettings
 from anica_app.features.block_sets.columns import add_columns, answers_of, codes_of, read_set
 from anica_app.features.campaigns.opening import chosen_domain, opened_panel
 from anica_app.features.campaigns.request import Interest
+from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from anica_app.formats.block_rows import BlockToStore, cycles_of, insert_blocks
 from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from inference.core.errors import InvalidInputError
@@ -41,7 +42,8 @@ class MatrixConfig(RunRequest):
 
     `block_set`: id of the basic-block set; None to sample `blocks` random ones of `length` instructions, as
     `space` allows (fields of `SpaceSettings`), into a new set. `interest`: fields of `InterestSettings`;
-    failures do not count here.
+    failures do not count here. `mode`: in which the predictors are asked; without, as measured columns were
+    measured.
     """
 
     noun = "a matrix"
@@ -52,13 +54,16 @@ class MatrixConfig(RunRequest):
     length: Annotated[int, Field(ge=1, le=30, description="Instructions of random blocks.")] = DEFAULT_LENGTH
     space: Json = {}
     interest: Interest = {}
+    mode: QuestionMode = AS_NAMED
 
 
 def read_config(given: Json) -> MatrixConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = MatrixConfig.read(given)
-    predictors = [row.pk for row in read_rows(Predictor, "predictors", config.predictors)]
     held_columns = read_rows(BlockColumn, "columns", config.columns, what="column")
+    named = read_rows(Predictor, "predictors", config.predictors)
+    rows = asked_in_mode(named, config.mode, [column.predictor for column in held_columns])
+    predictors = [row.pk for row in rows]
     columns = [row.pk for row in held_columns]
     if config.block_set is not None:
         block_set = read_set(config.block_set).pk

@@ -26,6 +26,7 @@ from inference.features.core_model.query import usable_core_models
 from inference.formats.core_model_json import core_model_of
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block
+from inference.measuring.blocks import MODES
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.runs.errors import JobError
 from inference.runs.execute import open_cluster
@@ -192,6 +193,8 @@ def _machines_found() -> list[FoundKind]:
     return found
 
 
+_BY_NAME = {mode: {"mode": mode} for mode in MODES}
+
 STORED_KINDS = {
     kind.name: kind
     for kind in (
@@ -213,6 +216,7 @@ STORED_KINDS = {
             modelled,
             _core_models_found,
             takes_jumps=True,
+            modes=_BY_NAME,
         ),
         PredictorKind(
             machine.KIND,
@@ -223,6 +227,7 @@ STORED_KINDS = {
             unmeasured,
             _machines_found,
             takes_jumps=True,
+            modes=_BY_NAME,
         ),
     )
 }

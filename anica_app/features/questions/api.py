@@ -16,6 +16,7 @@ from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.features.api_shapes import AskedAnswerOut, assembly
 from anica_app.features.predictors.choosing import check_processor, known_on, on_processor
+from anica_app.features.predictors.modes import AS_NAMED, QuestionMode
 from anica_app.features.predictors.processors import different_processors
 from anica_app.features.predictors.query import named, offers
 from anica_app.features.questions.job import MOST_BLOCKS, MOST_PREDICTORS, memory_question
@@ -74,6 +75,7 @@ class NewQuestion(Input):
         description="Ask about three variants of the one block: same address, other offset, other base. "
         "llvm-mca is asked with -noalias=false as well.",
     )
+    mode: QuestionMode = AS_NAMED
     name: NameOfRun = ""
 
 
@@ -121,6 +123,7 @@ class NewExplanation(Input):
     threshold: float = Field(InterestSettings.threshold, description="What a difference must exceed.")
     tolerance: float = Field(0.05, description="Of one predictor: what still counts as the same.")
     samples: int = Field(SearchSettings.samples, description="Blocks evaluated for each step.")
+    mode: QuestionMode = AS_NAMED
 
 
 class ExplanationOut(Schema):
@@ -153,10 +156,11 @@ def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
     with transaction.atomic():  # no predictor is stored for a question that is refused
         rows = _asked(data)
         if data.memory:
-            config = {**_memory(rows, blocks), "anew": data.anew}
+            config = {**_memory(rows, blocks), "anew": data.anew, "mode": data.mode}
         else:
             ids = [row.pk for row in rows]
-            config = {"predictors": ids, "blocks": [block.hex for block in blocks], "anew": data.anew}
+            asked = {"predictors": ids, "blocks": [block.hex for block in blocks]}
+            config = {**asked, "anew": data.anew, "mode": data.mode}
         run = submitted(request, KIND, config, "Question through the API", data.name)
     return Status(201, _question(run))
 
@@ -179,6 +183,7 @@ def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
             "block": block.body.hex(),
             "settings": asked,
             "tolerance": data.tolerance,
+            "mode": data.mode,
         }
         run = submitted(request, "generalise", config, "Explanation through the API")
     campaign = Campaign.objects.get(run=run)

@@ -15,6 +15,7 @@ from django.core.management.base import CommandError
 from anica_app.core.memory_variants import Memory, variants
 from anica_app.core.protocols import AnicaError, Answer, PredictorError
 from anica_app.features.predictors.choosing import check_processor, chosen_on, in_words
+from anica_app.features.predictors.modes import AS_NAMED, add_mode_option, rows_in_mode
 from anica_app.features.predictors.processors import different_processors
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.job import with_switch
@@ -28,7 +29,9 @@ from inference.features.experiments.command import Command as PredictExperiment
 from inference.formats.csv_cells import written
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_bytes
+from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, StoredCoreModel
+from inference.runs.errors import ConfigError
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import add_piece_option, blocks_of_file
@@ -70,6 +73,7 @@ class Command(PredictExperiment):
             help="with --predictor: for which all tools predict that know several, e.g. 'Zen 3'; one that "
             "names its own keeps it (default: that of this computer)",
         )
+        add_mode_option(parser, "as each predictor says; unrolled with --why")
         parser.add_argument("--csv", action="store_true", help="with --predictor: print a CSV file")
         parser.add_argument(
             "--memory",
@@ -102,9 +106,9 @@ class Command(PredictExperiment):
             self._write_ports(row, blocks, as_json=options["json"])
             return
         if options["why"]:
-            self._write_reasons(options["predictor"], blocks, as_json=options["json"])
+            self._write_reasons(options["predictor"], options["mode"], blocks, as_json=options["json"])
             return
-        rows = _chosen(options["predictor"], options["processor"])
+        rows = _chosen(options["predictor"], options["processor"], options["mode"])
         if told := in_words(different_processors(rows)):
             self.stderr.write(f"warning: {told}")
         if options["memory"]:
@@ -138,9 +142,11 @@ class Command(PredictExperiment):
                 cells = [f"{cycles:>7.3f}" if cycles else f"{'·':>7}" for cycles in ports or ()]
                 self.stdout.write("".join([f"  {text[:_SHOWN]:<{_SHOWN}}", *(cells or ["  not described"])]))
 
-    def _write_reasons(self, named: Sequence[str], blocks: Sequence[Block], *, as_json: bool) -> None:
+    def _write_reasons(
+        self, named: Sequence[str], mode: str, blocks: Sequence[Block], *, as_json: bool
+    ) -> None:
         """A sentence per block, its bounds, and what each instruction adds to the critical chain."""
-        model, assumed = _core_model(named)
+        model, assumed = _core_model(named, mode)
         reasons = reasons_of(blocks, model, assumed)
         if as_json:
             together = zip(blocks, reasons, strict=True)
@@ -198,14 +204,14 @@ class Command(PredictExperiment):
                 self.stdout.write(f"  {name}: a loop is {asked_as(row.kind, loop.code)}")
 
 
-def _core_model(named: Sequence[str]) -> tuple[StoredCoreModel, Assumptions]:
+def _core_model(named: Sequence[str], mode: str) -> tuple[StoredCoreModel, Assumptions]:
     """The core model that is named as a predictor, else the newest, and what it assumes."""
     if not named:
         newest = usable_core_models().first()
         if newest is None:
             raise CommandError("there is no core model yet: `manage.py know --machine NAME` makes one")
-        return newest, Assumptions()
-    rows = _chosen(named)
+        return newest, Assumptions(in_loop=mode == LOOP)
+    rows = _chosen(named, mode=mode)
     if len(rows) != 1 or rows[0].kind != core_model.KIND:
         raise CommandError('--why takes one core model: --predictor "core model NAME"')
     settings = core_model.CoreModelSettings(**rows[0].options)
@@ -224,11 +230,12 @@ def _mapping(name: str) -> PortMapping:
     return row
 
 
-def _chosen(texts: Sequence[str], processor: str = "") -> list[Predictor]:
+def _chosen(texts: Sequence[str], processor: str = "", mode: str = AS_NAMED) -> list[Predictor]:
     try:
         check_processor(processor)
-        return [chosen_on(text, processor, may_choose=True) for text in dict.fromkeys(texts)]
-    except (PredictorError, ExchangeError) as error:
+        rows = [chosen_on(text, processor, may_choose=True) for text in dict.fromkeys(texts)]
+        return rows_in_mode(rows, mode)
+    except (PredictorError, ExchangeError, ConfigError) as error:
         raise CommandError(str(error)) from error
 
 

@@ -17,6 +17,7 @@ from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.job import RowKeeper, campaign_of, make_campaign
 from anica_app.features.campaigns.opening import chosen_domain, opened_panel, restricted_domain, world_of
 from anica_app.features.campaigns.request import read_predictors, read_settings
+from anica_app.features.predictors.modes import AS_NAMED, QuestionMode
 from anica_app.models import Campaign
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json
@@ -38,7 +39,7 @@ class GeneraliseConfig(RunRequest):
     `interest`, `search`, `domain` and `space` as for a campaign, or all of their `settings` by name.
     `minimise`: instructions are left out first as long as the block stays interesting; usually where two
     tools differ. With one predictor that gives a number, blocks are interesting where it predicts the same;
-    `tolerance` is the relative difference that still counts as the same (§8.4.1).
+    `tolerance` is the relative difference that still counts as the same (§8.4.1). `mode` as for a campaign.
     """
 
     noun = "a generalisation"
@@ -52,12 +53,13 @@ class GeneraliseConfig(RunRequest):
     minimise: bool = True
     tolerance: Annotated[float, Field(ge=0, le=2)] = 0.05
     seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    mode: QuestionMode = AS_NAMED
 
 
 def read_config(given: Json) -> GeneraliseConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = GeneraliseConfig.read(given)
-    predictors = [row.pk for row in read_predictors(config.predictors)]
+    predictors = [row.pk for row in read_predictors(config.predictors, config.mode)]
     try:
         block = block_of_hex(config.block)
     except BlockError as error:

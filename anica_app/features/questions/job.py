@@ -10,6 +10,7 @@ from pydantic import Field
 
 from anica_app.core.memory_variants import variants
 from anica_app.core.protocols import PredictorError
+from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, rows_in_mode
 from anica_app.features.predictors.query import row_for
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.query import ANSWERS, KIND, PredictorSaid, said_document
@@ -35,7 +36,8 @@ MOST_PREDICTORS = 100
 class AskConfig(RunRequest):
     """`predictors` are ids, `blocks` machine code in hexadecimal digits.
 
-    With `anew`, cached answers are ignored. `about` is for whoever asks: what the blocks belong to.
+    With `anew`, cached answers are ignored. `about` is for whoever asks: what the blocks belong to. `mode`:
+    in which all are asked; "" as each predictor's options say.
     """
 
     noun = "a question"
@@ -43,6 +45,7 @@ class AskConfig(RunRequest):
     blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
     anew: bool = False
     about: Json = {}
+    mode: QuestionMode = AS_NAMED
 
 
 class AskJob:
@@ -51,7 +54,8 @@ class AskJob:
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError` naming the field."""
         asked = AskConfig.read(config)
-        predictors = [row.pk for row in read_rows(Predictor, "predictors", asked.predictors)]
+        rows = rows_in_mode(read_rows(Predictor, "predictors", asked.predictors), asked.mode)
+        predictors = [row.pk for row in rows]
         return asked.as_json() | {"predictors": predictors, "blocks": _blocks(asked.blocks)}
 
     def submitted(self, run: Run) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from inference.containment import CannotStartError, WorkerError, access_of
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import setting
-from inference.isa.x86.blocks import BlockError
+from inference.isa.x86.blocks import BlockError, block_of_bytes
+from inference.measuring.blocks import MODES, UNROLLED, copies_in_loop
 
 _WORKER = Path(__file__).with_name("worker.py")
 _FIRST_SECONDS = 120.0
@@ -46,6 +47,9 @@ class AnalyserSettings(ToolSettings):
     arch: str = setting("HSW", "architecture, -arch", "HSW")
     around: str = choice(
         "nothing", AROUND[:2], "nothing: copies in a row; loop: the block in a loop", "nothing"
+    )
+    mode: str = choice(
+        UNROLLED, MODES, "blocks without a jump: copies in a row, or in a loop as machines measure them", None
     )
 
     def __post_init__(self) -> None:
@@ -73,6 +77,7 @@ class WarmAnalyser:
             "arch": settings.arch,
             "around": settings.around,
             **({"init": init} if init else {}),
+            **({"mode": settings.mode} if settings.mode == LOOP else {}),
             "seconds": settings.seconds,
         }
         command = [files.python, "-I", str(_WORKER), str(files.directory), tool, settings.arch, init or "-"]
@@ -92,7 +97,8 @@ class WarmAnalyser:
     def name(self) -> str:
         """E.g. `uiCA · HSW`."""
         chosen = self._settings
-        return f"{self._title} · {chosen.arch}" + (", in a loop" if chosen.around == LOOP else "")
+        around = ", in a loop" if chosen.around == LOOP else ""
+        return f"{self._title} · {chosen.arch}{around}" + (" · loop" if chosen.mode == LOOP else "")
 
     @property
     def identity(self) -> Json:
@@ -103,9 +109,10 @@ class WarmAnalyser:
         """See `anica_app.core.protocols.Predictor`."""
         try:
             self._check()
-            return self._workers.answers([self._question(block) for block in blocks], self._read)
+            answers = self._workers.answers([self._question(block) for block in blocks], self._read)
         except CannotStartError as error:
             raise PredictorError(f"{self._title}: {error}; {INSTALL}") from error
+        return [self._of_one_copy(block, answer) for block, answer in zip(blocks, answers, strict=True)]
 
     def close(self) -> None:
         """End the workers."""
@@ -113,9 +120,22 @@ class WarmAnalyser:
 
     def _question(self, block: bytes) -> bytes | Answer:
         try:
-            return surrounded(block, self._settings.around).hex().encode()
+            around = LOOP if self._settings.mode == LOOP else self._settings.around
+            return surrounded(block * self._copies(block), around).hex().encode()
         except BlockError as error:
             return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
+
+    def _copies(self, code: bytes) -> int:
+        """Copies of the block in one iteration of what is asked. Raises `BlockError`."""
+        if self._settings.mode != LOOP:
+            return 1
+        block = block_of_bytes(code)
+        return 1 if block.kind == LOOP else copies_in_loop(block)
+
+    def _of_one_copy(self, code: bytes, answer: Answer) -> Answer:
+        if answer.cycles is None:
+            return answer
+        return replace(answer, cycles=answer.cycles / self._copies(code))
 
     def _read(self, line: bytes) -> Answer:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -26,6 +26,7 @@ from inference.features.core_model.storing import store_document, store_parts
 from inference.formats.core_model_json import CoreModelDocument, PortNamesTold
 from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.isa.x86.blocks import read_blocks
+from inference.measuring.blocks import LOOP
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
 from inference.web.api import access
@@ -99,11 +100,13 @@ class PortNamesIn(Input):
 class CodeToExplain(Code):
     """Basic blocks of x86-64, which bounds are left out, and whether registers start alike: different ones
     lead to one place in memory then, as where machines measure blocks. `nearest`: instructions that the model
-    does not describe are taken for the nearest schemes that it does."""
+    does not describe are taken for the nearest schemes that it does. `mode`: how a block without a jump is
+    executed, as straight code (unrolled) or as copies in a loop."""
 
     without: Annotated[list[BoundKind], Field(max_length=len(BoundKind))] = []
     alike: bool = True
     nearest: bool = False
+    mode: Literal["unrolled", "loop"] = "unrolled"
 
 
 class ChainStepOut(Schema):
@@ -249,7 +252,7 @@ def explain_blocks(request: HttpRequest, core_model_id: Id, data: CodeToExplain)
     """Why up to 100 blocks take as long as they do, by all that is known of a core."""
     row = get_object_or_404(usable_core_models(), pk=core_model_id)
     blocks = read_blocks(data.code, MOST_BLOCKS)
-    assumed = Assumptions(data.without, data.alike, data.nearest)
+    assumed = Assumptions(data.without, data.alike, data.nearest, data.mode == LOOP)
     return [reason.as_json() for reason in reasons_of(blocks, row, assumed)]
 
 

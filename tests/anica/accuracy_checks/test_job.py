@@ -100,15 +100,15 @@ def test_blocks_are_told_apart_by_the_largest_bound_of_the_core_model(
 ) -> None:
     imul, loads = "480fafc3", "488b07" * 4
     codes = [bytes.fromhex(code) for code in (imul, loads, UNKNOWN)]
-    assert largest_bounds(machine, [], codes) == [""] * 3
+    assert largest_bounds(machine, [], codes, UNROLLED) == [""] * 3
     made = {"isa": machine.isa, "machine": machine, "mapping": wrong_mapping}
     StoredCoreModel.objects.create(name="lab", **made)
     assert "core model lab" in [row.name for row in usual_predictors(machine, UNROLLED)[0]]
     assert "core model lab · loop" in [row.name for row in usual_predictors(machine, LOOP)[0]]
-    told = largest_bounds(machine, [], codes)
+    told = largest_bounds(machine, [], codes, UNROLLED)
     assert (told[1], told[2]) == ("ports", "")
     without = chosen("core-model:model=lab,without=ports")
-    assert largest_bounds(machine, [without], codes)[1] != "ports"
+    assert largest_bounds(machine, [without], codes, UNROLLED)[1] != "ports"
 
 
 def test_who_cannot_answer_is_left_out_with_the_reason(machine: Machine, block_set: BasicBlockSet) -> None:

@@ -71,7 +71,10 @@ def test_a_predictor_is_asked_for_a_column(capsys, asked, block_set: BasicBlockS
     tool = Predictor.objects.create(name="tool", kind="planted", key="t" * 64)
     told(capsys, "block-sets", "three blocks", "--ask", "tool")
     (run,) = asked[0]
-    assert (run.kind, run.config) == ("columns", {"block_set": block_set.pk, "predictors": [tool.pk]})
+    assert (run.kind, run.config) == (
+        "columns",
+        {"block_set": block_set.pk, "predictors": [tool.pk], "mode": ""},
+    )
 
 
 def test_coverage_tells_what_is_left(capsys, asked, block_set: BasicBlockSet) -> None:

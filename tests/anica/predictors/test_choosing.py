@@ -261,6 +261,7 @@ DOORS: Mapping[str, set[str]] = {
         "features/predictors/pages.py",  # whose rule asks who it is
         "features/predictors/api.py",  # which does so itself
         "features/predictors/choosing.py",  # stored options, with another processor
+        "features/predictors/modes.py",  # stored options, in another mode
         "features/questions/job.py",  # stored options, with one switch more
         *(f"features/{name}/command.py" for name in ("accuracy_checks", "block_sets", "campaigns")),
         *(f"features/{name}/command.py" for name in ("comparisons", "families", "matrices", "questions")),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from iced_x86 import Decoder, Mnemonic
 
 from anica_app.core.protocols import Answer, Failure, Predictor, PredictorError
 from anica_app.predictors.kinds import KINDS
@@ -146,3 +147,26 @@ def test_other_data_make_another_predictor(tmp_path: Path, opened: Opened) -> No
     before = opened("uica", program=str(home), arch="HSW").identity
     (home / "instrData" / "HSW_data.py").write_text("# newer")
     assert opened("uica", program=str(home), arch="HSW").identity != before
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_in_a_loop_as_many_copies_are_asked_about_as_machines_measure(
+    tool: str, tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    predictor = opened(tool, program=str(files(tmp_path / "uiCA")), arch="ICL", mode="loop")
+    asked: list[bytes] = []
+
+    def answers(questions: list[bytes | Answer], read: object) -> list[Answer]:
+        asked[:] = [question for question in questions if isinstance(question, bytes)]
+        return [question if isinstance(question, Answer) else Answer(cycles=50.0) for question in questions]
+
+    monkeypatch.setattr(predictor._workers, "answers", answers)
+    add, loop, no_block = bytes.fromhex("4801d8"), bytes.fromhex("48ffc975fb"), b"\xff\xff"
+    told = predictor.predict([add, loop, no_block])
+    assert meant(told) == [0.5, 50.0, Failure.UNSUPPORTED]
+    copies, closing = asked[0][:600], asked[0][600:]
+    assert bytes.fromhex(copies.decode()) == 100 * add
+    assert Decoder(64, bytes.fromhex(closing.decode())).decode().mnemonic == Mnemonic.DEC
+    assert asked[1] == loop.hex().encode()
+    assert predictor.name.endswith(" · ICL · loop")
+    assert "mode" not in opened(tool, program=str(tmp_path / "uiCA"), arch="ICL").identity

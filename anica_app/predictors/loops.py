@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from anica_app.predictors import machine
+from anica_app.predictors import core_model, machine, mapping
 from anica_app.predictors.kinds import KINDS
 from inference.isa.x86.blocks import block_of_bytes, body_of
 from inference.measuring.closing import iteration_of
 
 WITH_JUMP, WITHOUT_JUMP = "asked with the jump that closes it", "asked without the jump that closes it"
+
+
+_STORED = (core_model.KIND, mapping.KIND)
+"""Kinds of the database that count the jump."""
 
 
 def asked_as(kind: str, code: bytes) -> str:
@@ -16,4 +20,5 @@ def asked_as(kind: str, code: bytes) -> str:
         return ""
     if kind == machine.KIND:
         return iteration_of(block_of_bytes(code)).words
-    return WITH_JUMP if kind in KINDS and KINDS[kind].takes_jumps else WITHOUT_JUMP
+    takes_jumps = kind in _STORED or (kind in KINDS and KINDS[kind].takes_jumps)
+    return WITH_JUMP if takes_jumps else WITHOUT_JUMP

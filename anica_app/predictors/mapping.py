@@ -1,17 +1,19 @@
 """A port mapping, or a resource mapping, as a predictor of blocks.
 
 Its assumptions are explicit: dependencies are left out, all memory is in the first cache, the block runs in a
-steady state, and the front end lets through what the mapping says, or what the user sets.
+steady state, and the front end lets through what the mapping says, or what the user sets. A loop has its
+branch besides (`inference.core.core_model.loop_branch`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from anica_app.core.protocols import Answer, Failure
+from inference.core.core_model.loop_branch import iteration_terms, loop_branch, with_branch_slot
 from inference.core.experiment import Experiment
 from inference.core.mapping import R_MAX_RANGE
 from inference.core.predicting import MappingPredictor
@@ -19,7 +21,7 @@ from inference.core.predicting import ThroughputModel as ExperimentPredictor
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 from inference.core.tunables import check_number, setting
-from inference.isa.x86.blocks import BlockError
+from inference.isa.x86.blocks import BlockError, block_of_bytes, body_of
 from inference.isa.x86.blocks.schemes import schemes_of_bytes
 
 KIND = "mapping"
@@ -45,8 +47,7 @@ class MappingSettings:
 class MappedBlocks:
     """A predictor over what knows experiments: a block is the multiset of its schemes.
 
-    A block with an instruction that the mapping does not describe is unsupported. `names` turns our texts of
-    schemes into those of the mapping's instruction set, where these differ.
+    A block with an instruction that the mapping does not describe is unsupported.
     """
 
     def __init__(
@@ -55,14 +56,14 @@ class MappedBlocks:
         mapping: ExperimentPredictor,
         settings: MappingSettings,
         content: str,
-        names: Mapping[str, str] | None = None,
+        fused: Callable[[], Collection[str] | None] = lambda: None,
     ) -> None:
-        """`content` stands for all that the mapping says."""
+        """`content` stands for all that the mapping says; `fused`: see `loop_branch`."""
         self._settings = settings
         self._title = title
         self._mapping = _assuming(mapping, settings.r_max)
         self._content = content
-        self._names = names
+        self._load_fused = fused
 
     @property
     def name(self) -> str:
@@ -92,6 +93,10 @@ class MappedBlocks:
         """Nothing is kept running."""
 
     @cached_property
+    def _fused(self) -> Collection[str] | None:
+        return self._load_fused()
+
+    @cached_property
     def _described(self) -> frozenset[str]:
         return frozenset(self._mapping.described)
 
@@ -100,26 +105,32 @@ class MappedBlocks:
             return []
         return [float(one) for one in self._mapping.cycles(ExperimentTable.from_experiments(experiments))]
 
-    def _terms(self, block: bytes) -> dict[str, int] | Answer:
+    def _terms(self, code: bytes) -> dict[str, int] | Answer:
         try:
-            schemes = schemes_of_bytes(block)
+            schemes = schemes_of_bytes(code)
         except BlockError as error:
             return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
-        names = [scheme if self._names is None else self._names.get(scheme or "") for scheme in schemes]
         lacking = [
-            scheme or "an instruction of no scheme"
-            for scheme, name in zip(schemes, names, strict=True)
-            if name not in self._described
+            scheme or "an instruction of no scheme" for scheme in schemes if scheme not in self._described
         ]
         if lacking:
             detail = f"the mapping does not describe {'; '.join(dict.fromkeys(lacking))}"
             return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
-        return dict(Counter(name for name in names if name is not None))
+        if body_of(code) == code:
+            return dict(Counter(filter(None, schemes)))
+        block = block_of_bytes(code)
+        terms = iteration_terms(block, loop_branch(block, self._described, self._fused))
+        return {scheme: count for scheme, count in terms.items() if scheme in self._described}
 
 
-def _assuming(mapping: ExperimentPredictor, r_max: float | None) -> ExperimentPredictor:
-    if r_max is None or not isinstance(mapping, MappingPredictor):
-        return mapping
+def with_loops(model: ExperimentPredictor) -> ExperimentPredictor:
+    """The same, which knows the slot of a loop's branch where it knows slots at all."""
+    return MappingPredictor(with_branch_slot(model.mapping)) if isinstance(model, MappingPredictor) else model
+
+
+def _assuming(model: ExperimentPredictor, r_max: float | None) -> ExperimentPredictor:
+    if r_max is None or not isinstance(model, MappingPredictor):
+        return with_loops(model)
     if r_max == NO_LIMIT:
-        return MappingPredictor(replace(mapping.mapping, r_max=None, issue_width=None))
-    return MappingPredictor(replace(mapping.mapping, r_max=r_max))
+        return with_loops(MappingPredictor(replace(model.mapping, r_max=None, issue_width=None)))
+    return with_loops(MappingPredictor(replace(model.mapping, r_max=r_max)))

@@ -271,6 +271,16 @@ def _is_plain_load(one: Json) -> bool:
     return chained and not one["stored"] and not one["at_most"] and one["loaded"] == _PLAIN
 
 
+def fused_pairs(machine: int | None) -> frozenset[str] | None:
+    """The pairs of an instruction and a jump that a machine makes one µop of, None where not measured.
+
+    Args:
+        machine: Id of the machine; None for none.
+    """
+    row = MeasuredFrontEnd.objects.filter(machine=machine).first() if machine is not None else None
+    return None if row is None else _limits(row).fused
+
+
 def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
     found = read_front_end(settled_readings(row))
     capacity = found.number("loop_capacity")

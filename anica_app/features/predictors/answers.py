@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from anica_app.core.protocols import Answer, Failure
 from anica_app.models import AnswerCache, Predictor
 from anica_app.models.predictor import block_key
+from inference.isa.x86.blocks import body_of
 
 MOST_ANSWERS = 1_000_000
 """Rows of one predictor; the oldest give way. A row takes about 130 bytes, its index included."""
@@ -79,3 +80,16 @@ class DatabaseAnswers:
         if surplus > 0:
             newest_that_goes = mine.order_by("id").values_list("id", flat=True)[surplus - 1]
             mine.filter(id__lte=newest_that_goes).delete()
+
+
+class StraightAnswers(DatabaseAnswers):
+    """Those about loops are not remembered: which comparison becomes one µop with its jump is measured later
+    than a mapping, whose identity does not stand for it."""
+
+    def known(self, blocks: Sequence[bytes]) -> Mapping[bytes, Answer]:
+        """See `AnswerStore`."""
+        return super().known([block for block in blocks if body_of(block) == block])
+
+    def remember(self, answers: Mapping[bytes, Answer]) -> None:
+        """See `AnswerStore`."""
+        super().remember({block: answer for block, answer in answers.items() if body_of(block) == block})

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.core.remembering import Remembering
-from anica_app.features.predictors.answers import DatabaseAnswers
+from anica_app.features.predictors.answers import DatabaseAnswers, StraightAnswers
 from anica_app.features.predictors.processors import options_for, processor_here
 from anica_app.features.predictors.stored_kinds import (
     LISTED,
@@ -143,7 +143,8 @@ def opened(row: PredictorRow, task: Task | None = None, *, remembering: bool = T
         )
     if kind.anywhere and task is not None:
         predictor = shared(predictor, row, task)
-    store = DatabaseAnswers(row) if remembering else None
+    answers = StraightAnswers(row) if row.kind == mapping.KIND else DatabaseAnswers(row)
+    store = answers if remembering else None
     if kind.takes_jumps:
         return Remembering(predictor, store)
     return Remembering(predictor, store, asked_about=body_of)

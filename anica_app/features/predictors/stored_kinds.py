@@ -33,6 +33,7 @@ from inference.runs.execute import open_cluster
 from inference.runs.kinds import Task
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.machines.measurer import identity_of, simulated_machine
+from inference.storage.core_models import fused_pairs
 from inference.storage.instruction_sets import X86
 from inference.storage.resource_mappings import load_predictor
 from inference.storage.rows import digest_of
@@ -59,7 +60,7 @@ def _of_row(row: PortMapping | ResourceMapping, settings: mapping.MappingSetting
         raise PredictorError(obstacle)
     content = digest_of(row) if isinstance(row, PortMapping) else f"resource mapping {row.pk}"
     predictor = load_predictor(row) if settings.r_max is not None else _Loaded(row)
-    return mapping.MappedBlocks(row.name, predictor, settings, content)
+    return mapping.MappedBlocks(row.name, predictor, settings, content, partial(fused_pairs, row.machine_id))
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class _Loaded:
 
     @cached_property
     def _predictor(self) -> ExperimentPredictor:
-        return load_predictor(self.row)
+        return mapping.with_loops(load_predictor(self.row))
 
 
 def unmeasured(settings: machine.MachineSettings) -> machine.MeasuredBlocks:
@@ -206,6 +207,7 @@ STORED_KINDS = {
             mapping.MappingSettings,
             mapped,
             _mappings_found,
+            takes_jumps=True,
         ),
         PredictorKind(
             core_model.KIND,

@@ -136,8 +136,8 @@ class Command(PredictExperiment):
             if load is None:
                 continue
             self.stdout.write("".join([f"  {'':<{_SHOWN}}", *(f"{port:>7}" for port in row.ports)]))
-            parts = zip(block.instructions, load.instructions, strict=True)
-            lines = [(one.text, part.ports) for one, part in parts]
+            parts = zip(block.listing, load.instructions, strict=True)
+            lines = [(text, part.ports) for (_, text), part in parts]
             for text, ports in [*lines, ("all", load.schedule.loads)]:
                 cells = [f"{cycles:>7.3f}" if cycles else f"{'·':>7}" for cycles in ports or ()]
                 self.stdout.write("".join([f"  {text[:_SHOWN]:<{_SHOWN}}", *(cells or ["  not described"])]))
@@ -302,10 +302,10 @@ def _summary(load: BlockLoad | None) -> str:
 def _load_json(block: Block, load: BlockLoad | None) -> dict[str, Any]:
     if load is None:
         return {"hex": block.hex, "cycles": None, "loads": None, "instructions": []}
-    parts = zip(block.instructions, load.instructions, strict=True)
+    parts = zip(block.listing, load.instructions, strict=True)
     return {
         "hex": block.hex,
         "cycles": load.schedule.cycles,
         "loads": load.schedule.loads,
-        "instructions": [{"text": one.text, "loads": part.ports} for one, part in parts],
+        "instructions": [{"text": text, "loads": part.ports} for (_, text), part in parts],
     }

@@ -167,7 +167,7 @@ def load_ports(request: HttpRequest, mapping_id: Id, data: Code) -> Any:
 
 
 def _load(block: Block, load: BlockLoad | None, ports: list[str]) -> dict[str, Any]:
-    parts = [InstructionLoad() for _ in block.instructions] if load is None else load.instructions
+    parts = [InstructionLoad() for _ in block.listing] if load is None else load.instructions
     return {
         "hex": block.hex,
         "described": load is not None and load.described,
@@ -175,11 +175,11 @@ def _load(block: Block, load: BlockLoad | None, ports: list[str]) -> dict[str, A
         "loads": None if load is None else load.schedule.loads,
         "instructions": [
             {
-                "text": one.text,
+                "text": text,
                 "uops": None if part.uops is None else uops_json(part.uops, ports),
                 "loads": part.ports,
             }
-            for one, part in zip(block.instructions, parts, strict=True)
+            for (_, text), part in zip(block.listing, parts, strict=True)
         ],
     }
 

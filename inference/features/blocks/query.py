@@ -8,6 +8,13 @@ from itertools import islice
 
 from django.db.models import Count
 
+from inference.core.core_model.loop_branch import (
+    LoopBranch,
+    iteration_terms,
+    jump_schemes,
+    loop_branch,
+    with_branch_slot,
+)
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.mapping import Uops
@@ -15,6 +22,7 @@ from inference.core.schedule import Schedule, schedule
 from inference.core.throughput import inverse_throughput
 from inference.isa.x86.blocks import Block
 from inference.models import ISA, PortMapping, PortUsage
+from inference.storage.core_models import fused_pairs
 from inference.storage.rows import ids_of_schemes, load_part, load_parts
 
 MOST_MAPPINGS = 8
@@ -36,21 +44,38 @@ def scheme_rows(blocks: Sequence[Block], isa: ISA) -> dict[str, int]:
 
 def predictions_of(blocks: Sequence[Block], isa: ISA, rows: Mapping[str, int]) -> list[list[BlockPrediction]]:
     """Of each block what the newest mappings say that describe all of its instructions; two queries."""
-    known = load_parts(isa, {row: text for text, row in rows.items()})
-    return [_predicted(block, known) for block in blocks]
+    jumps = ids_of_schemes(isa.pk, (text for block in blocks for text in jump_schemes(block)))
+    known = load_parts(isa, {row: text for text, row in {**rows, **jumps}.items()})
+    pairs = FusedPairs()
+    return [_predicted(block, known, pairs) for block in blocks]
 
 
-def _predicted(block: Block, known: Sequence[tuple[PortMapping, MappingValue]]) -> list[BlockPrediction]:
+class FusedPairs:
+    """What `fused_pairs` says of the machine of a mapping, read once for each machine and for loops alone."""
+
+    def __init__(self) -> None:
+        self._known: dict[int | None, frozenset[str] | None] = {}
+
+    def branch(self, block: Block, row: PortMapping, described: Collection[str]) -> LoopBranch | None:
+        """How the branch of a loop counts in a mapping, None of a straight block."""
+        if block.closing is None:
+            return None
+        if row.machine_id not in self._known:
+            self._known[row.machine_id] = fused_pairs(row.machine_id)
+        return loop_branch(block, described, self._known[row.machine_id])
+
+
+def _predicted(
+    block: Block, known: Sequence[tuple[PortMapping, MappingValue]], pairs: FusedPairs
+) -> list[BlockPrediction]:
     if block.unknown or not block.terms:
         return []
-    experiment = Experiment.of(dict(block.terms))
-    describing = (
-        (row, value) for row, value in known if all(text in value.usage for text in experiment.schemes)
-    )
-    return [
-        BlockPrediction(row, inverse_throughput(value, experiment))
-        for row, value in islice(describing, MOST_MAPPINGS)
-    ]
+    describing = ((row, value) for row, value in known if all(text in value.usage for text, _ in block.terms))
+    found = []
+    for row, value in islice(describing, MOST_MAPPINGS):
+        terms = iteration_terms(block, pairs.branch(block, row, value.usage))
+        found.append(BlockPrediction(row, inverse_throughput(with_branch_slot(value), Experiment.of(terms))))
+    return found
 
 
 # Which ports a basic block keeps busy by a port mapping, instruction by instruction.
@@ -80,7 +105,7 @@ class InstructionLoad:
 
 @dataclass(frozen=True)
 class BlockLoad:
-    """How a mapping spreads the µops of a block; `instructions` are in the block's order.
+    """How a mapping spreads the µops of a block; `instructions` are those of `Block.listing`.
 
     `experiment` holds those that the mapping describes, and `schedule` is of these alone.
     """
@@ -110,20 +135,28 @@ def describing(schemes: Collection[int], isa: ISA) -> list[Describing]:
 
 def load_of(block: Block, row: PortMapping) -> BlockLoad | None:
     """The fair optimal distribution of what the mapping describes, None for nothing (two queries)."""
-    texts = {text for text, _ in block.terms}
+    texts = {*(text for text, _ in block.terms), *jump_schemes(block)}
     value = load_part(row, {pk: text for text, pk in ids_of_schemes(row.isa_id, texts).items()})
-    usage = value.usage
-    if not usage:
+    branch = FusedPairs().branch(block, row, value.usage)
+    usage = with_branch_slot(value).usage
+    counts = {text: count for text, count in iteration_terms(block, branch).items() if text in usage}
+    if not counts.keys() & value.usage.keys():
         return None
-    counts = {text: count for text, count in block.terms if text in usage}
     experiment = Experiment.of(counts)
-    spread = schedule(value, experiment)
-    loads = {text: _ports(spread, text, counts[text]) for text in usage}
-    instructions = tuple(
-        InstructionLoad(usage[text], loads[text]) if text in usage else InstructionLoad()
+    spread = schedule(with_branch_slot(value), experiment)
+    loads = {text: _ports(spread, text, count) for text, count in counts.items()}
+    nothing = InstructionLoad((), (0.0,) * len(value.ports))
+    parts = [
+        InstructionLoad(usage[text], loads[text]) if text in loads else InstructionLoad()
         for text in (one.scheme or "" for one in block.instructions)
-    )
-    return BlockLoad(row, experiment, spread, instructions)
+    ]
+    if branch is not None:
+        if branch.replaced:
+            parts[-1] = nothing
+        parts.append(
+            InstructionLoad(usage[branch.scheme], loads[branch.scheme]) if branch.scheme else nothing
+        )
+    return BlockLoad(row, experiment, spread, tuple(parts))
 
 
 def _ports(spread: Schedule, scheme: str, count: int) -> tuple[float, ...]:

@@ -40,11 +40,11 @@ def _rows(
     return [
         (
             letters.get(instruction.scheme or "", ""),
-            instruction.text,
+            text,
             one.uops,
             [(cycles, _shade(cycles, most)) for cycles in one.ports or ()],
         )
-        for instruction, one in zip(block.instructions, load.instructions, strict=True)
+        for (instruction, text), one in zip(block.listing, load.instructions, strict=True)
     ]
 
 

@@ -151,7 +151,7 @@ def test_the_form_asks_for_new_columns(
     answer = visitor.post(address, {"predictors": ["tool"]})
     assert answer.url == f"{reverse('block-set', args=[block_set.pk])}?tab=columns"
     run = Run.objects.get(kind="columns")
-    assert run.config == {"block_set": block_set.pk, "predictors": [tool.pk]}
+    assert run.config == {"block_set": block_set.pk, "predictors": [tool.pk], "mode": ""}
     assert run.name in text_of(visitor, block_set)
     block_set.columns.create(position=3, name="tool", predictor=tool)
     assert "has a column" in visitor.post(address, {"predictors": ["tool"]}).content.decode()

@@ -123,6 +123,12 @@ class Block:
         """The jump that closes a loop, "" of a straight block."""
         return "" if self.closing is None else closing_text(self.closing.code, len(self.body))
 
+    @property
+    def listing(self) -> list[tuple[BlockInstruction, str]]:
+        """All instructions with their texts in Intel syntax, the jump that closes a loop last."""
+        closing = [] if self.closing is None else [(self.closing, self.closing_text)]
+        return [*((one, one.text) for one in self.instructions), *closing]
+
     @cached_property
     def terms(self) -> tuple[tuple[str, int], ...]:
         """Its schemes as an experiment has them: (text, multiplicity), by text; what has none is left out."""

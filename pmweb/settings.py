@@ -130,6 +130,7 @@ TEMPLATES = [
                 "django.templatetags.static",
                 "inference.web.presentation",
                 "anica_app.web.presentation",
+                "anica_app.features.predictors.mode_tags",
                 "pmweb.help.tags",
                 "pmweb.accounts.presentation",
             ],

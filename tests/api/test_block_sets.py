@@ -64,7 +64,11 @@ def test_columns_are_told_asked_for_and_removed(
     refused = program("POST", f"{path}/columns", {"predictors": ["command:command=reboot"]})
     assert refused[0] == 422
     run = program("POST", f"{path}/columns", {"predictors": ["tool"]})[1]
-    assert Run.objects.get(pk=run["id"]).config == {"block_set": block_set.pk, "predictors": [tool.pk]}
+    assert Run.objects.get(pk=run["id"]).config == {
+        "block_set": block_set.pk,
+        "predictors": [tool.pk],
+        "mode": "",
+    }
     assert program("DELETE", f"{path}/columns/{two['id']}")[0] == 204
     assert [column["name"] for column in program.get(path)["column_list"]] == ["one"]
 

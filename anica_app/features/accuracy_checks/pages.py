@@ -13,9 +13,10 @@ from django.urls import path
 from anica_app.features.accuracy_checks.query import check_of
 from anica_app.features.accuracy_checks.request import KIND, AccuracyCheckConfig
 from anica_app.features.accuracy_checks.result import AccuracyCheck, BoundError, CheckedPredictor
+from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.processors import different_processors
 from anica_app.features.predictors.stored_kinds import MEASURING
-from anica_app.features.questions.form import MODES, ChoosingForm
+from anica_app.features.questions.form import ChoosingForm
 from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from anica_app.web.presentation import newest_runs
 from inference.core.protocols import Json
@@ -63,12 +64,14 @@ def accuracy_check(request: HttpRequest, pk: int) -> HttpResponse:
         wanted = whole_number(request, "of")
         usual = lines[1] if len(lines) > 1 else lines[0]
         block_set = BasicBlockSet.objects.filter(pk=run.result["block_set"]).first()
+        predictors = _predictors(block_set)
         context |= {
             "lines": lines,
             "chosen": next((line for line in lines if line.place == wanted), usual),
             "block_set": block_set,
             "reference": None if block_set is None else block_set.columns.filter(position=0).first(),
-            "processors": different_processors(_predictors(block_set)),
+            "processors": different_processors(predictors),
+            "rows_asked": predictors,
         }
     return render(request, "anica/accuracy_checks/check.html", context)
 
@@ -127,7 +130,7 @@ class AccuracyCheckForm(ChoosingForm):
     seed = number_field(
         AccuracyCheckConfig, "seed", label="Seed", required=False, help_text="Which blocks are drawn."
     )
-    mode = forms.ChoiceField(choices=MODES, required=False, label="Copies")
+    mode = mode_field()
     rounds = number_field(
         AccuracyCheckConfig,
         "rounds",

@@ -36,10 +36,12 @@ from anica_app.features.block_sets.query import (
 )
 from anica_app.features.block_sets.recognition import sort_apart
 from anica_app.features.coverage.pages import coverage_tab
+from anica_app.features.predictors.modes import mode_field, mode_of_measurements
 from anica_app.features.questions.form import ChoosingForm
 from anica_app.formats.block_sets import export
 from anica_app.models import BasicBlockSet, BlockColumn
 from inference.features.uploads.reading import receive
+from inference.measuring.blocks import LOOP
 from inference.models import Run
 from inference.runs.errors import LimitError
 from inference.storage.errors import ExchangeError
@@ -194,6 +196,7 @@ class ColumnsForm(ChoosingForm):
         max_length=200, required=False, help_text="Of the run; if empty, one is generated."
     )
     note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    mode = mode_field(as_named="as measured columns of the set")
     anew = None  # type: ignore[assignment]  # as Django removes a field; what is remembered is what they would say again
 
     def clean(self) -> dict[str, Any]:
@@ -207,10 +210,15 @@ class ColumnsForm(ChoosingForm):
 def block_set_ask(request: HttpRequest, pk: int) -> HttpResponse:
     """The choice of predictors; a POST starts the run."""
     found = get_object_or_404(BasicBlockSet, pk=pk)
-    form = ColumnsForm(request.POST if request.method == "POST" else None)
+    usual = mode_of_measurements(column.predictor for column in columns_of(found))
+    form = ColumnsForm(request.POST if request.method == "POST" else None, initial={"mode": usual or LOOP})
     if form.is_bound and form.is_valid():
         names = ", ".join(row.name for row in form.rows)
-        config = {"block_set": pk, "predictors": [row.pk for row in form.rows]}
+        config = {
+            "block_set": pk,
+            "predictors": [row.pk for row in form.rows],
+            "mode": form.cleaned_data["mode"],
+        }
         if start_run(request, form, KIND, config, f"{names} on {found.name}"[:180]) is not None:
             return redirect(f"{reverse('block-set', args=[pk])}?tab=columns")
     ticked = form.ticked() if form.is_bound else set()

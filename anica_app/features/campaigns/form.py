@@ -16,6 +16,7 @@ from anica_app.core.search.judging import METRICS
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.request import DEFAULT_FRESH, DEFAULT_MINUTES, GROUPS, MOST_FRESH, PRESETS
 from anica_app.features.predictors.choosing import on_processor, processor_field
+from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.query import Listed, chosen
 from anica_app.models import Discovery, Predictor
 from inference.core.protocols import Json
@@ -181,6 +182,7 @@ class CampaignForm(forms.Form):
         help_text="Without one, the search is for blocks on which the first fails.",
     )
     processor = processor_field()
+    mode = mode_field(as_named="as each is named: two ways of measuring")
     scheme_filter = search_field()
     uops = forms.ModelChoiceField(
         PortMapping.objects.none(),
@@ -264,6 +266,7 @@ class CampaignForm(forms.Form):
         described: Json = {
             "predictors": [row.pk for row in self.rows],
             "preset": data["preset"] or "tools",
+            "mode": data["mode"],
             "settings": settings_of(data),
             "end": end_of(data),
             "scheme_filter": data["scheme_filter"],

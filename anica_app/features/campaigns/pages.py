@@ -196,6 +196,7 @@ def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         "campaign": batch.campaign,
         "batch": batch,
         "tools": [(str(at), tool) for at, tool in enumerate(tools, start=1)],
+        "tools_asked": tools,
         "page": page,
         "rows": rows,
         "sort": str(order),

@@ -21,6 +21,7 @@ from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
 from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT
 from inference.isa.search import SearchError, parse_search
+from inference.measuring.blocks import LOOP
 from inference.models import PortMapping
 from inference.runs.described_rows import is_id, read_row, read_rows
 from inference.runs.errors import ConfigError
@@ -39,12 +40,14 @@ Interest = Annotated[
 
 @dataclass(frozen=True)
 class Preset:
-    """`settings` by the names of their fields; `filter` is a search text that chooses schemes."""
+    """`settings` by the names of their fields; `filter` is a search text that chooses schemes. `mode`: what
+    the form offers first."""
 
     title: str
     help: str
     settings: Json = field(default_factory=dict)
     filter: str = ""
+    mode: str = LOOP
 
 
 PRESETS = {
@@ -91,6 +94,7 @@ PRESETS = {
         "a difference of half a cycle matters (§8.5).",
         {"metric": "absolute", "threshold": 0.5, "samples": 50},
         "-memory:RW",
+        AS_NAMED,
     ),
 }
 

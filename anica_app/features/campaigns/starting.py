@@ -16,7 +16,7 @@ from anica_app.models import Campaign, Predictor
 from inference.runs.errors import ConfigError
 from inference.web.requests import one_of, row_numbers, start_run, whole_number
 
-_TAKEN_OVER = ("scheme_filter", "evaluate", "seed", "uops", "preset")
+_TAKEN_OVER = ("scheme_filter", "evaluate", "seed", "uops", "preset", "mode")
 """Of a campaign that is searched again, beside its settings."""
 
 
@@ -72,7 +72,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     named = [names_by_id[pk] for pk in ids if pk in names_by_id]
     initial |= dict(zip(("first", "second"), named, strict=False))
     if preset:
-        initial |= {"preset": preset, "scheme_filter": PRESETS[preset].filter}
+        initial |= {"preset": preset, "scheme_filter": PRESETS[preset].filter, "mode": PRESETS[preset].mode}
         initial |= {SETTING + name: value for name, value in PRESETS[preset].settings.items()}
     return initial
 
@@ -94,7 +94,7 @@ def _with_preset(data: QueryDict, name: str) -> QueryDict:
     if name not in PRESETS:
         return filled
     preset = PRESETS[name]
-    filled["preset"], filled["scheme_filter"] = name, preset.filter
+    filled["preset"], filled["scheme_filter"], filled["mode"] = name, preset.filter, preset.mode
     blank = CampaignForm([])
     for field in [*blank.interest, *blank.space, *blank.of_group("search"), *blank.of_group("domain")]:
         value = preset.settings.get(field.name.removeprefix(SETTING), field.field.initial)

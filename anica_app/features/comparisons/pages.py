@@ -270,6 +270,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     tab = one_of(request, "tab", tuple(key for key, _ in TABS), "scores")
     columns = columns_of(row)
     context |= {"comparison": row, "tab": tab, "tabs": _tabs(request, row), "columns": columns}
+    context["columns_asked"] = [column for column in columns if column.predictor is not None]
     try:
         choice = choice_of(request, row)
     except SearchError as error:

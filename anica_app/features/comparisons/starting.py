@@ -13,6 +13,7 @@ from django.urls import path
 from anica_app.core.protocols import PredictorError
 from anica_app.features.comparisons.experiment_blocks import INSTRUCTIONS
 from anica_app.features.comparisons.request import KIND, MOST_ASKED, ComparisonConfig
+from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.query import kind_of, programs, row_for
 from anica_app.models import Predictor
 from anica_app.predictors import machine
@@ -159,6 +160,7 @@ class ComparisonForm(forms.Form):
         label="Maximum experiments",
         help_text="A larger set is sampled at random.",
     )
+    mode = mode_field()
     name = forms.CharField(
         max_length=200, required=False, help_text="Of the run; if empty, one is generated."
     )
@@ -212,6 +214,7 @@ class ComparisonForm(forms.Form):
             "predictors": self.ids,
             "instructions": data["instructions"] or INSTRUCTIONS,
             "most": data["most"] or MOST_ASKED,
+            "mode": data["mode"],
         }
 
 

@@ -16,8 +16,10 @@ from anica_app.core.protocols import AnicaError
 from anica_app.features.discoveries.asking_again import tools_here
 from anica_app.features.discoveries.pages import PART, chosen_node, found_or_404, tree_or_404
 from anica_app.features.discoveries.steps import name_of_question, question_about_step
+from anica_app.features.predictors.modes import common_mode, mode_field
 from anica_app.features.questions.form import ChoosingForm
 from anica_app.features.questions.query import KIND
+from inference.measuring.blocks import LOOP
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web.requests import start_or_tell
@@ -25,6 +27,8 @@ from inference.web.requests import start_or_tell
 
 class AskForm(ChoosingForm):
     """Which of the predictors that can be asked here, one at least."""
+
+    mode = mode_field(as_named="as each is named")
 
     def clean(self) -> dict[str, Any]:
         """Refuse a question that nobody is asked."""
@@ -41,11 +45,13 @@ def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
     node = None if tree is None else chosen_node(request, tree)
     if tree is None or node is None or not node.n:
         raise Http404("there are no blocks to predict")
-    form = AskForm(request.POST if request.method == "POST" else None)
+    usual = common_mode(found.predictors) or LOOP
+    form = AskForm(request.POST if request.method == "POST" else None, initial={"mode": usual})
     row = tree.generalisation
     back = f"{reverse('discovery', args=[pk])}?g={row.number}&step={node.number}"
     if form.is_bound and form.is_valid():
         config = question_about_step(row, node.number, form.rows, anew=form.cleaned_data["anew"])
+        config |= {"mode": form.cleaned_data["mode"]}
         name = name_of_question(found.discovery, node.number)
         try:
             submit(KIND, config, unused_name(name), user=request.user)

@@ -16,6 +16,7 @@ from anica_app.features.discoveries.report_parts import (
     title_of,
 )
 from anica_app.features.discoveries.tool_commands import Command
+from anica_app.features.predictors.modes import titled
 from anica_app.models import Discovery, Predictor
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
@@ -104,7 +105,7 @@ def _for_maintainers(report: BugReport) -> list[str]:
 
 def _table(answers: Sequence[tuple[Predictor, Answer]]) -> str:
     rows = [
-        f"| {markdown_cell(row.name)} | {'measured' if measures(row) else 'predicted'} | {_said(answer)} "
+        f"| {markdown_cell(titled(row))} | {'measured' if measures(row) else 'predicted'} | {_said(answer)} "
         f"| {markdown_cell(version_of(row))} |"
         for row, answer in answers
     ]
@@ -113,7 +114,7 @@ def _table(answers: Sequence[tuple[Predictor, Answer]]) -> str:
 
 def _details(answers: Sequence[tuple[Predictor, Answer]]) -> list[str]:
     return [
-        f"{markdown_line(row.name)} said: {code_span(answer.detail)}"
+        f"{markdown_line(titled(row))} said: {code_span(answer.detail)}"
         for row, answer in answers
         if answer.detail
     ]
@@ -149,7 +150,7 @@ def _generality(report: BugReport) -> list[str]:
 def _others(report: BugReport) -> list[str]:
     if not report.others:
         return []
-    names = [markdown_cell(row.name) for row, _ in report.answers[: len(report.others[0][1])]]
+    names = [markdown_cell(titled(row)) for row, _ in report.answers[: len(report.others[0][1])]]
     rows = [
         f"| {code_span('; '.join(intel_of_bytes(code)))} | {' | '.join(map(_said, answers))} |"
         for code, answers in report.others

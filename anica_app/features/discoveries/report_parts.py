@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from anica_app.core.protocols import Answer
 from anica_app.features.discoveries.tool_commands import LLVM_MCA, OSACA, UICA, tool_and_core
+from anica_app.features.predictors.modes import titled
 from anica_app.models import Predictor
 from anica_app.predictors import machine, nanobench
 from inference.core.texts import one_line
@@ -162,7 +163,7 @@ def _beside(about: Predictor, row: Predictor, answer: Answer) -> str:
 def _called(row: Predictor) -> str:
     known = tool_and_core(row)
     if known is None:
-        return one_line(row.name)
+        return one_line(titled(row))
     return " ".join(filter(None, (_TITLES.get(known[0], known[0]), known[1])))
 
 
@@ -202,7 +203,7 @@ def exegesis_snippet(code: bytes, said: Sequence[Said]) -> str:
     """A snippet by which llvm-exegesis measures the block. Raises `BlockError`."""
     schemes = [text for text in schemes_of_bytes(code) if text is not None]
     lines = [
-        f"{row.name} {'measured' if measures(row) else 'predicts'} {_number(answer)} cycles"
+        f"{titled(row)} {'measured' if measures(row) else 'predicts'} {_number(answer)} cycles"
         for row, answer in said
         if answer.cycles is not None
     ]

@@ -20,6 +20,7 @@ from anica_app.features.discoveries.tool_commands import (
     osaca_name,
     tool_and_core,
 )
+from anica_app.features.predictors.modes import titled
 from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.formats.quoting import assembly_comment
@@ -92,7 +93,7 @@ def session_of(found: DiscoveryParts, chosen: ReproducedBlock) -> Json:
     """The state of a Compiler Explorer session with the block and what was said of it."""
     comment = f"{found.campaign.name}, {found.discovery}"
     said = [
-        f"{row.name}: {answer.failure or f'{answer.cycles:.2f} cycles'}" for row, answer in chosen.answers
+        f"{titled(row)}: {answer.failure or f'{answer.cycles:.2f} cycles'}" for row, answer in chosen.answers
     ]
     return state(chosen.code, core_of(found.predictors), "\n".join([comment, *said]))
 

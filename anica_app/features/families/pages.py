@@ -14,12 +14,14 @@ from anica_app.features.discoveries.saying import words_of
 from anica_app.features.families.query import KIND
 from anica_app.features.families.reporting import FamilyParts
 from anica_app.features.families.request import FamilyJudgement, NewGrouping, name_of_grouping
+from anica_app.features.predictors.modes import common_mode
 from anica_app.features.predictors.query import chosen, offers
 from anica_app.features.questions.query import KIND as QUESTION
 from anica_app.features.questions.query import asked_about
 from anica_app.models import Campaign, Discovery, Family
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.measuring.blocks import LOOP
 from inference.web.requests import file_answer, start_or_tell
 from inference.web.validation import what_is_wrong
 
@@ -113,7 +115,14 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
     except PredictorError as error:
         messages.error(request, str(error))
         return redirect("family", pk=pk)
-    config = {"predictors": [predictor.pk], "blocks": [bytes(row.code).hex()], "about": _about(row)}
+    seats = row.campaign.seats.select_related("predictor")
+    mode = common_mode(seat.predictor for seat in seats) or LOOP
+    config = {
+        "predictors": [predictor.pk],
+        "blocks": [bytes(row.code).hex()],
+        "about": _about(row),
+        "mode": mode,
+    }
     start_or_tell(request, QUESTION, config, f"{row.name[:120]}, measured")
     return redirect("family", pk=pk)
 

@@ -15,8 +15,9 @@ from anica_app.core.protocols import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.block_sets.query import ORDERS, differing_blocks
 from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, MatrixConfig
+from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.query import Listed, chosen, listed
-from anica_app.models import BasicBlockSet, BlockColumn
+from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from anica_app.web.presentation import newest_runs
 from inference.core.protocols import Json
 from inference.formats.csv_cells import written
@@ -65,6 +66,9 @@ def matrix(request: HttpRequest, pk: int) -> HttpResponse:
             "found": run.result,
             "block_set": BasicBlockSet.objects.filter(pk=run.result["block_set"]).first(),
             "interest": run.config["interest"],
+            "rows_asked": Predictor.objects.filter(
+                pk__in=[column["predictor"] for column in run.result["columns"] if column["predictor"]]
+            ),
             "rows": list(zip(run.result["columns"], _cells(run.result), strict=True)),
         }
     return render(request, "anica/matrices/matrix.html", context)
@@ -175,6 +179,7 @@ class MatrixForm(forms.Form):
         validators=[MinValueValidator(0)],
         help_text="When two tools disagree on a block.",
     )
+    mode = mode_field(as_named="as measured columns, else as each is named")
     name = forms.CharField(
         max_length=200, required=False, help_text="Of the run; if empty, one is generated."
     )
@@ -213,6 +218,7 @@ class MatrixForm(forms.Form):
             "columns": [column.pk for column in data["columns"]],
             "blocks": data["blocks"] or DEFAULT_BLOCKS,
             "length": data["length"] or DEFAULT_LENGTH,
+            "mode": data["mode"],
             "interest": {"metric": data["metric"] or RELATIVE, "threshold": threshold},
         }
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Annotated
 
+from django import forms
 from pydantic import AfterValidator, Field
 
 from anica_app.core.protocols import PredictorError
@@ -19,6 +20,7 @@ from anica_app.models import Predictor
 from anica_app.predictors import machine, nanobench
 from inference.core.protocols import Json
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
+from inference.models import Run
 from inference.runs.errors import ConfigError
 from inference.runs.request import chosen
 
@@ -54,6 +56,24 @@ WORDS = {UNROLLED: "unrolled", LOOP: "in a loop", AS_NAMED: "either mode"}
 """What stands beside a number of cycles."""
 
 
+def mode_field(usual: str = LOOP, *, as_named: str = "") -> forms.ChoiceField:
+    """The choice of a form.
+
+    Args:
+        usual: What is chosen at first.
+        as_named: The label of `AS_NAMED`, "" where a mode has to be chosen.
+    """
+    choices = [(LOOP, "copies in a loop"), (UNROLLED, "straight code, unrolled")]
+    return forms.ChoiceField(
+        label="Blocks without a jump",
+        choices=[*choices, (AS_NAMED, as_named)] if as_named else choices,
+        initial=usual,
+        required=False,
+        help_text="Everybody is asked for the same. Most code runs in loops; straight code is decoded, "
+        "which on many cores takes longer than anything else.",
+    )
+
+
 def mode_of(row: Predictor) -> str:
     """The mode that a predictor answers in; "" where it makes no difference to it, or is not known."""
     kind = all_kinds().get(row.sort)
@@ -64,6 +84,12 @@ def _options_in_file(row: Predictor) -> Json:
     """The options that the identity of a predictor from a file has; those of machines are in a part of it."""
     own = row.identity.get("options")
     return {**row.identity, **(own if isinstance(own, dict) else {})}
+
+
+def titled(row: Predictor) -> str:
+    """The name with the mode that it answers in; what measures has it in its name, or one of somebody's own."""
+    mode = "" if row.sort in MEASURING else mode_of(row)
+    return row.name if not mode or mode in row.name else f"{row.name} · {mode}"
 
 
 def in_mode(row: Predictor, mode: str) -> Predictor:
@@ -99,8 +125,12 @@ def asked_in_mode(
     Raises:
         ConfigError: where one cannot be asked in that mode here.
     """
-    measuring = [row for row in (*rows, *beside) if row is not None and row.sort in MEASURING]
-    return rows_in_mode(rows, mode or common_mode(measuring))
+    return rows_in_mode(rows, mode or mode_of_measurements([*rows, *beside]))
+
+
+def mode_of_measurements(rows: Iterable[Predictor | None]) -> str:
+    """The mode of those that measure, "" where none does and where they differ."""
+    return common_mode(row for row in rows if row is not None and row.sort in MEASURING)
 
 
 def rows_in_mode(rows: Iterable[Predictor], mode: str) -> list[Predictor]:
@@ -109,6 +139,11 @@ def rows_in_mode(rows: Iterable[Predictor], mode: str) -> list[Predictor]:
         return list(dict.fromkeys(in_mode(row, mode) for row in rows))
     except PredictorError as error:
         raise ConfigError(f"predictors: {error}") from error
+
+
+def mode_asked(run: Run, rows: Iterable[Predictor | None]) -> str:
+    """The mode of a question that was asked: the stated one, that of its predictors, else a loop."""
+    return run.config.get("mode") or common_mode(rows) or LOOP
 
 
 def different_modes(rows: Iterable[Predictor]) -> dict[str, list[str]]:

@@ -16,6 +16,7 @@ from anica_app.core.odd_answers import apart, odd_answers
 from anica_app.core.protocols import AnicaError
 from anica_app.features.discoveries.pages import lines_of as instructions_of
 from anica_app.features.discoveries.saying import words_of
+from anica_app.features.predictors.modes import mode_asked
 from anica_app.features.predictors.processors import different_processors
 from anica_app.features.questions import form as explaining
 from anica_app.features.questions.form import ExplainForm
@@ -191,7 +192,7 @@ def _detail(
     block = block_of_hex(code.hex())
     isa = ISA.objects.filter(name=X86).first()
     schemes = {} if isa is None else scheme_rows([block], isa)
-    why = why_of(request, block)
+    why = why_of(request, block, mode_asked(question.run, question.predictors.values()))
     lines = with_closest(question.lines(code), why)
     memory = memory_run(code)
     explanations = explanations_of(code, explaining.MOST_SHOWN)
@@ -225,6 +226,7 @@ def _about(question: BlockQuestion, followed: list[Run]) -> dict[str, Any]:
         "count": len(run.config["blocks"]),
         "predictors": [line.name for line in question.lines(b"")],
         "processors": different_processors(row for row in question.predictors.values() if row is not None),
+        "rows_asked": [row for row in question.predictors.values() if row is not None],
         "ended": run.state in Run.FINAL,
         "waiting": bool(waiting),
         "live": {"runs": [_followed(one) for one in followed if one.state not in Run.FINAL]},

@@ -11,6 +11,7 @@ from anica_app.core.protocols import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.features.predictors.choosing import known_on, processor_field
+from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.query import OfferedPredictor, Offers, chosen, offers
 from anica_app.features.predictors.stored_kinds import reason_against
 from anica_app.features.questions.query import PredictorAnswer, furthest_apart
@@ -20,7 +21,7 @@ from inference.core.protocols import Json
 from inference.features.blocks.job import MOST_BLOCKS
 from inference.isa.x86.addresses import START
 from inference.isa.x86.blocks import Block, BlockError, BlocksOfText, body_of, read
-from inference.measuring.blocks import LOOP, MOST_COPIES, MOST_PAGES, UNROLLED, BlockOptions
+from inference.measuring.blocks import MOST_COPIES, MOST_PAGES, BlockOptions
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 
@@ -93,7 +94,6 @@ class ChoosingForm(forms.Form):
 
 
 TEXT_LIMIT = 100_000
-MODES = ((UNROLLED, "unrolled"), (LOOP, "in a loop"))
 SURROUNDINGS = tuple(BlockOptions.__dataclass_fields__)
 
 
@@ -124,13 +124,7 @@ class BlockForm(ChoosingForm):
             attrs={"rows": 10, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
         ),
     )
-    mode = forms.ChoiceField(
-        label="Copies",
-        choices=MODES,
-        initial=UNROLLED,
-        help_text="Unrolled, registers and memory begin anew before each row of copies, and the difference "
-        "between two lengths counts. A loop goes on from where it was.",
-    )
+    mode = mode_field()
     copies = forms.IntegerField(
         label="Number of copies",
         min_value=0,
@@ -223,12 +217,13 @@ class BlockForm(ChoosingForm):
 
     def options(self) -> BlockOptions:
         """How machines surround the blocks."""
-        return BlockOptions(**{name: self.cleaned_data[name] for name in SURROUNDINGS})
+        options = {name: self.cleaned_data[name] for name in SURROUNDINGS}
+        return BlockOptions(**{**options, "mode": options["mode"] or BlockOptions.mode})
 
     @property
     def around(self) -> list[forms.BoundField]:
-        """The fields that say how machines surround a block."""
-        return [self[name] for name in SURROUNDINGS]
+        """The fields that say how machines surround a block, beside the mode that all are asked in."""
+        return [self[name] for name in SURROUNDINGS if name != "mode"]
 
     @property
     def changed(self) -> Json:
@@ -239,9 +234,7 @@ class BlockForm(ChoosingForm):
     @property
     def surrounded(self) -> bool:
         """Whether any option of machines that the form shows is not as usual, or wrong."""
-        shown = {name: str(self[name].value()) for name in SURROUNDINGS}
-        usual = {name: str(self.fields[name].initial) for name in SURROUNDINGS}
-        return shown != usual
+        return any(str(field.value()) != str(field.field.initial) for field in self.around)
 
     @property
     def machines(self) -> list[Predictor]:

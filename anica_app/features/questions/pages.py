@@ -12,15 +12,17 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from anica_app.features.predictors.query import written
+from anica_app.features.predictors.modes import mode_asked
+from anica_app.features.predictors.query import all_kinds, written
 from anica_app.features.questions.form import SURROUNDINGS, BlockForm
 from anica_app.features.questions.query import KIND
 from anica_app.models import Predictor
-from anica_app.predictors import machine, mapping
+from anica_app.predictors import core_model, machine, mapping
 from inference.features.blocks.query import describing, load_of
 from inference.features.blocks.shown import load_context, shown
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_hex
+from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Run
 from inference.storage.instruction_sets import X86
 from inference.web.requests import row_named, start_run, whole_number
@@ -114,13 +116,18 @@ def _as_before(run: Run) -> dict[str, Any]:
     """The blocks and predictors of an earlier question."""
     rows = Predictor.objects.in_bulk(run.config["predictors"])
     texts = [block_of_hex(code).text for code in run.config["blocks"]]
-    return {"code": "\n\n".join(texts), "predictors": [_offered_as(row) for row in rows.values()]}
+    return {
+        "code": "\n\n".join(texts),
+        "predictors": [_offered_as(row) for row in rows.values()],
+        "mode": mode_asked(run, rows.values()),
+    }
 
 
 def _offered_as(row: Predictor) -> str:
-    """The text under which a stored predictor is offered."""
-    by_name = row.kind in (mapping.KIND, machine.KIND) and set(row.options) == {row.kind}
-    return written(row.kind, row.options) if by_name else row.name
+    """The text under which a stored predictor is offered, whatever mode it was asked in."""
+    options = all_kinds()[row.kind].in_mode(row.options, UNROLLED) if row.kind in all_kinds() else row.options
+    by_name = {mapping.KIND: {"mapping"}, machine.KIND: {"machine"}, core_model.KIND: {"model"}}
+    return written(row.kind, options) if set(options) == by_name.get(row.kind) else row.name
 
 
 def _ask(request: HttpRequest, form: BlockForm) -> HttpResponse:
@@ -128,6 +135,7 @@ def _ask(request: HttpRequest, form: BlockForm) -> HttpResponse:
         "predictors": [row.pk for row in form.rows],
         "blocks": [block.hex for block in form.blocks],
         "anew": form.cleaned_data["anew"],
+        "mode": form.cleaned_data["mode"],
     }
     run = start_run(request, form, KIND, config, name_of(form.blocks))
     if run is not None and form.left_out:
@@ -159,8 +167,9 @@ def name_of(found: list[Block]) -> str:
 
 def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpResponse:
     isa = ISA.objects.filter(name=X86).first()
+    mode = str(form["mode"].value() or LOOP)
     pieces = form.reading.pieces if form.is_bound and "code" not in form.errors else ()
-    decoded = shown([piece.block for piece in pieces[:MOST_SHOWN]], isa) if pieces else []
+    decoded = shown([piece.block for piece in pieces[:MOST_SHOWN]], isa, mode=mode) if pieces else []
     ticked = form.ticked()
     groups = (
         ("Machines", form.offers.machines),

@@ -16,6 +16,7 @@ from inference.core.schedule import schedule
 from inference.features.core_model.query import BlockReason, reasons_of, usable_core_models
 from inference.isa.x86.blocks import Block
 from inference.isa.x86.dependences import name_of_location
+from inference.measuring.blocks import LOOP, MODES
 from inference.models import StoredCoreModel
 from inference.web.requests import one_of, whole_number
 
@@ -62,8 +63,12 @@ class WhyView:
     """bounds, and whether each is left out"""
 
 
-def why_of(request: HttpRequest, block: Block) -> WhyView | None:
-    """By the core model and with the switches in the address; None where there is no core model."""
+def why_of(request: HttpRequest, block: Block, usual: str) -> WhyView | None:
+    """By the core model and with the switches in the address; None where there is no core model.
+
+    Args:
+        usual: The mode in which the others were asked.
+    """
     models = tuple(usable_core_models()[:50])
     if not models:
         return None
@@ -72,7 +77,8 @@ def why_of(request: HttpRequest, block: Block) -> WhyView | None:
     left_out = [kind for kind in BoundKind if kind in request.GET.getlist("off")]
     alike = one_of(request, "registers", REGISTERS, REGISTERS[0]) == REGISTERS[0]
     nearest = one_of(request, "unknown", UNKNOWN, UNKNOWN[0]) != UNKNOWN[0]
-    (reason,) = reasons_of([block], row, Assumptions(left_out, alike, nearest))
+    mode = one_of(request, "mode", MODES, usual)
+    (reason,) = reasons_of([block], row, Assumptions(left_out, alike, nearest, mode == LOOP))
     return WhyView(
         reason,
         _listing(block, reason.prediction.chain, reason.model),

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from inference.core.core_model import Assumptions
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.features.blocks.query import BlockLoad, BlockPrediction, predictions_of, scheme_rows
@@ -16,6 +17,7 @@ from inference.features.experiments.picture import picture
 from inference.features.runs.asked import DescriptionItem, links
 from inference.features.runs.record import RunRecord
 from inference.isa.x86.blocks import Block, block_of_hex
+from inference.measuring.blocks import LOOP
 from inference.measuring.closing import iteration_of
 from inference.models import ISA, Machine, Run
 from inference.storage.instruction_sets import X86
@@ -85,12 +87,17 @@ class BlockView:
 
 
 def shown(
-    blocks: Sequence[Block], isa: ISA | None, results: Mapping[int, Json] | None = None, first: int = 1
+    blocks: Sequence[Block],
+    isa: ISA | None,
+    results: Mapping[int, Json] | None = None,
+    first: int = 1,
+    *,
+    mode: str,
 ) -> list[BlockView]:
-    """Blocks numbered from `first`; `results` by these numbers."""
+    """Blocks numbered from `first`; `results` by these numbers, measured in a mode that the reasons share."""
     known = {} if isa is None else scheme_rows(blocks, isa)
     predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, known)
-    reasons = _reasons(blocks)
+    reasons = _reasons(blocks, mode)
     found = []
     together = zip(blocks, predicted, reasons, strict=True)
     for number, (block, predictions, reason) in enumerate(together, start=first):
@@ -111,9 +118,11 @@ def shown(
     return found
 
 
-def _reasons(blocks: Sequence[Block]) -> Sequence[BlockReason | None]:
+def _reasons(blocks: Sequence[Block], mode: str) -> Sequence[BlockReason | None]:
     newest = usable_core_models().first() if blocks else None
-    return [None] * len(blocks) if newest is None else reasons_of(blocks, newest)
+    if newest is None:
+        return [None] * len(blocks)
+    return reasons_of(blocks, newest, Assumptions(in_loop=mode == LOOP))
 
 
 def rows_of(block: Block, known: Mapping[str, int]) -> tuple[InstructionRow, ...]:
@@ -155,7 +164,7 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
     page = [block_of_hex(code) for code in codes[first : first + PAGE]]
     isa = ISA.objects.filter(name=X86).first()
     return {
-        "blocks": shown(page, isa, results, first + 1),
+        "blocks": shown(page, isa, results, first + 1, mode=run.config["options"]["mode"]),
         "block_count": len(codes),
         "previous_blocks": first - PAGE + 1 if first else None,
         "next_blocks": first + PAGE + 1 if first + PAGE < len(codes) else None,

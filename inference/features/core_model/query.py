@@ -110,7 +110,7 @@ class BlockReason:
     """How many cycles a block takes by a core model, and why.
 
     `chain`: of each instruction (by its place), the cycles that it adds to the critical chain. `model`: as
-    far as it concerns the block.
+    far as it concerns the block. `mode`: how the block is executed, in words.
     """
 
     row: StoredCoreModel
@@ -119,6 +119,7 @@ class BlockReason:
     chain: Mapping[int, float]
     model: CoreModel
     assumed: Assumptions = field(default_factory=Assumptions)
+    mode: str = ""
 
     @property
     def sources(self) -> Mapping[str, str]:
@@ -181,7 +182,8 @@ def _reason(
     chain: dict[int, float] = {}
     for step in found.chain:
         chain[step.instruction] = chain.get(step.instruction, 0.0) + step.cycles
-    return BlockReason(row, found, sentence_of(block, found), chain, explained.model, assumed)
+    mode = "as the loop that it is" if block.closing else "in a loop" if assumed.in_loop else "unrolled"
+    return BlockReason(row, found, sentence_of(block, found), chain, explained.model, assumed, mode)
 
 
 def sentence_of(block: Block, found: CorePrediction) -> str:

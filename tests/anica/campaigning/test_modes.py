@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from anica_app.features.predictors.modes import common_mode, different_modes, in_mode, mode_of
+from anica_app.features.predictors.modes import common_mode, different_modes, in_mode, mode_of, titled
 from anica_app.features.predictors.query import all_kinds, chosen
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BlockColumn, Campaign, CampaignPredictor, Predictor
@@ -91,6 +91,7 @@ def test_a_predictor_in_a_mode_is_the_same_one_with_that_option(machine: Machine
         kind="imported", origin="imported", identity={"kind": "machine", "options": {"mode": LOOP}}
     )
     assert mode_of(foreign) == LOOP
+    assert [titled(row) for row in rows] == [f"{rows[0].name} · unrolled", rows[1].name, mapping.name]
     assert in_mode(foreign, UNROLLED) is foreign
 
 

@@ -123,7 +123,7 @@ def test_one_choice_sets_the_processor_of_all_tools(visitor: Client, tool: None)
         reverse("blocks"), {**data, "processor": "Haswell", "predictors": ["machine:machine=lab"]}
     )
     assert own.status_code == 302
-    assert asked() == {"machine lab · unrolled"}
+    assert asked() == {"machine lab · loop"}
 
 
 def test_a_question_for_several_processors_says_so(visitor: Client, tool: None) -> None:

@@ -201,7 +201,7 @@ def test_a_stored_measurement_says_who_is_wrong(visitor, family):
 
 
 def test_the_witness_is_measured_at_the_press_of_a_button(visitor, family, monkeypatch):
-    lab = Predictor.objects.create(name="lab", kind="machine", key="m" * 64)
+    lab = Predictor.objects.create(name="lab", kind="machine", key="m" * 64, options={"mode": "loop"})
     offered = Offers([], [], [], [OfferedPredictor("lab", "lab")])
     monkeypatch.setattr(pages, "offers", lambda: offered)
     visitor.post(f"/families/{family.pk}/measure/", {"machine": "command:command=/bin/sh"})
@@ -209,6 +209,7 @@ def test_the_witness_is_measured_at_the_press_of_a_button(visitor, family, monke
     visitor.post(f"/families/{family.pk}/measure/", {"machine": "lab"})
     run = Run.objects.get()
     assert (run.kind, run.config["predictors"], run.config["blocks"]) == ("ask", [lab.pk], [SCAN.hex()])
+    assert run.config["mode"] == "loop"
     page = visitor.get(f"/families/{family.pk}/").content.decode()
     assert 'data-poll="1.5"' in page
 

@@ -133,7 +133,7 @@ def _know_step(seen: SiteOverview) -> FirstStep:
     local = seen.local
     why = (
         "Ports and slots, explained µops, latencies and the front end, one after another; each can be used "
-        "as soon as it is done. Three minutes for the starter set."
+        "as soon as it is done. Some minutes for the default set, of which the starter set is the quick part."
     )
     address = "" if local is None else reverse("know", args=[local.pk])
     return FirstStep(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import csv
 import re
 import subprocess
 import sys
@@ -8,10 +10,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from iced_x86 import Decoder, Encoder, RegisterExt
 
 from inference.isa.reading import read
 from inference.isa.x86 import forms_by_text, scheme_set, schemes
+from inference.isa.x86.blocks import BlockError
+from inference.isa.x86.blocks.schemes import schemes_of_bytes
 from inference.isa.x86.forms import forms
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
 from inference.isa.x86.probes import STARTER_SET
@@ -245,6 +250,19 @@ def test_the_starter_set_covers_every_part_of_a_core(by_text):
     assert {scheme.extension for scheme in starter} <= {
         "BASE", "X64", "BMI1", "BMI2", "LZCNT", "POPCNT", "AVX", "AVX2", "FMA",
     }  # fmt: skip
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(("blocks", "least"), [("sqlite.csv", 0.55), ("bbset_400_hsw.csv", 0.6)])
+def test_the_starter_set_has_what_compilers_emit(blocks, least):
+    """Counted in published blocks, which are not those that the set was chosen by."""
+    counts: Counter[str | None] = Counter()
+    with (settings.SHARED / "data" / "blocks" / blocks).open(newline="") as rows:
+        for code, *_ in csv.reader(rows):
+            with contextlib.suppress(ValueError, BlockError):
+                counts.update(schemes_of_bytes(bytes.fromhex(code)))
+    known = sum(number for scheme, number in counts.items() if scheme in STARTER_SET)
+    assert known > least * counts.total()
 
 
 def test_building_the_set_takes_seconds_at_most_and_no_django():

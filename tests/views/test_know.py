@@ -46,6 +46,19 @@ def test_the_form_estimates_and_starts_a_run(visitor: Client, machine: Machine) 
     assert run.config["scheme_filter"] == "imul"
 
 
+def test_the_default_set_is_offered_first_and_the_starter_set_as_the_quick_one(
+    visitor: Client, machine: Machine
+) -> None:
+    page = visitor.get(reverse("know", args=[machine.pk]))
+    selection = page.context["form"]["selection"]
+    assert [value for value, _ in selection.field.choices][:2] == ["default", "starter"]
+    assert "quick" in dict(selection.field.choices)["starter"]
+    assert selection.value() == "default"
+    assert page.context["estimate"].config["schemes"] == "default"
+    assert "Calls, returns, push and pop are in no set" in page.text
+    assert read_config({"machine": machine.pk}).schemes == "starter", "for scripts it stays what it was"
+
+
 @pytest.mark.parametrize("by_name", [True, False])
 def test_the_part_for_latencies_has_divisions(machine: Machine, by_name: bool) -> None:
     """Whether a selection is named, as pages do, or what it finds, as the shell does."""

@@ -87,7 +87,7 @@ def _options_in_file(row: Predictor) -> Json:
 
 
 def titled(row: Predictor) -> str:
-    """The name with the mode that it answers in; what measures has it in its name, or one of somebody's own."""
+    """The name with the mode that it answers in; what measures has that in its name already."""
     mode = "" if row.sort in MEASURING else mode_of(row)
     return row.name if not mode or mode in row.name else f"{row.name} · {mode}"
 

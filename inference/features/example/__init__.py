@@ -4,7 +4,7 @@
 "Measure this computer" on 2026-11-26, and from a run that counts issue slots. The mapping is what `manage.py
 infer` made of the first of them, in the shell, as `manage.py export` has it. The computer was a virtual
 machine with two cores of an AMD EPYC (Zen 4, family 25, model 17), with other work beside; the agent was
-0.8.0 with its default settings; the schemes are the 53 of the starter set.
+0.8.0 with its default settings; the schemes are the 53 that the starter set then had.
 
 All 1,681 experiments settled (every scheme alone, the pairs that the adaptive plan asks for, and the search
 for the bottleneck), and so did the 1,000 five-scheme mixes and the 323 experiments that count slots. R_max

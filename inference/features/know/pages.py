@@ -15,6 +15,7 @@ from inference.features.know.request import HOUR, LEAST_MINUTES, MOST_INFERRED, 
 from inference.features.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
 from inference.features.measure.job import Effort, effort
 from inference.features.measure.pages import (
+    SELECTIONS,
     MeasuringForm,
     MeasuringPlan,
     chosen_schemes,
@@ -22,6 +23,7 @@ from inference.features.measure.pages import (
     schemes_config,
 )
 from inference.features.runs.record import RunRecord
+from inference.isa.x86.probes import NOT_IN_A_BODY
 from inference.models import Machine, Run
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.past import past_share
@@ -32,9 +34,19 @@ _EVOLUTION_SECONDS = 60.0
 _LEARNT = "As these parts went on this computer before."
 
 
+_DEFAULT_FIRST = (
+    ("default", "the default set: whatever can be measured side by side"),
+    ("starter", "the starter set: the quick one, what compilers emit most and each kind of unit"),
+    *(choice for choice in SELECTIONS if choice[0] not in ("default", "starter")),
+)
+
+
 class KnowForm(MeasuringForm):
     """Schemes, a name, and how long it may take."""
 
+    selection = forms.ChoiceField(
+        label="Schemes", choices=_DEFAULT_FIRST, initial="default", help_text=NOT_IN_A_BODY
+    )
     minutes = forms.IntegerField(
         min_value=LEAST_MINUTES,
         max_value=MOST_MINUTES,

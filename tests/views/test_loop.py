@@ -57,7 +57,7 @@ def test_of_code_with_jumps_the_first_loop_is_taken_and_others_can_be_chosen(
     code = "f:\nadd rcx, rdx\nadd rcx, rdx\n.L2:\nadd rax, rbx\njne .L2\nret"
     page = tried(visitor, mapping, code)
     assert page.context["piece"].name == ".L2"
-    assert [row[1] for row in page.context["load_rows"]] == ["add rax, rbx", "jne .loop"]
+    assert [row[:2] for row in page.context["load_rows"]] == [("A", "add rax, rbx"), ("B", "jne .loop")]
     assert "piece=f" in page.text
     asked = {"tab": "loop", "code": code, "piece": "f"}
     page = visitor.get(reverse("mapping", args=[mapping.pk]), asked)

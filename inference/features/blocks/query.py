@@ -96,11 +96,13 @@ class Describing:
 class InstructionLoad:
     """The µops of an instruction, and the cycles per execution of the block that it takes up of each port.
 
-    Both are None where the mapping does not describe it.
+    Both are None where the mapping does not describe it. `scheme`: what stands for it in the experiment, ""
+    for nothing.
     """
 
     uops: Uops | None = None
     ports: tuple[float, ...] | None = None
+    scheme: str = ""
 
 
 @dataclass(frozen=True)
@@ -147,15 +149,13 @@ def load_of(block: Block, row: PortMapping) -> BlockLoad | None:
     loads = {text: _ports(spread, text, count) for text, count in counts.items()}
     nothing = InstructionLoad((), (0.0,) * len(value.ports))
     parts = [
-        InstructionLoad(usage[text], loads[text]) if text in loads else InstructionLoad()
+        InstructionLoad(usage[text], loads[text], text) if text in loads else InstructionLoad()
         for text in (one.scheme or "" for one in block.instructions)
     ]
     if branch is not None:
-        if branch.replaced:
-            parts[-1] = nothing
-        parts.append(
-            InstructionLoad(usage[branch.scheme], loads[branch.scheme]) if branch.scheme else nothing
-        )
+        jump = branch.scheme
+        counted = InstructionLoad(usage[jump], loads[jump], jump) if jump else nothing
+        parts = [*parts[:-1], nothing, counted] if branch.replaced else [*parts, counted]
     return BlockLoad(row, experiment, spread, tuple(parts))
 
 

@@ -41,12 +41,12 @@ def _rows(
     most = max((max(one.ports) for one in load.instructions if one.ports), default=0.0)
     return [
         (
-            letters.get(instruction.scheme or "", ""),
+            letters.get(one.scheme, ""),
             text,
             one.uops,
             [(cycles, _shade(cycles, most)) for cycles in one.ports or ()],
         )
-        for (instruction, text), one in zip(block.listing, load.instructions, strict=True)
+        for (_, text), one in zip(block.listing, load.instructions, strict=True)
     ]
 
 

@@ -35,8 +35,8 @@ _LEARNT = "As these parts went on this computer before."
 
 
 _DEFAULT_FIRST = (
-    ("default", "the default set: whatever can be measured side by side"),
-    ("starter", "the starter set: the quick one, what compilers emit most and each kind of unit"),
+    ("default", "the default set"),
+    ("starter", "the starter set: quick"),
     *(choice for choice in SELECTIONS if choice[0] not in ("default", "starter")),
 )
 
@@ -45,8 +45,12 @@ class KnowForm(MeasuringForm):
     """Schemes, a name, and how long it may take."""
 
     selection = forms.ChoiceField(
-        label="Schemes", choices=_DEFAULT_FIRST, initial="default", help_text=NOT_IN_A_BODY
+        label="Schemes",
+        choices=_DEFAULT_FIRST,
+        initial="default",
+        help_text="The starter set has what compilers emit most, and something of each kind of unit.",
     )
+    not_in_a_body = NOT_IN_A_BODY
     minutes = forms.IntegerField(
         min_value=LEAST_MINUTES,
         max_value=MOST_MINUTES,

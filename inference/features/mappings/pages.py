@@ -211,7 +211,7 @@ def _predicted(block: Block, row: PortMapping) -> dict[str, Any]:
     cycles, loads = load.schedule.cycles, load.schedule.loads
     fullest = max(loads, default=0.0)
     full = [(name, bit) for bit, name in enumerate(row.ports) if fullest and loads[bit] > fullest - TIE]
-    ipc = len(block.instructions) / cycles if cycles else None
+    ipc = len(block.listing) / cycles if cycles else None
     return {**load_context(block, load), "full_ports": full, "ipc": ipc}
 
 

@@ -8,7 +8,9 @@ PAGES = {
     "blocks": Help(
         "Where [[basic block]]s are pasted: decoded at once, with what the ports of the mappings here allow.",
         can=("Paste assembly in Intel or AT&T syntax, or hexadecimal digits; the address keeps the block.",),
-        operators=("Ask predictors and machines; answers come one by one on a page that stays.",),
+        operators=(
+            "Ask predictors and machines, all in one [[mode]]; answers come one by one on a page that stays.",
+        ),
     ),
     "asked-blocks": Help(
         "What every [[predictor]] and machine that was asked says of these blocks.",
@@ -59,7 +61,10 @@ PAGES = {
     ),
     "accuracy-check-new": Help(
         "The form for an accuracy check.",
-        operators=("Choose a machine and a set; without a choice, all predictors that suit it are asked.",),
+        operators=(
+            "Choose a machine and a set; without a choice, all predictors that suit it are asked.",
+            "Choose the [[mode]] that is measured; everybody is asked in it.",
+        ),
     ),
     "block-set-gate": Help(
         "What has become of the accuracy that a file keeps: columns that are worse by now, and why.",

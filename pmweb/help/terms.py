@@ -239,6 +239,13 @@ TERMS = (
         ),
     ),
     GlossaryTerm(
+        "mode",
+        "How copies of a basic block without a jump follow each other where it is measured or predicted: in "
+        "a loop, or unrolled as straight code, which has to be decoded and may take longer for that. Numbers "
+        "of one mode say nothing about the other.",
+        see=("basic block", "predictor"),
+    ),
+    GlossaryTerm(
         "noise",
         "How far repeated measurements of the same thing differ, as a share of the time. A machine "
         "with much of it is slow to settle.",

@@ -15,7 +15,7 @@ from django.core.management.base import CommandError
 from anica_app.core.memory_variants import Memory, variants
 from anica_app.core.protocols import AnicaError, Answer, PredictorError
 from anica_app.features.predictors.choosing import check_processor, chosen_on, in_words
-from anica_app.features.predictors.modes import AS_NAMED, add_mode_option, rows_in_mode
+from anica_app.features.predictors.modes import AS_NAMED, add_mode_option, different_modes, rows_in_mode
 from anica_app.features.predictors.processors import different_processors
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.job import with_switch
@@ -111,6 +111,9 @@ class Command(PredictExperiment):
         rows = _chosen(options["predictor"], options["processor"], options["mode"])
         if told := in_words(different_processors(rows)):
             self.stderr.write(f"warning: {told}")
+        if modes := different_modes(rows):
+            parts = "; ".join(f"{mode}: {', '.join(asked)}" for mode, asked in modes.items())
+            self.stderr.write(f"warning: blocks without a jump are asked about in different modes: {parts}")
         if options["memory"]:
             rows, blocks = with_switch(rows), _variants(blocks)
         names, answers = _asked(rows, blocks, anew=options["again"])

@@ -10,6 +10,7 @@ from django.core.management import get_commands, load_command_class
 
 from anica_app.features.predictors.modes import common_mode, different_modes, in_mode, mode_of, titled
 from anica_app.features.predictors.query import all_kinds, chosen
+from anica_app.features.questions import command
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BlockColumn, Campaign, CampaignPredictor, Predictor
 from inference.core.mapping import PortMapping, uops_of
@@ -186,6 +187,15 @@ def test_who_judges_is_asked_as_the_tools_are(machine: Machine) -> None:
 
 
 # Every door.
+
+
+def test_the_shell_asks_in_the_mode_that_it_is_told(machine: Machine) -> None:
+    assert [row.name for row in command._chosen([MODEL], mode=LOOP)] == ["core model lab · loop"]
+    for names in ([], [MODEL], ["core-model:model=lab,mode=loop"]):
+        assert command._core_model(names, LOOP)[1].in_loop
+        assert not command._core_model(names, UNROLLED)[1].in_loop
+    assert [command._core_model(names, "")[1].in_loop for names in ([], [MODEL])] == [False, False]
+    assert command._core_model(["core-model:model=lab,mode=loop"], "")[1].in_loop
 
 
 def test_every_command_that_names_predictors_takes_a_mode() -> None:

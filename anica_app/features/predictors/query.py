@@ -143,8 +143,7 @@ def opened(row: PredictorRow, task: Task | None = None, *, remembering: bool = T
         )
     if kind.anywhere and task is not None:
         predictor = shared(predictor, row, task)
-    answers = StraightAnswers(row) if row.kind == mapping.KIND else DatabaseAnswers(row)
-    store = answers if remembering else None
+    store = (StraightAnswers if row.kind == mapping.KIND else DatabaseAnswers)(row) if remembering else None
     if kind.takes_jumps:
         return Remembering(predictor, store)
     return Remembering(predictor, store, asked_about=body_of)

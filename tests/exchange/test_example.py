@@ -42,10 +42,11 @@ def test_measurements_and_mapping_speak_of_the_starter_set() -> None:
     starter = {each.text for each in x86.schemes() if each.starter and not each.exclusion}
     mapping = parse(loading.MAPPING.read_bytes(), "mapping.json", AnyNames()).mapping
     assert mapping is not None
-    assert set(mapping.usage) == starter
+    recorded = set(mapping.usage)
+    assert recorded < starter, "recorded before what compilers emit came into the set"
     for index in (0, 1):
         named = {scheme for each in measured(index) for scheme in each.experiment.schemes}
-        assert named == starter
+        assert named == recorded
 
 
 def test_there_are_as_many_experiments_as_the_description_says() -> None:

@@ -27,7 +27,8 @@ class SimulatedFrontEnd:
 
     `taken`, `untaken`: branches per cycle. `crossing`: cycles that a short loop loses over two cache lines.
     `wide`: slots of an instruction with a number of four bytes or more. `fused`: mnemonics whose comparison
-    a branch behind it joins. `noise` is the standard deviation of a Gaussian factor.
+    a branch behind it joins. `roomy`: bytes that instructions of a loop need on average, not to take a
+    quarter longer. `noise` is the standard deviation of a Gaussian factor.
     """
 
     slots: int = 6
@@ -39,6 +40,7 @@ class SimulatedFrontEnd:
     crossing: float = 1.0
     wide: int = 1
     fused: frozenset[str] = frozenset({"cmp", "test"})
+    roomy: int = 0
     noise: float = 0.0
     seed: int = 1
 
@@ -82,7 +84,8 @@ class SimulatedFrontEnd:
         slots = sum(map(self._slots, reached)) - self._joined(reached) + closing
         if code.copies == 1 and len(reached) > self.capacity:
             return max(straight, branching)
-        cycles = max(slots / self.slots, branching, closing / self.taken)
+        crowded = 1.25 if len(code.code) < self.roomy * len(instructions) else 1.0
+        cycles = max(slots / self.slots * crowded, branching, closing / self.taken)
         end = code.offset + len(code.code) + _COUNTER_BYTES
         return cycles + (self.crossing if closing and len(code.code) < _LINE < end else 0.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from django.db import transaction
 
@@ -34,6 +35,11 @@ def store_front_end(
         identity=identity,
         readings=[_json(asked, reading) for asked, reading in readings],
     )
+
+
+def newest_front_end(machine: Machine, before: datetime) -> MeasuredFrontEnd | None:
+    """What was measured last of a machine until then."""
+    return MeasuredFrontEnd.objects.filter(machine=machine, created__lt=before).order_by("-pk").first()
 
 
 def settled_readings(row: MeasuredFrontEnd) -> list[tuple[FrontEndCode, float]]:

@@ -43,6 +43,20 @@ def test_all_instances_of_a_scheme_have_nearly_the_same_length():
         assert max(lengths) - min(lengths) <= 1, text
 
 
+def test_prefixes_lengthen_instructions_and_change_nothing_else():
+    for text in DEFAULT:
+        usual, long = (unroll([(text, 1)], instructions=8, least_bytes=least) for least in (0, 5))
+        short, lengthened = decoded(usual.code), decoded(long.code)
+        assert [str(each).replace("ds:", "") for each in lengthened] == [
+            str(each).replace("ds:", "") for each in short
+        ], text
+        assert [each.len for each in lengthened] == [max(each.len, min(5, each.len + 3)) for each in short], (
+            text
+        )
+        assert long.half_bytes == sum(each.len for each in lengthened[: long.half_copies])
+        assert scheme_sequence([(text, 1)], lengthened) == [text] * 8, text
+
+
 @examples(80)
 @given(experiments)
 def test_a_body_is_made_of_whole_copies_and_its_half_is_one_itself(terms):

@@ -16,6 +16,8 @@ _SLOPE = (256, 1024)
 """Sizes of loops, in instructions, between which the rate is read: every loop's own branch cancels."""
 _FULL, _CLEARLY_LESS = 0.97, 0.9
 """Share of the best rate that still is the best, and one below which it is not."""
+_USUAL_LENGTHS = range(2, 7)
+"""Bytes of most instructions."""
 _FUSED = 0.75
 """Of a slot, by which a pair must be quicker together: NOPs counted in pairs make up to half of one."""
 
@@ -59,6 +61,18 @@ class FrontEnd:
     straight_lengths: tuple[tuple[float, float], ...]
     offsets: tuple[tuple[int, float], ...]
     fusion: tuple[FusionPair, ...]
+
+    @property
+    def unhindered_bytes(self) -> int | None:
+        """The fewest bytes of an instruction from which on loops of NOPs are as quick as of any usual length.
+
+        None where shorter ones are, too, and where that is not known.
+        """
+        usual = {length: rate for length, rate in self.loop_lengths if length in _USUAL_LENGTHS}
+        slower = [length for length, rate in usual.items() if rate < _FULL * max(usual.values())]
+        if len(usual) < len(_USUAL_LENGTHS) or not slower or max(slower) == _USUAL_LENGTHS[-1]:
+            return None
+        return max(slower) + 1
 
     def number(self, name: str) -> FrontEndNumber:
         """One by its name. Raises `KeyError`."""

@@ -64,20 +64,29 @@ class _Plan:
 
 
 def unroll(
-    terms: Sequence[tuple[str, int]], instructions: int = INSTRUCTIONS, *, breaking: bool = False
+    terms: Sequence[tuple[str, int]],
+    instructions: int = INSTRUCTIONS,
+    *,
+    breaking: bool = False,
+    least_bytes: int = 0,
 ) -> LoopCode:
     """A loop body of at least two copies and about so many instructions.
 
     `terms` are (scheme text, multiplicity) pairs; equal multisets give equal code. Legacy SSE wants
     `frame(avx=False)`. `breaking`: dependencies of hard-wired operands are broken by other instructions.
+    `least_bytes`: see `Options`.
     Raises `CannotMeasureError` for a scheme that is unknown or cannot be instantiated and for schemes that do
     not go together (`surroundings`); `ValueError` for a multiplicity below 1 or no term at all.
     """
-    return unroll_in_order(interleaved(terms), instructions, breaking=breaking)
+    return unroll_in_order(interleaved(terms), instructions, breaking=breaking, least_bytes=least_bytes)
 
 
 def unroll_in_order(
-    order: Sequence[str], instructions: int = INSTRUCTIONS, *, breaking: bool = False
+    order: Sequence[str],
+    instructions: int = INSTRUCTIONS,
+    *,
+    breaking: bool = False,
+    least_bytes: int = 0,
 ) -> LoopCode:
     """A loop body as `unroll` makes them, of copies in which the schemes stand in this order."""
     if not order:
@@ -92,17 +101,28 @@ def unroll_in_order(
         raise CannotMeasureError("; ".join(plans), str(error)) from None
     copies = max(2, -(-instructions // len(order)))
     half_copies = copies // 2
-    encoder = Encoder(64)
+    code = bytearray()
     half_bytes = 0
-    length = 0
     for copy in range(copies):
         if copy == half_copies:
-            half_bytes = length
+            half_bytes = len(code)
         for plan in sequence:
             for instruction in _instructions(plan, allocator):
-                length += encoder.encode(instruction, ADDRESS_OF_CODE)
+                code += _encoded(instruction, least_bytes)
     used = dict.fromkeys(one.kind for plan in sequence for one in plan.demands.breakers)
-    return LoopCode(encoder.take_buffer(), copies, half_bytes, half_copies, allocator.chains(), tuple(used))
+    return LoopCode(bytes(code), copies, half_bytes, half_copies, allocator.chains(), tuple(used))
+
+
+_NO_CHANGE = b"\x3e"  # the segment ds, which 64-bit code has no use for
+_MOST_PREFIXES = 3
+"""Some decoders take a cycle for each further one."""
+
+
+def _encoded(instruction: Instruction, least_bytes: int) -> bytes:
+    encoder = Encoder(64)
+    encoder.encode(instruction, ADDRESS_OF_CODE)
+    code = encoder.take_buffer()
+    return _NO_CHANGE * min(max(least_bytes - len(code), 0), _MOST_PREFIXES) + code
 
 
 def frame(avx: bool = True) -> Frame:

@@ -66,12 +66,14 @@ class Options:
     """How loop bodies are made, as far as a user may choose it.
 
     `instructions`: about how many an unrolled body has. `breaking`: other instructions break dependencies of
-    hard-wired operands (`breaking`), and are measured along. `values`: a key of `VALUES`.
+    hard-wired operands (`breaking`), and are measured along. `values`: a key of `VALUES`. `least_bytes`:
+    of an instruction of x86-64, shorter ones get prefixes that change nothing; 0 for none.
     """
 
     instructions: int = INSTRUCTIONS
     breaking: bool = False
     values: str = USUAL
+    least_bytes: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """What differs from the defaults."""

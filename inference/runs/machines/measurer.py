@@ -6,11 +6,13 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from inference.agent.protocol import Settings
 from inference.core.experiment import Measured, MeasurementState
+from inference.core.front_end import read_front_end
 from inference.core.mapping import PortMapping
 from inference.core.pmevo import plan
 from inference.core.protocols import Json, Measurer
@@ -29,6 +31,7 @@ from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.runs.machines.board import DatabaseBoard
 from inference.runs.machines.drift import DriftJournal
+from inference.storage.front_ends import newest_front_end, settled_readings
 from inference.storage.instruction_sets import AARCH64
 from inference.storage.recorded import selected_schemes
 
@@ -114,8 +117,13 @@ def agent_measurer(
             )
         else:
             flags = flags_of(facts) or frozenset()
+            options = _lengthened(task, machine, options)
             around = surroundings_of(schemes, flags, options)
-            chosen: dict[str, Any] = {"instructions": options.instructions, "breaking": options.breaking}
+            chosen: dict[str, Any] = {
+                "instructions": options.instructions,
+                "breaking": options.breaking,
+                "least_bytes": options.least_bytes,
+            }
             yield RemoteMeasurer(
                 board,
                 {**identity, "loads": _LOADS},
@@ -127,6 +135,20 @@ def agent_measurer(
                 surroundings=around,
                 watch=watch,
             )
+
+
+def _lengthened(task: Task, machine: Machine, options: Options) -> Options:
+    """With longer instructions where the front end hands over short ones more slowly.
+
+    By what was measured of it before the run was begun, so that a run which goes on goes on alike.
+    """
+    row = newest_front_end(machine, before=task.run.created)
+    least = None if row is None else read_front_end(settled_readings(row)).unhindered_bytes
+    if row is None or least is None:
+        return options
+    text = f"instructions shorter than {least} bytes get prefixes: loops of them are slower, see {row.name}"
+    task.reporter.tell("log", {"level": "info", "text": text})
+    return replace(options, least_bytes=least)
 
 
 def chosen_schemes(isa: ISA, selection: str | list[int]) -> list[str]:

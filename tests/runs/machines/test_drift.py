@@ -95,7 +95,8 @@ def test_runs_on_every_kind_of_machine_watch_for_drift(
     monkeypatch.setattr(machine, "facts", facts)
     built = []
     monkeypatch.setattr(measurer, "RemoteMeasurer", lambda *_, **options: built.append(options))
-    task = SimpleNamespace(lease=lease, reporter=SimpleNamespace(tell=print, pulse=print))
+    reporter = SimpleNamespace(tell=print, pulse=print)
+    task = SimpleNamespace(lease=lease, reporter=reporter, run=Run.objects.get(pk=lease.run_id))
     with measurer.agent_measurer(task, machine, []):
         pass
     (options,) = built

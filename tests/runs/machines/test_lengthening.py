@@ -1,0 +1,69 @@
+"""Short instructions get prefixes where the front end of the machine is known to be slow with them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from inference.isa.x86.assembling import unroll
+from inference.isa.x86.front_end import front_end_codes
+from inference.measuring.remote import RemoteMeasurer
+from inference.measuring.simulated_front_end import SimulatedFrontEnd
+from inference.models import Machine, MeasuredFrontEnd, Run
+from inference.runs.machines import measurer
+from inference.storage.front_ends import store_front_end
+from inference.storage.instruction_sets import X86
+from tests.runs.machines.fixtures import claim
+
+ADD = "add GPR[64]:RW, GPR[64]:R"
+
+
+@pytest.fixture
+def task(home):
+    _, lease = claim(home)
+    return SimpleNamespace(
+        lease=lease,
+        run=Run.objects.get(pk=lease.run_id),
+        reporter=SimpleNamespace(tell=lambda kind, payload: None, pulse=lambda: None),
+    )
+
+
+@pytest.fixture
+def computer(machine, monkeypatch: pytest.MonkeyPatch):
+    """A computer, as far as what is measured there is assembled here."""
+    monkeypatch.setattr(machine.isa, "name", X86)
+    monkeypatch.setattr(machine, "facts", {"flags": ["avx2"]})
+    return machine
+
+
+def add_front_end(machine: Machine, roomy: int) -> MeasuredFrontEnd:
+    codes = front_end_codes(offsets=False)
+    by_code = {
+        reading.code: reading for reading in SimulatedFrontEnd(roomy=roomy).time([c.code for c in codes])
+    }
+    return store_front_end("front end", machine, [(code, by_code[code.code]) for code in codes], {})
+
+
+def measuring(task, machine: Machine) -> RemoteMeasurer:
+    with measurer.agent_measurer(task, machine, [ADD]) as measuring:
+        return measuring
+
+
+@pytest.mark.parametrize(("roomy", "least"), [(5, 5), (0, 0)])
+def test_instructions_are_lengthened_where_the_front_end_says_so(task, computer, roomy: int, least: int):
+    row = add_front_end(computer, roomy)
+    MeasuredFrontEnd.objects.filter(pk=row.pk).update(created=task.run.created - timedelta(seconds=1))
+    found = measuring(task, computer)
+    assert found.identity.get("bodies", {}) == ({"least_bytes": least} if least else {})
+    assert found._assemble([(ADD, 1)]).code == unroll([(ADD, 1)], least_bytes=least).code
+
+
+def test_a_front_end_that_was_measured_after_the_run_began_changes_nothing_of_it(task, computer):
+    add_front_end(computer, 5)
+    assert "bodies" not in measuring(task, computer).identity
+
+
+def test_without_a_front_end_bodies_are_the_usual_ones(task, computer):
+    assert "bodies" not in measuring(task, computer).identity

@@ -52,7 +52,8 @@ PAGES = {
     ),
     "accuracy-check": Help(
         "Blocks measured on a machine, and core model, mappings and tools beside that: [[MAPE]], "
-        "[[Kendall τ]], [[heat map]]s. The same blocks measured once more are the floor.",
+        "[[Kendall τ]], [[heat map]]s. The same blocks measured once more show what can be expected; "
+        "by that and by the best published tool each is judged.",
         can=(
             "Choose a predictor for what its large errors have in common, and its worst blocks.",
             "See by component where the core model is wrong.",

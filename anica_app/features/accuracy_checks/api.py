@@ -15,7 +15,7 @@ from anica_app.features.accuracy_checks.request import KIND, AccuracyCheckConfig
 from anica_app.features.accuracy_checks.result import FACTS, BoundError, CheckedPredictor, WorstBlock
 from anica_app.features.api_shapes import PredictorNames
 from anica_app.features.questions.api import predictors_named
-from inference.features.evaluations.api import HeatMapOut
+from inference.features.evaluations.api import AccuracyJudgementOut, HeatMapOut
 from inference.features.runs.api import RunOut, run_json
 from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
@@ -68,6 +68,18 @@ class WorstBlockOut(Schema):
     bound: str = Field(description="Largest bound by the core model.", examples=["dependencies"])
 
 
+class RepeatSpreadOut(Schema):
+    """How far the same blocks, measured once more, are off: no prediction can be expected to come nearer."""
+
+    n: int = Field(description="Blocks measured twice.", examples=[400])
+    set_aside: int = Field(
+        description="Of these, blocks whose readings differ by far more than those of the others.",
+        examples=[1],
+    )
+    mape: float | None = Field(description="Of the others, in per cent.", examples=[0.8])
+    median: float | None = Field(examples=[0.2])
+
+
 class CheckedPredictorOut(Scores):
     """A predictor beside the measurement."""
 
@@ -82,10 +94,14 @@ class CheckedPredictorOut(Scores):
     traits: list[TraitOut] = Field(description="That go with large errors.")
     worst: list[WorstBlockOut]
     heat_map: HeatMapOut
+    judgement: AccuracyJudgementOut | None = Field(
+        description="null for the measurement itself, and in checks of earlier versions."
+    )
 
 
 class AccuracyCheckOut(Schema):
-    """How good predictors are on a machine; `again` is the floor: the same blocks measured once more."""
+    """How good predictors are on a machine; `again`: the same blocks measured once more, of which `floor`
+    leaves disturbed readings out."""
 
     run: RunOut
     machine: str = Field(examples=["lab"])
@@ -96,6 +112,7 @@ class AccuracyCheckOut(Schema):
     measured: int = Field(examples=[493])
     block_set: Id = Field(description="The set with all answers.", examples=[12])
     again: CheckedPredictorOut
+    floor: RepeatSpreadOut | None = Field(description="null in checks of earlier versions.")
     predictors: list[CheckedPredictorOut]
     unasked: dict[str, str] = Field(
         description="Who said nothing, and why.", examples=[{"uiCA": "it has no model of this processor"}]
@@ -133,6 +150,7 @@ def get_accuracy_check(request: HttpRequest, accuracy_check_id: Id) -> Any:
         **{name: getattr(found, name) for name in FACTS},
         "block_set": run.result["block_set"],
         "again": _checked(found.again),
+        "floor": None if found.floor is None else found.floor.as_json(),
         "predictors": [_checked(one) for one in found.predictors],
         "unasked": found.unasked,
     }
@@ -148,6 +166,7 @@ def _checked(one: CheckedPredictor) -> dict[str, Any]:
         "traits": [_trait(each) for each in one.traits.found],
         "worst": [_worst(each) for each in one.worst],
         "heat_map": one.heat_map.as_json(),
+        "judgement": None if one.judgement is None else one.judgement.as_json(),
     }
 
 

@@ -89,8 +89,13 @@ def check_lines(found: AccuracyCheck) -> Iterator[str]:
         f"{found.measured:,} of {found.blocks:,} blocks of {found.source} measured on {found.machine}, "
         f"{found.mode}{rounds}"
     )
+    if found.floor is not None and found.floor.mape is not None:
+        aside = f", {found.floor.set_aside:,} disturbed ones set aside" if found.floor.set_aside else ""
+        yield f"  measured once more, off by {found.floor.mape:.2f} %{aside}: no prediction can be nearer"
     for one in found.all:
         yield f"  {one.name}: {_scores(one, found.blocks)}"
+        if one.judgement is not None:
+            yield f"    {one.judgement.in_words}"
     for name, reason in found.unasked.items():
         yield f"  {name}: left out, {reason}"
     for one in found.predictors[:1]:

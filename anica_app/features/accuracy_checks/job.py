@@ -8,10 +8,11 @@ from functools import partial
 from random import Random
 
 from anica_app.core.protocols import Answer, PredictorError
-from anica_app.features.accuracy_checks.predicting import largest_bounds, usual_predictors
+from anica_app.features.accuracy_checks.predicting import PUBLISHED, largest_bounds, usual_predictors
 from anica_app.features.accuracy_checks.request import AccuracyCheckConfig, read_config
 from anica_app.features.accuracy_checks.result import (
     AccuracyCheck,
+    AskedColumn,
     MeasuredBlockList,
     cycles_in,
     medians,
@@ -69,6 +70,14 @@ class AccuracyCheckJob:
         columns, unasked = _predicted(task, machine, config, codes)
         bounds = largest_bounds(machine, [one.predictor for one in columns], codes, config.mode)
         measured_blocks = MeasuredBlockList(codes, cycles_in(once), bounds, traits_of(codes, bounds))
+        repeated = AskedColumn(f"{machine.name}, measured again", again)
+        floor, predictors = measured_blocks.judged(
+            repeated,
+            [
+                AskedColumn(one.predictor.name, one.answers, one.predictor.kind in PUBLISHED)
+                for one in columns
+            ],
+        )
         found = AccuracyCheck(
             machine.name,
             source.name,
@@ -76,9 +85,10 @@ class AccuracyCheckJob:
             config.rounds,
             len(codes),
             int((measured_blocks.cycles > 0).sum()),
-            measured_blocks.beside(f"{machine.name}, measured again", again),
-            tuple(measured_blocks.beside(one.predictor.name, one.answers) for one in columns),
+            measured_blocks.beside(repeated.name, repeated.answers),
+            predictors,
             unasked,
+            floor,
         )
         return partial(_store, task.run, source, blocks, settings, (once, again, columns), found)
 

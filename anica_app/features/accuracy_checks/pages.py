@@ -19,6 +19,7 @@ from anica_app.features.predictors.stored_kinds import MEASURING
 from anica_app.features.questions.form import ChoosingForm
 from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from anica_app.web.presentation import newest_runs
+from inference.core.judging.accuracy import AccuracyJudgement
 from inference.core.protocols import Json
 from inference.features.comparing.pages import DeviationBin, cells_of
 from inference.formats.csv_cells import written
@@ -104,15 +105,21 @@ def accuracy_check_csv(request: HttpRequest, pk: int) -> HttpResponse:
         (
             *(one.name, one.answered, one.failed, one.scores.n, one.scores.mape, one.median),
             *(one.scores.pearson, one.scores.kendall, one.near, one.above),
+            *(("", "") if one.judgement is None else (one.judgement.grade.value, _reasons(one.judgement))),
         )
         for one in found.all
     ]
     return table_answer(written(_HEADS, lines), run.name, machine=found.machine, blocks=found.source)
 
 
+def _reasons(judgement: AccuracyJudgement) -> str:
+    return "; ".join(judgement.reasons)
+
+
 _HEADS = (
     *("predictor", "answered", "failures", "compared", "mape", "median"),
     *("pearson", "kendall", "within_10_percent", "more_than_3_percent_above"),
+    *("judgement", "reasons"),
 )
 
 

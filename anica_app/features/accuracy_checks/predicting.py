@@ -11,7 +11,7 @@ from anica_app.features.predictors.processors import options_for, processor_of_m
 from anica_app.features.predictors.query import kind_of, programs, row_for
 from anica_app.models import Predictor
 from anica_app.predictors import core_model, mapping, nanobench
-from anica_app.predictors.kinds import FoundKind, PredictorKind
+from anica_app.predictors.kinds import KINDS, FoundKind, PredictorKind
 from inference.core.protocols import Json
 from inference.features.core_model.query import usable_core_models
 from inference.isa.x86.blocks import BlockError, block_of_bytes
@@ -19,6 +19,8 @@ from inference.models import Machine
 
 MOST_CORE_MODELS, MOST_MAPPINGS = 2, 4
 """Of the machine, the newest; mappings of each kind."""
+PUBLISHED = frozenset(kind.name for kind in KINDS.values() if not kind.is_uncontained)
+"""Kinds of predictors that others have published: what a core model has to be better than."""
 
 
 def usual_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Self
 
@@ -12,6 +12,14 @@ import numpy as np
 from anica_app.core.protocols import Answer
 from anica_app.core.residual_traits import Trait, TraitFindings, telling_traits
 from inference.core.arrays import Bools, Floats
+from inference.core.judging.accuracy import (
+    AccuracyFigures,
+    AccuracyJudgement,
+    ItemErrors,
+    best_tool,
+    judged_accuracy,
+)
+from inference.core.judging.repeating import RepeatSpread, repeat_spread
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap, heat_map
@@ -57,7 +65,7 @@ class CheckedPredictor:
 
     `answered` and `failed` of all blocks; `scores` of those compared. `median`, of the absolute errors in per
     cent; shares of the compared blocks that are `near` the measurement, and more than `ABOVE` over it; None
-    where none is compared.
+    where none is compared. `judgement`: None for the measurement itself, and in checks of earlier versions.
     """
 
     name: str
@@ -71,6 +79,7 @@ class CheckedPredictor:
     bounds: tuple[BoundError, ...]
     traits: TraitFindings
     worst: tuple[WorstBlock, ...]
+    judgement: AccuracyJudgement | None = None
 
     def as_json(self) -> Json:
         """Plain data."""
@@ -82,6 +91,7 @@ class CheckedPredictor:
             "bounds": [asdict(one) for one in self.bounds],
             "traits": self.traits.as_json(),
             "worst": [asdict(one) for one in self.worst],
+            "judgement": None if self.judgement is None else self.judgement.as_json(),
         }
 
     @classmethod
@@ -94,6 +104,9 @@ class CheckedPredictor:
             bounds=tuple(BoundError(**one) for one in data["bounds"]),
             traits=TraitFindings.from_json(data["traits"]),
             worst=tuple(WorstBlock(**one) for one in data["worst"]),
+            judgement=AccuracyJudgement.from_json(judgement)
+            if (judgement := data.get("judgement"))
+            else None,
         )
 
 
@@ -105,7 +118,8 @@ class AccuracyCheck:
     """All predictors beside the measurement of `measured` of `blocks` blocks, the median of `rounds`.
 
     `again`: the same blocks measured once more, which nobody can be expected to predict better than.
-    `unasked`: {predictor: why it said nothing}.
+    `unasked`: {predictor: why it said nothing}. `floor`: how far that measurement is off, without disturbed
+    readings; None in checks of earlier versions.
     """
 
     machine: str
@@ -117,6 +131,7 @@ class AccuracyCheck:
     again: CheckedPredictor
     predictors: tuple[CheckedPredictor, ...]
     unasked: Mapping[str, str]
+    floor: RepeatSpread | None = None
 
     @property
     def all(self) -> tuple[CheckedPredictor, ...]:
@@ -136,6 +151,7 @@ class AccuracyCheck:
             "again": self.again.as_json(),
             "predictors": [one.as_json() for one in self.predictors],
             "unasked": dict(self.unasked),
+            "floor": None if self.floor is None else self.floor.as_json(),
         }
 
     @classmethod
@@ -149,11 +165,21 @@ class AccuracyCheck:
             unasked=data["unasked"],
             again=CheckedPredictor.from_json(data["again"]),
             predictors=tuple(CheckedPredictor.from_json(one) for one in data["predictors"]),
+            floor=RepeatSpread(**floor) if (floor := data.get("floor")) else None,
         )
 
 
 FACTS = ("machine", "source", "mode", "rounds", "blocks", "measured")
 """What a check says of the measurement, plain."""
+
+
+@dataclass(frozen=True)
+class AskedColumn:
+    """What was answered for each block. `is_published`: by a tool that others have published."""
+
+    name: str
+    answers: Sequence[Answer]
+    is_published: bool = False
 
 
 @dataclass(frozen=True)
@@ -185,6 +211,33 @@ class MeasuredBlockList:
             traits=telling_traits(errors, self.traits),
             worst=self._worst(said, errors),
         )
+
+    def judged(
+        self, again: AskedColumn, columns: Sequence[AskedColumn]
+    ) -> tuple[RepeatSpread, tuple[CheckedPredictor, ...]]:
+        """The floor, by the measurement `again`, and what the predictor of each column is worth."""
+        repeated = cycles_in(again.answers)
+        floor, steady = repeat_spread(self.cycles, repeated)
+        kendall = ItemErrors.of(self.cycles[steady], repeated[steady]).kendall
+        cycles = [cycles_in(column.answers) for column in columns]
+        judged = []
+        for column, own in zip(columns, cycles, strict=True):
+            items = steady & ~np.isnan(own)
+            tools = {
+                other.name: said
+                for other, said in zip(columns, cycles, strict=True)
+                if other.is_published and other is not column
+            }
+            figures = AccuracyFigures(
+                ItemErrors.of(self.cycles[items], own[items]),
+                float(items.sum() / steady.sum()) if steady.any() else 0.0,
+                floor,
+                kendall,
+                best_tool(self.cycles, own, steady, tools),
+            )
+            beside = self.beside(column.name, column.answers)
+            judged.append(replace(beside, judgement=judged_accuracy(figures, "blocks")))
+        return floor, tuple(judged)
 
     def _by_bound(self, errors: Floats) -> tuple[BoundError, ...]:
         found = []

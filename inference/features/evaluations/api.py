@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from inference.core.judging.accuracy import Grade
 from inference.core.metrics import Unit as Units
 from inference.features.evaluations.query import (
     ERROR_ORDERS,
@@ -17,6 +18,7 @@ from inference.features.evaluations.query import (
     errors_by_scheme,
     evaluations_of,
     evaluations_on,
+    judgement_of,
     listed,
     listing_in,
     worst_with,
@@ -73,8 +75,17 @@ class ToolOut(Scores):
     skipped: int = Field(examples=[0])
 
 
+class AccuracyJudgementOut(Schema):
+    """What predictions are fit for, by what repeating gives and by the best published tool."""
+
+    grade: Grade
+    reasons: list[str] = Field(examples=[["off by 4.8 % on average, median 0.9 %, on 398 blocks"]])
+
+
 class EvaluationInFull(EvaluationOut):
     """An evaluation with its heat map, and errors by length."""
+
+    judgement: AccuracyJudgementOut
 
     heat_map: HeatMapOut
     lengths: list[LengthErrorOut]
@@ -130,6 +141,7 @@ def get_evaluation(request: HttpRequest, evaluation_id: Id) -> Any:
     tools = [{"tool": each.tool, "skipped": each.skipped, **each.scores.as_json()} for each in listing.tools]
     return {
         **_evaluation(row),
+        "judgement": judgement_of(row, listing).as_json(),
         "heat_map": HeatMap.from_json(row.heat_map).as_json(),
         "lengths": lengths,
         "tools": tools,

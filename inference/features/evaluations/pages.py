@@ -23,6 +23,7 @@ from inference.features.evaluations.query import (
     common_in,
     errors_by_scheme,
     evaluations_on,
+    judgement_of,
     listed,
     listing_in,
     worst_with,
@@ -115,6 +116,7 @@ def accuracy_tab(
     return {
         **context,
         "evaluation": evaluation,
+        "judgement": judgement_of(evaluation, listing),
         "on": chosen.label,
         "heat_map": {"figure": HeatMap.from_json(evaluation.heat_map).figure(unit)},
         "bin": found,

@@ -16,6 +16,13 @@ from django.db.models import F, QuerySet
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.in_common import InCommon, in_common
+from inference.core.judging.accuracy import (
+    AccuracyFigures,
+    AccuracyJudgement,
+    ItemErrors,
+    ToolErrors,
+    judged_accuracy,
+)
 from inference.core.metrics import Scores, Unit
 from inference.core.predicting import ThroughputModel
 from inference.core.residuals import Residuals, SchemeError
@@ -83,6 +90,23 @@ def _found_again(pk: int, _computed: datetime) -> WorstPredictions:
     residuals = Residuals()
     compared = compare_chunks(predictor, held_out_of(evaluation.held_out_by), unit, residuals)
     return listing_of(compared.kept, compared.measured, compared.predicted, drawn, residuals)
+
+
+def judgement_of(evaluation: Evaluation, listing: WorstPredictions) -> AccuracyJudgement:
+    """What the mapping is worth on these measurements, beside the best tool whose answers came with them.
+
+    A tool counts where it predicts as many of them: then they are the same ones.
+    """
+    own = ItemErrors(evaluation.n, evaluation.mape, None, evaluation.kendall)
+    total = evaluation.n + evaluation.skipped
+    compared = [
+        ToolErrors(each.tool, each.scores.n, each.scores.mape, evaluation.mape)
+        for each in listing.tools
+        if each.scores.n == evaluation.n and each.scores.mape is not None and evaluation.mape is not None
+    ]
+    best = min(compared, key=lambda tool: tool.mape, default=None)
+    figures = AccuracyFigures(own, evaluation.n / total if total else 0.0, tool=best)
+    return judged_accuracy(figures, "experiments")
 
 
 def worst_with(

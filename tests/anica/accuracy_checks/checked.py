@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anica_app.core.protocols import Answer, Failure
-from anica_app.features.accuracy_checks.result import AccuracyCheck, MeasuredBlockList
+from anica_app.features.accuracy_checks.result import AccuracyCheck, AskedColumn, MeasuredBlockList
 from anica_app.features.accuracy_checks.traits import traits_of
 from anica_app.models import BasicBlockSet
 from inference.models import Machine, Run
@@ -22,6 +22,10 @@ def checked_run(machine: Machine, block_set: BasicBlockSet) -> Run:
         Answer(2 * each) if at % 2 else Answer(failure=Failure.CRASH)
         for at, each in enumerate(cycles.tolist())
     ]
+    floor, predictors = blocks.judged(
+        AskedColumn(f"{machine.name}, measured again", good),
+        [AskedColumn("good tool", good, is_published=True), AskedColumn("bad tool", bad)],
+    )
     found = AccuracyCheck(
         machine.name,
         block_set.name,
@@ -30,8 +34,9 @@ def checked_run(machine: Machine, block_set: BasicBlockSet) -> Run:
         len(codes),
         len(codes),
         blocks.beside(f"{machine.name}, measured again", good),
-        (blocks.beside("good tool", good), blocks.beside("bad tool", bad)),
+        predictors,
         {"absent tool": "it is not installed"},
+        floor,
     )
     return Run.objects.create(
         name="an accuracy check",

@@ -43,8 +43,23 @@ def test_the_page_has_the_floor_all_predictors_and_the_worst_blocks(visitor: Cli
     other = visitor.get(address, {"of": 2})
     assert other.context["chosen"].checked.scores.mape == 100
     assert "+100.0" in other.content.decode()
+    judged = [line.checked.judgement for line in lines]
+    assert [each and each.grade for each in judged] == [None, "good", "wrong"]
+    assert '<span class="badge grade-wrong">Wrong</span>' in text
+    assert "blocks that good tool predicts, it is off by 1.0 %, this by 100.0 %" in text
     csv = behind_head(visitor.get(reverse("accuracy-check-csv", args=[run.pk])).content.decode())
     assert [line.split(",")[0] for line in csv.splitlines()[1:]][-2:] == ["good tool", "bad tool"]
+
+
+def test_a_check_of_an_earlier_version_is_shown_without_a_judgement(visitor: Client, run: Run) -> None:
+    stored = run.result["check"]
+    del stored["floor"]
+    for one in (stored["again"], *stored["predictors"]):
+        del one["judgement"]
+    run.save()
+    page = visitor.get(reverse("accuracy-check", args=[run.pk]))
+    assert page.status_code == 200
+    assert "Judgement" not in page.content.decode()
 
 
 def test_what_was_found_stays_when_the_sets_are_gone(
@@ -128,6 +143,8 @@ def test_the_shell_prints_or_writes_what_was_found(
 
     text = shell("blocks", "--machine", "lab", "--blocks", "50", "--seed", "7")
     assert "good tool: 100 % answered, MAPE 1.00 %" in text
+    assert "    good: off by 1.0 % on average" in text
+    assert "    wrong: off by 100.0 % on average" in text
     assert (submitted[0].config["blocks"], submitted[0].config["seed"]) == (50, 7)
     found = json.loads(shell("blocks", "--machine", "lab", "--json"))
     assert (

@@ -1,0 +1,190 @@
+"""How good a predictor is: one word, and why.
+
+It is held against two things that can be had on the same items: what measuring them once more gives, and what
+the best published tool predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+import numpy as np
+
+from inference.core.arrays import Bools, Floats
+from inference.core.judging.repeating import RepeatSpread
+from inference.core.metrics import score
+
+
+class Grade(StrEnum):
+    """What a predictor is fit for, the best first."""
+
+    GOOD = "good"
+    USABLE = "usable"
+    DOUBTFUL = "doubtful"
+    WRONG = "wrong"
+
+
+_ORDER = tuple(Grade)
+
+LEAST_ITEMS = 20
+"""Items below which a mean error says little."""
+_MAPE = {Grade.GOOD: (5.0, 1.5), Grade.USABLE: (15.0, 3.0), Grade.DOUBTFUL: (50.0, 5.0)}
+"""Per cent, or times what repeating gives where that is more, up to which a grade is possible."""
+_KENDALL = {Grade.GOOD: 0.8, Grade.USABLE: 0.6, Grade.DOUBTFUL: 0.2}
+"""Share of the τ that repeating gives, from which a grade is possible."""
+_COVERAGE = {Grade.GOOD: 0.75, Grade.USABLE: 0.5, Grade.DOUBTFUL: 0.0}
+"""Share of the items with a prediction, from which a grade is possible."""
+_COMPARABLE = 0.5
+"""Share of the items of a predictor that a tool has to predict to be held against it."""
+
+
+@dataclass(frozen=True)
+class ItemErrors:
+    """Errors on `n` items: `mape` and `median` in per cent, and τ; None where undefined."""
+
+    n: int
+    mape: float | None
+    median: float | None
+    kendall: float | None
+
+    @classmethod
+    def of(cls, measured: Floats, predicted: Floats) -> Self:
+        """Of two equally long arrays, measurements > 0."""
+        if not len(measured):
+            return cls(0, None, None, None)
+        scores = score(measured, predicted)
+        sizes = 100 * np.abs(predicted - measured) / measured
+        return cls(scores.n, scores.mape, float(np.median(sizes)), scores.kendall)
+
+
+@dataclass(frozen=True)
+class ToolErrors:
+    """A published tool and the predictor that is judged, on the `n` items that both predict, in per cent."""
+
+    name: str
+    n: int
+    mape: float
+    own: float
+
+
+@dataclass(frozen=True)
+class AccuracyFigures:
+    """What a predictor is judged by.
+
+    `errors` of the items compared, `coverage` the share of all items with a prediction. `repeats`: what
+    measuring once more gives, with `repeated_kendall`; None where nothing was measured twice. `tool`: the
+    best published one on the same items; None where none was asked.
+    """
+
+    errors: ItemErrors
+    coverage: float
+    repeats: RepeatSpread | None = None
+    repeated_kendall: float | None = None
+    tool: ToolErrors | None = None
+
+
+@dataclass(frozen=True)
+class AccuracyJudgement:
+    """A grade with its reasons: the first says how far predictions are off, later ones what else counts."""
+
+    grade: Grade
+    reasons: tuple[str, ...]
+
+    @property
+    def in_words(self) -> str:
+        """`good: off by 1.2 % …`."""
+        return f"{self.grade}: {'; '.join(self.reasons)}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"grade": self.grade.value, "reasons": list(self.reasons)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """What `as_json` gave."""
+        return cls(Grade(data["grade"]), tuple(data["reasons"]))
+
+
+def judged_accuracy(figures: AccuracyFigures, noun: str = "items") -> AccuracyJudgement:
+    """The grade of these figures: the worst that any of them allows. `noun`: what the items are."""
+    errors = figures.errors
+    if errors.mape is None:
+        return AccuracyJudgement(Grade.WRONG, (f"it predicts none of the {noun} that were measured",))
+    limits = list(_limits(figures, errors.mape, noun))
+    return AccuracyJudgement(
+        max((grade for grade, _ in limits), key=_ORDER.index),
+        tuple(reason for _, reason in limits if reason),
+    )
+
+
+def _limits(figures: AccuracyFigures, mape: float, noun: str) -> Iterator[tuple[Grade, str]]:
+    """(the best grade possible, why), one for each thing that counts."""
+    errors, repeats = figures.errors, figures.repeats
+    floor = 0.0 if repeats is None or repeats.mape is None else repeats.mape
+    grade = next(
+        (grade for grade, (most, times) in _MAPE.items() if mape <= max(most, times * floor)), Grade.WRONG
+    )
+    median = "" if errors.median is None else f", median {errors.median:.1f} %"
+    yield grade, f"off by {mape:.1f} % on average{median}, on {errors.n:,} {noun}"
+    yield Grade.GOOD, _repeating(repeats)
+    if errors.n < LEAST_ITEMS:
+        yield Grade.DOUBTFUL, f"too few {noun} to judge by: {LEAST_ITEMS} are the least"
+    if figures.coverage < _COVERAGE[Grade.GOOD]:
+        grade = next(grade for grade, least in _COVERAGE.items() if figures.coverage >= least)
+        yield grade, f"{100 * figures.coverage:.0f} % of the {noun} are predicted"
+    if errors.kendall is not None:
+        best = 1.0 if figures.repeated_kendall is None else max(figures.repeated_kendall, 0.0)
+        grade = next(
+            (grade for grade, share in _KENDALL.items() if errors.kendall >= share * best), Grade.WRONG
+        )
+        if grade is not Grade.GOOD:
+            yield grade, f"it ranks them badly: τ {errors.kendall:.2f}, repeating gives {best:.2f}"
+    yield from _beside_tool(figures.tool, floor, noun)
+
+
+def _repeating(repeats: RepeatSpread | None) -> str:
+    if repeats is None or repeats.mape is None:
+        return "how far a repeated measurement is off is not known"
+    aside = (
+        f" without {repeats.set_aside:,} of {repeats.n:,} that were disturbed" if repeats.set_aside else ""
+    )
+    return f"measuring once more is off by {repeats.mape:.1f} %{aside}"
+
+
+def _beside_tool(tool: ToolErrors | None, floor: float, noun: str) -> Iterator[tuple[Grade, str]]:
+    if tool is None:
+        yield Grade.GOOD, "no published tool was asked"
+        return
+    is_better = tool.mape + floor < tool.own
+    said = f"on the {tool.n:,} {noun} that {tool.name} predicts, it is off by {tool.mape:.1f} %, this by"
+    yield Grade.DOUBTFUL if is_better else Grade.GOOD, f"{said} {tool.own:.1f} %"
+
+
+def best_tool(
+    measured: Floats, predicted: Floats, items: Bools, tools: Mapping[str, Floats]
+) -> ToolErrors | None:
+    """The published tool that is least off, on items that a predictor predicts as well.
+
+    Args:
+        measured: float64[n], in cycles.
+        predicted: float64[n] of the predictor that is judged, nan without an answer.
+        items: bool[n], the items to judge by.
+        tools: {name: float64[n]}, as `predicted`, without the predictor itself.
+
+    Returns:
+        None where no tool predicts at least half of the predictor's items.
+    """
+    own = items & ~np.isnan(predicted)
+    compared = []
+    for name, answers in tools.items():
+        common = own & ~np.isnan(answers)
+        if common.any() and common.sum() >= _COMPARABLE * own.sum():
+            base = measured[common]
+            mape, mine = (
+                100 * float((np.abs(said[common] - base) / base).mean()) for said in (answers, predicted)
+            )
+            compared.append(ToolErrors(name, int(common.sum()), mape, mine))
+    return min(compared, key=lambda tool: tool.mape - tool.own, default=None)

@@ -147,9 +147,9 @@ def _culprit(unexplained: Sequence[Unexplained], question: BlockingQuestion) -> 
 
 def _in_words(found: CegarResult) -> str:
     if found.limit:
-        return f"not proven to be the only one: {found.limit}"
+        return f"others may fit as well: {found.limit}"
     if not found.alternatives and not found.more_alternatives:
-        return "the only mapping of the blocking instructions that explains the measurements"
+        return "the search found no other mapping of the blocking instructions"
     schemes = "; ".join(found.ambiguous_schemes)
     more = " or more" if found.more_alternatives else ""
     noun = "mapping fits" if len(found.alternatives) == 1 and not more else "mappings fit"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
@@ -17,6 +17,7 @@ from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import ExperimentSet, Measurement
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.instruction_sets import X86, core_of
+from inference.storage.judging import conflicts_of
 from inference.storage.recorded import settled_medians
 from inference.storage.rows import load_mapping
 
@@ -27,13 +28,15 @@ from inference.storage.rows import load_mapping
 class SchemeEvidence:
     """`measured`: cycles of one instance alone, `counted` its µops, None where nobody measured or counted.
 
-    `witnesses`: how many pairs of experiments prove its µops. `doubts` in words.
+    `witnesses`: how many pairs of experiments show its µops. `doubts` and `conflicts`
+    in words, the latter with other results of the machine.
     """
 
     measured: float | None = None
     counted: float | None = None
     witnesses: int = 0
     doubts: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
 
 
 NOTHING = SchemeEvidence()
@@ -53,6 +56,9 @@ def evidence_of(row: PortMappingRow) -> dict[str, SchemeEvidence]:
     for text, cycles, uops, number, doubts in counted:
         measured = alone.get(text) if cycles is None else cycles
         found[text] = SchemeEvidence(measured, uops, number, tuple(map(str, doubts)))
+    for (_, text), conflicts in conflicts_of([row.pk]).items():
+        words = tuple(each.words for each in conflicts)
+        found[text] = replace(found.get(text, NOTHING), conflicts=words)
     return found
 
 
@@ -138,12 +144,13 @@ class ExportedMapping:
             yield f"{known.witnesses} witness{'' if known.witnesses == 1 else 'es'}"
         if known.doubts:
             yield f"doubtful: {'; '.join(known.doubts)}"
+        yield from known.conflicts
         yield f"“{self.name}”"
         yield PRODUCT
 
 
 def exported(row: PortMappingRow) -> ExportedMapping:
-    """The mapping of a row, its schemes in the order of the instruction set (six queries)."""
+    """The mapping of a row, its schemes in the order of the instruction set (seven queries)."""
     value = load_mapping(row)
     evidence = evidence_of(row)
     hidden = hidden_kinds(value)

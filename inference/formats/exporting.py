@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from inference.core.judging.contradictions import NOT_SETTLED
+from inference.core.protocols import Json
 from inference.formats.core_model_exporting import (
     exegesis_of,
     llvm_of,
@@ -32,6 +34,7 @@ from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_opcodes import llvm_opcodes
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
 from inference.storage.instruction_sets import X86
+from inference.storage.judging import conflicts_of
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.storage.rows import load_mapping, measured_in_parts, tools_of
 
@@ -57,12 +60,20 @@ def _mapping_json(row: PortMapping) -> str:
     document = write_mapping_json(
         load_mapping(row), name=row.name, isa=row.isa.name, note=row.note, source=row.source
     )
-    return one_line_each({**document, "provenance": provenance_of(row).as_json()}, long="usage")
+    return one_line_each({**document, "provenance": _provenance(row)}, long="usage")
 
 
 def _mapping3(row: PortMapping) -> str:
     document = write_mapping3(row.name, load_mapping(row))
-    return one_line_each({**document, "provenance": provenance_of(row).as_json()}, long="assignment")
+    return one_line_each({**document, "provenance": _provenance(row)}, long="assignment")
+
+
+def _provenance(row: PortMapping) -> Json:
+    """The head of a file without a place for remarks on schemes, with what other results say instead."""
+    conflicts = {
+        scheme: [each.words for each in found] for (_, scheme), found in conflicts_of([row.pk]).items()
+    }
+    return {**provenance_of(row).as_json(), **({NOT_SETTLED: conflicts} if conflicts else {})}
 
 
 def _llvm_td(row: PortMapping) -> str:

@@ -53,7 +53,7 @@ def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
             None if difference is None else round(difference, 4),
             known.witnesses,
             known.counted,
-            "; ".join(known.doubts),
+            "; ".join((*known.doubts, *known.conflicts)),
             "" if scheme.hidden is None else str(scheme.hidden),
         ]
 

@@ -92,6 +92,8 @@ def _measurement(mapping: ExportedMapping, scheme: ExportedScheme, codes: tuple[
         measured["TP_unrolled"] = f"{scheme.evidence.measured:.4g}"
     if scheme.evidence.witnesses:
         measured["witnesses"] = str(scheme.evidence.witnesses)
+    if scheme.evidence.conflicts:
+        measured["conflicts"] = "; ".join(scheme.evidence.conflicts)
     return measured
 
 

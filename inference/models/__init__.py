@@ -14,7 +14,7 @@ from inference.models.front_end import MeasuredFrontEnd
 from inference.models.isa import ISA, InstructionScheme
 from inference.models.latency import LatencySet, SchemeLatencies
 from inference.models.machine import AgentToken, Batch, Machine, MachineReading
-from inference.models.mapping import Evaluation, FrontPoint, PortMapping, PortUsage
+from inference.models.mapping import Evaluation, FrontPoint, PortMapping, PortUsage, SchemeConflict
 from inference.models.resource import ResourceLoad, ResourceMapping
 from inference.models.run import Run, RunCheckpoint, RunEvent, Webhook
 
@@ -41,6 +41,7 @@ __all__ = [
     "Run",
     "RunCheckpoint",
     "RunEvent",
+    "SchemeConflict",
     "SchemeLatencies",
     "SetComparison",
     "StoredCoreModel",

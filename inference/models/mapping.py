@@ -77,6 +77,26 @@ class PortUsage(models.Model):
         ]
 
 
+class SchemeConflict(models.Model):
+    """A scheme of which another result of the same machine says something else.
+
+    `here` are the µops of the mapping, `there` those of `other`, both in words, as
+    `inference.core.judging.contradictions` has them. Each conflict is kept from both sides.
+    """
+
+    mapping = models.ForeignKey(PortMapping, on_delete=models.CASCADE, related_name="conflicts")
+    other = models.ForeignKey(PortMapping, on_delete=models.CASCADE, related_name="+")
+    scheme = models.ForeignKey("inference.InstructionScheme", on_delete=models.PROTECT, related_name="+")
+    here = models.TextField()
+    there = models.TextField()
+
+    class Meta:
+        ordering = ["mapping_id", "other_id", "scheme_id"]
+        constraints = [
+            models.UniqueConstraint(fields=["mapping", "other", "scheme"], name="scheme_conflict_once")
+        ]
+
+
 class Evaluation(models.Model):
     """The predictions of a port or resource mapping against measurements: summary numbers, heat map.
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from inference.core.cegar import REASONS, CegarResult, CegarSettings, Determinacy, Hidden, Unexplained
 from inference.core.experiment import Experiment
+from inference.core.judging.words import AllowedWord
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
 
@@ -176,23 +177,25 @@ def evidence_json(result: CegarResult, settings: CegarSettings) -> Json:
     }
 
 
-def verdict_in_words(evidence: Evidence) -> str:
-    """The verdict as one sentence, or two."""
+def verdict_in_words(evidence: Evidence, word: AllowedWord | None = None) -> str:
+    """The verdict as one sentence, or two.
+
+    `word`: what may be said where the search found no other mapping; None while nothing but the search is
+    there to judge by.
+    """
     number = len(evidence.unexplained)
     if not number:
-        return _verdict(evidence)
+        return _verdict(evidence, word)
     noun = "measurement" if number == 1 else "measurements"
-    return f"{_verdict(evidence)} {number} {noun} it does not explain: no mapping explains them all."
+    return f"{_verdict(evidence, word)} {number} {noun} it does not explain: no mapping explains them all."
 
 
-def _verdict(evidence: Evidence) -> str:
+def _verdict(evidence: Evidence, word: AllowedWord | None) -> str:
     if evidence.verdict is Determinacy.UNIQUE:
-        return (
-            "Unique: no other port mapping with as many ports explains the measurements, up to a renaming of "
-            "ports."
-        )
+        return "The search found no other port mapping with as many ports." if word is None else word.in_words
     if evidence.verdict is Determinacy.UNPROVEN:
-        return f"Not proven to be unique: {evidence.limit or 'the search was cut off'}."
+        why = evidence.limit or "the search was cut off"
+        return f"Other port mappings may explain the measurements as well: {why}."
     schemes = {scheme for other in evidence.others for scheme in other.usage}
     number, more = len(evidence.others), " or more" if evidence.more_others else ""
     mappings = "port mapping explains" if number == 1 and not more else "port mappings explain"

@@ -27,7 +27,7 @@ PAGES = {
         "[[witness]]es, [[residual]]s and discoveries.",
         can=(
             "Open a mapping with the scheme pinned in its graph.",
-            "Follow “why” to the proof of its µops.",
+            "Follow “why” to the witnesses of its µops.",
             "Download its experiments as CSV.",
         ),
     ),
@@ -36,7 +36,7 @@ PAGES = {
         "cycles of one instance, latencies, issue slots, and how well that is established.",
         can=(
             "Type a mnemonic into the search box to come here.",
-            "Open the experiment behind the cycles, the chains behind a latency, the proof of the µops.",
+            "Open the experiment behind the cycles, the chains behind a latency, the witnesses of the µops.",
             "Put further CPUs beside, or take one away: the address keeps them.",
         ),
     ),

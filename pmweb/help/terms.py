@@ -94,7 +94,7 @@ TERMS = (
     ),
     GlossaryTerm(
         "counter-example",
-        "An experiment for which two mappings that explain all measurements so far predict different "
+        "An experiment for which two mappings that fit the measurements so far predict different "
         "times. Measuring it rules out at least one of them.",
         see=("port mapping",),
     ),

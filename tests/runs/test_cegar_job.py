@@ -19,6 +19,7 @@ from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.storage.evidence import Evidence, verdict_in_words
 from inference.storage.instruction_sets import new_isa
+from inference.storage.judging import allowed_report, search_verdict
 from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for
 from tests.simulated import simulated_machine
@@ -77,12 +78,25 @@ def test_a_simulated_processor_is_found_again_and_the_result_says_how_sure_it_is
     assert same_up_to_renaming(found, TRUTH)
     evidence = evidence_of(run)
     assert (run.result["verdict"], evidence.verdict) == ("unique", "unique")
-    assert verdict_in_words(evidence).startswith("Unique")
+    row = PortMapping.objects.get(run=run)
+    verdict = search_verdict(row, evidence)
+    assert (verdict.is_strong, verdict.words.partition(":")[0]) == (True, "Unique")
     assert evidence.solver.startswith("z3 ")
     assert len(evidence.asked) == run.result["experiments"] >= len(TRUTH.usage)
     assert run.result["counter_examples"] == evidence.counter_examples == len(payloads(run, "decision"))
     assert run.result["held_out"]["pearson"] == pytest.approx(1.0)
     assert payloads(run, "phase")[0]["labels"][-1] == "List what measuring cannot tell apart"
+
+
+def test_a_mapping_that_held_out_experiments_contradict_is_not_called_unique(mapping):
+    run = do({"simulate": mapping.pk}, settings={"epsilon": 0.01})
+    row = PortMapping.objects.get(run=run)
+    row.report["judging"] |= {"off": 2, "error": 7.5}
+    row.save()
+    verdict = search_verdict(row, evidence_of(run))
+    assert (verdict.determinacy, verdict.is_strong) == ("unproven", False)
+    assert verdict.words.startswith("Best of 1, 2 experiments unexplained: 2 of ")
+    assert allowed_report(row)["cegar"]["verdict"] == "unproven"
 
 
 def test_what_no_experiment_can_tell_is_told_scheme_by_scheme(isa):

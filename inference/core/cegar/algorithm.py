@@ -145,7 +145,7 @@ class _Algorithm:
         ports = self._ports.first()
         given = search.settings.ports is not None
         while True:
-            search.tell(Ports(ports, "given" if given else "the fewest that explain everything so far"))
+            search.tell(Ports(ports, "given" if given else "the fewest for what is measured so far"))
             last = given or ports >= search.settings.most_ports
             settled = self._decider.decide(search.shape(ports), listing=last and search.listing)
             if settled is None:

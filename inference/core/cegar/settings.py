@@ -55,7 +55,7 @@ class CegarSettings:
     )
     on_clash: str = setting(
         LEAVE_UNEXPLAINED,
-        "When no mapping explains all measurements: explain all but the fewest, stop, or drop a scheme (or "
+        "When measurements contradict one another: leave the fewest unexplained, stop, or drop a scheme (or "
         "its mnemonic) and go on.",
         "drop-mnemonic, by hand",
     )

@@ -160,11 +160,11 @@ def _side_by_side(a: PortMapping, b: PortMapping, agreement: StructuralAgreement
             kinds[scheme],
             (first, second),
             (cycles[0], cycles[1]),
-            kinds[scheme] is SchemeRelation.DIFFERENT and _differ_in(hidden, first or (), second or ()),
+            kinds[scheme] is SchemeRelation.DIFFERENT and differ_in_hidden(hidden, first or (), second or ()),
         )
 
 
-def _differ_in(hidden: tuple[frozenset[int], frozenset[int]], first: Uops, second: Uops) -> bool:
+def differ_in_hidden(hidden: tuple[frozenset[int], frozenset[int]], first: Uops, second: Uops) -> bool:
     """Whether what each has beside the other is hidden in its own mapping."""
     own, other = Counter(dict(first)), Counter(dict(second))
     return (own - other).keys() <= hidden[0] and (other - own).keys() <= hidden[1]

@@ -1,4 +1,4 @@
-"""The proof of a scheme's µops: its witnesses step by step, what they conclude, and measuring them again."""
+"""What a scheme's µops rest on: its witnesses step by step, what they conclude, and measuring them again."""
 
 from __future__ import annotations
 
@@ -29,11 +29,25 @@ from inference.features.runs.runs_of_kind import started
 from inference.models import Characterisation, FrontPoint, InstructionScheme, Machine, PortMapping, Witness
 from inference.storage.characterisations import ExplainedMapping
 from inference.storage.fronts import pick
+from inference.storage.judging import grounds_of
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.storage.resource_mappings import convert
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.shapes import Input, Name, Note, Ref, SchemeText, Text, Time, Uop, ref, uops_json
+from inference.web.api.shapes import (
+    Conflicts,
+    Input,
+    Name,
+    Note,
+    Ref,
+    SchemeText,
+    Text,
+    Time,
+    Uop,
+    WordOut,
+    ref,
+    uops_json,
+)
 from inference.web.validation import Id
 
 router = Router()
@@ -119,6 +133,8 @@ class ProofOut(Schema):
     cycles: float | None = Field(description="Measured alone.", examples=[0.5])
     counted: float | None = Field(description="µops counted.", examples=[1.0])
     doubts: list[str] = Field(examples=[[]])
+    word: WordOut | None = Field(description="Of µops with witnesses; null without any.")
+    conflicts: Conflicts
     runs: list[ProofRunOut]
     facts: list[FactOut]
     checks: list[CheckOut]
@@ -134,7 +150,7 @@ class MeasureWitnesses(Input):
 
 @router.get("/mappings/{mapping_id}/verdicts/{scheme_id}", response=ProofOut)
 def get_proof(request: HttpRequest, mapping_id: Id, scheme_id: Id) -> Any:
-    """The proof of a scheme's µops, witness by witness, with what measuring them again gave."""
+    """What a scheme's µops rest on, witness by witness, with what measuring them again gave."""
     row, proof = _found(mapping_id, scheme_id)
     value = proof.value
     witnesses = [step.witness for step in proof.steps]
@@ -155,6 +171,8 @@ def get_proof(request: HttpRequest, mapping_id: Id, scheme_id: Id) -> Any:
         "cycles": None if value is None else value.cycles,
         "counted": None if value is None else value.counted,
         "doubts": [] if value is None else list(value.doubts),
+        "word": None if proof.word is None else proof.word.as_json(),
+        "conflicts": list(proof.conflicts),
         "runs": [
             {
                 "run": number,
@@ -184,13 +202,13 @@ def get_proof(request: HttpRequest, mapping_id: Id, scheme_id: Id) -> Any:
 
 @router.post("/mappings/{mapping_id}/verdicts/{scheme_id}/measurements", response={201: RunOut})
 def measure_witnesses(request: HttpRequest, mapping_id: Id, scheme_id: Id, data: MeasureWitnesses) -> Any:
-    """Measure the witnesses of a scheme again; the proof shows what comes of it."""
+    """Measure the witnesses of a scheme again; its page shows what comes of it."""
     row, proof = _found(mapping_id, scheme_id)
     machine = machine_of(row, data.machine)
     wanted = again_of(proof, data.witness)
     if wanted is None:
         raise ProblemError(
-            422, "The scheme has no such witness", where="body witness", right="one that the proof lists"
+            422, "The scheme has no such witness", where="body witness", right="one that its verdict lists"
         )
     config = listed_config(machine.pk, wanted.experiments, wanted.repeats)
     return started(request, "measure", config, f"{wanted.what} on {machine.name}"[:180])
@@ -280,6 +298,7 @@ class VerdictOut(Schema):
     reason: str = Field(examples=[""])
     text: str = Field(description="The reason with its numbers.", examples=[""])
     uops: list[Uop] | None
+    conflicts: Conflicts
     cycles: float | None = Field(description="Measured alone.", examples=[0.25])
     counted: float | None = Field(description="µops counted.", examples=[1.0])
     doubts: list[Any] = Field(examples=[[]])
@@ -371,6 +390,7 @@ def convert_mapping(request: HttpRequest, mapping_id: Id, data: NewConversion) -
 
 def _verdicts(row: PortMapping, found: Sequence[Characterisation]) -> list[dict[str, Any]]:
     usage = usages_in(row, [each.scheme_id for each in found])
+    grounds = grounds_of(row, [each.scheme.text for each in found])
     shown: dict[int, list[Witness]] = {each.pk: [] for each in found}
     for witness in (
         Witness.objects.filter(characterisation__in=list(shown)).select_related("blocker").order_by("id")
@@ -383,6 +403,7 @@ def _verdicts(row: PortMapping, found: Sequence[Characterisation]) -> list[dict[
             "scheme": each.scheme.text,
             **{name: getattr(each, name) for name in copied},
             "uops": uops_json(usage[each.scheme_id], row.ports) if each.scheme_id in usage else None,
+            "conflicts": grounds.conflict_words(each.scheme.text),
             "alternatives": [uops_json(uops, row.ports) for uops in each.alternatives],
             "witnesses": [_witness(witness, row.ports) for witness in shown[each.pk]],
         }

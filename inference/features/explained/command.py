@@ -19,6 +19,7 @@ from inference.models import InstructionScheme, PortMapping
 from inference.storage.characterisations import ExplainedMapping
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import vocabulary
+from inference.storage.judging import grounds_of
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 
@@ -28,12 +29,12 @@ ENTRIES = 2000  # verdicts whose µops are looked up at once
 class Command(DataCommand):
     """Verdicts and proofs in the shell; see the module."""
 
-    help = "List what explainable inference concluded of each scheme, or print the proof of one."
+    help = "List what explainable inference concluded of each scheme, or print the witnesses of one."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument("mapping", metavar="MAPPING")
-        parser.add_argument("--scheme", metavar="TEXT", help="print the proof of this scheme")
+        parser.add_argument("--scheme", metavar="TEXT", help="print the witnesses of this scheme")
         parser.add_argument(
             "--outcome", choices=[each.value for each in SchemeFate], default="", help="only these verdicts"
         )
@@ -96,6 +97,7 @@ def _verdicts(row: PortMapping, options: dict[str, Any]) -> Iterator[str]:
     for start in range(0, len(found), ENTRIES):
         part = found[start : start + ENTRIES]
         usages = usages_in(row, [each.scheme_id for each in part])
+        grounds = grounds_of(row, [each.scheme.text for each in part])
         for each in part:
             uops = usages.get(each.scheme_id)
             why = each.text or (REASONS[NotCharacterised(each.reason)] if each.reason else "")
@@ -111,12 +113,14 @@ def _verdicts(row: PortMapping, options: dict[str, Any]) -> Iterator[str]:
                     "counted": each.counted,
                     "doubts": each.doubts,
                     "alternatives": [described(other, row.ports) for other in each.alternatives],
+                    "conflicts": grounds.conflict_words(each.scheme.text),
                 }
                 yield json.dumps(told, ensure_ascii=False)
                 continue
             said = f"{each.reason}: {why}" if uops is None else described(uops, row.ports)
             marks = len(each.doubts) + len(each.alternatives)
             yield f"{each.scheme.text} → {each.outcome}: {said}{f'  (doubts: {marks})' if marks else ''}"
+            yield from (f"  {words}" for words in grounds.conflict_words(each.scheme.text))
 
 
 def _regularity(row: PortMapping, as_json: bool) -> Iterator[str]:

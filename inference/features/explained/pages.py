@@ -24,6 +24,7 @@ from inference.core.explain import (
 )
 from inference.core.explain.flooding import NEAR_R_MAX
 from inference.core.explain.regularity import PATTERNS, Pattern, Regularity, RegularityCheck
+from inference.core.judging.words import AllowedWord
 from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops, ports_in
 from inference.features.explained.proofs import (
@@ -58,6 +59,7 @@ from inference.isa.search import SearchError
 from inference.models import Characterisation, ExperimentSet, InstructionScheme, Machine, PortMapping, Run
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.characterisations import ExplainedMapping
+from inference.storage.judging import MappingGrounds, grounds_of
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, Page, page_of
 from inference.web.requests import one_of, row_number, start_or_tell
@@ -69,11 +71,16 @@ SHOWN = 200
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """A row of the table: what was concluded, the µops in the mapping, the reason in words."""
+    """A row of the table: what was concluded, the µops in the mapping, the reason in words.
+
+    `word`: what may be said of these µops; `conflicts`: what other results of the machine say instead.
+    """
 
     row: Characterisation
     uops: Uops | None
     words: str
+    word: AllowedWord | None
+    conflicts: Sequence[str]
 
     @property
     def remarks(self) -> int:
@@ -160,8 +167,16 @@ def _listed(
     except SearchError as error:
         return {**context, "error": str(error)}
     usages = usages_in(row, [each.scheme_id for each in page.rows])
-    told = [VerdictRow(each, usages.get(each.scheme_id), _words(each)) for each in page.rows]
+    grounds = grounds_of(row, [each.scheme.text for each in page.rows])
+    told = [_verdict_row(each, usages.get(each.scheme_id), grounds) for each in page.rows]
     return {**context, "page": page, "verdicts": told}
+
+
+def _verdict_row(row: Characterisation, uops: Uops | None, grounds: MappingGrounds) -> VerdictRow:
+    text = row.scheme.text
+    is_claimed = row.outcome == SchemeFate.CHARACTERISED
+    word = grounds.uops_word(text) if is_claimed else None
+    return VerdictRow(row, uops, _words(row), word, grounds.conflict_words(text))
 
 
 def _members(explained: ExplainedMapping | None, blocker: str) -> tuple[str, ...]:

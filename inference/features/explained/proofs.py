@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inference.core.experiment import Experiment
 from inference.core.explain import REASONS, Characterisation, SchemeFate, Seen, Witness
 from inference.core.explain.regularity import RegularityCheck
+from inference.core.judging.words import AllowedWord
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops, described, ports_in, uops_of
 from inference.core.protocols import Json
@@ -15,6 +16,7 @@ from inference.core.throughput import inverse_throughput
 from inference.features.explained.query import regularity_of, usages_in
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.characterisations import ExplainedMapping, load_characterisation
+from inference.storage.judging import grounds_of
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -104,7 +106,8 @@ class Proof:
     """All that is known of a scheme in a mapping. `value` is None where nobody judged it.
 
     `described`: the mapping has its µops. `explains`: cycles that they take alone. `steps` by run.
-    `neighbours`: the (pk, text) of the schemes judged before and after it.
+    `neighbours`: the (pk, text) of the schemes judged before and after it. `word`: what may be said of µops
+    with witnesses; None without any. `conflicts`: what other results of the machine say instead.
     """
 
     scheme: InstructionScheme
@@ -116,6 +119,8 @@ class Proof:
     runs: tuple[tuple[int, tuple[ProofStep, ...]], ...]
     checks: tuple[RegularityCheck, ...]
     neighbours: tuple[tuple[int, str] | None, tuple[int, str] | None]
+    word: AllowedWord | None
+    conflicts: tuple[str, ...]
 
     @property
     def headline(self) -> str:
@@ -174,6 +179,8 @@ def proof_of(row: PortMapping, scheme: InstructionScheme) -> Proof | None:
     ports = tuple(row.ports)
     value = None if found is None else load_characterisation(found, usage)
     pks = [] if found is None else list(found.witnesses.order_by("id").values_list("pk", flat=True))
+    grounds = grounds_of(row, [scheme.text])
+    is_claimed = value is not None and bool(pks) and value.outcome is SchemeFate.CHARACTERISED
     return Proof(
         scheme=scheme,
         ports=ports,
@@ -184,6 +191,8 @@ def proof_of(row: PortMapping, scheme: InstructionScheme) -> Proof | None:
         runs=() if value is None else _steps(value.witnesses, pks, ports, row.r_max),
         checks=tuple(regularity_of(row).of(scheme.text)) if usages else (),
         neighbours=(None, None) if found is None else _neighbours(row, found.pk),
+        word=grounds.uops_word(scheme.text) if is_claimed else None,
+        conflicts=tuple(grounds.conflict_words(scheme.text)),
     )
 
 
@@ -259,6 +268,9 @@ def proof_lines(proof: Proof, explained: ExplainedMapping | None) -> Iterator[st
     """What the page of the proof says, a line each; `explained` is what concerns all schemes."""
     value = proof.value
     yield f"{proof.scheme.text}: {proof.headline}"
+    if proof.word is not None:
+        yield proof.word.in_words
+    yield from proof.conflicts
     if value is not None and value.text and value.text != proof.reason:
         yield f"  {value.text}"
     alone = [] if value is None or value.cycles is None else [f"takes {value.cycles:.3g} cycles alone"]
@@ -318,6 +330,8 @@ def proof_json(proof: Proof) -> Json:
         "scheme": proof.scheme.text,
         "uops": described(proof.usage, proof.ports) if proof.described else None,
         "explains": proof.explains,
+        "word": None if proof.word is None else proof.word.as_json(),
+        "conflicts": list(proof.conflicts),
         "outcome": None if value is None else value.outcome.value,
         "stage": None if value is None else value.stage,
         "reason": "" if value is None else value.reason.value,

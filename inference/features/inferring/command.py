@@ -23,7 +23,8 @@ from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs import lifecycle
-from inference.storage.evidence import Evidence, verdict_in_words
+from inference.storage.evidence import Evidence
+from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import load_mapping
 from inference.web.run_command import (
@@ -211,9 +212,12 @@ class Command(RunCommand):
         if evidence is None:
             return
         value = load_mapping(row)
-        self.stdout.write(verdict_in_words(evidence))
+        self.stdout.write(search_verdict(row, evidence).words)
+        grounds = grounds_of(row)
         for scheme, uops in value.usage.items():
             self.stdout.write(f"  {scheme}: {described(uops, value.ports)}")
+            for words in grounds.conflict_words(scheme):
+                self.stdout.write(f"    {words}")
         for doubt in evidence.doubts(value):
             for other in doubt.elsewhere:
                 why = "; ".join(other.reasons)

@@ -32,7 +32,8 @@ from inference.figures.matrix import Matrix, alone, side_by_side
 from inference.isa.search import SearchError
 from inference.models import ISA, PortMapping, Run
 from inference.models.scheme_search import texts_found
-from inference.storage.evidence import Evidence, UndeterminedScheme, verdict_in_words
+from inference.storage.evidence import Evidence, UndeterminedScheme
+from inference.storage.judging import grounds_of, search_verdict
 from inference.storage.rows import ids_of_schemes, load_mapping
 from inference.web.paging import PAGE_SIZE, Order, page_in_memory
 from inference.web.requests import NOTHING_STARTED, start_or_tell, whole_number
@@ -100,8 +101,11 @@ def found_mapping(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
         "found": row,
         "value": value,
         "evidence": evidence,
-        "verdict": verdict_in_words(evidence),
+        "verdict": search_verdict(row, evidence),
         "doubts": doubts,
+        "conflicts": [
+            (scheme, [each.words for each in texts]) for scheme, texts in grounds_of(row).conflicts.items()
+        ],
         "doubtful": {doubt.scheme for doubt in doubts},
         "references": candidates,
         "beside": compared,

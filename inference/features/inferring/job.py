@@ -25,9 +25,20 @@ from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.facts import documented_width
 from inference.runs.stages import Stages
+from inference.storage.characterisations import KEY as EXPLAINED
 from inference.storage.characterisations import store_characterisations
 from inference.storage.evaluating import Predictions, chunk_of, compare_chunks, store_evaluation
+from inference.storage.evidence import KEY as EVIDENCE
+from inference.storage.evidence import Evidence
 from inference.storage.fronts import JudgedPoint, store_front
+from inference.storage.judging import KEY as JUDGING
+from inference.storage.judging import (
+    FoundConflicts,
+    conflicts_with_others,
+    judging_json,
+    search_verdict,
+    store_conflicts,
+)
 from inference.storage.listing import lengths_json, schemes_json
 from inference.storage.names import free_name
 from inference.storage.rows import store_mapping
@@ -86,7 +97,8 @@ class InferJob:
         for point in inferred.front:
             stages.pulse()
             front.append(JudgedPoint(point, _judged(point.mapping, held_out) if judge.held_out else None))
-        return partial(_store, task, config, judge, inferred, judged, front)
+        conflicts = conflicts_with_others(judge.machine, inferred.mapping)
+        return partial(_store, task, config, judge, inferred, judged, front, conflicts)
 
 
 def _judged(mapping: Mapping, held_out: Chunk) -> Predictions:
@@ -129,6 +141,7 @@ def _store(
     inferred: Inferred,
     judged: Predictions,
     front: Sequence[JudgedPoint],
+    conflicts: Sequence[FoundConflicts],
 ) -> tuple[Json, Sequence[Entry]]:
     """The mapping and its evaluation; the run's result tells what a script wants to know."""
     row = store_mapping(
@@ -139,8 +152,9 @@ def _store(
         source=ALGORITHMS[config.algorithm].title,
         machine=subject.machine,
         run=task.run,
-        report=_report(config, subject, inferred),
+        report=_report(config, subject, inferred, judged),
     )
+    store_conflicts(row, conflicts)
     result: Json = {
         "mapping": row.pk,
         "name": row.name,
@@ -152,6 +166,7 @@ def _store(
         "limits": inferred.mapping.limits,
         "assumptions": [],
         **inferred.told,
+        **_allowed(row),
     }
     store_front(row, front, inferred.mapping, subject.judged_on)
     if inferred.explained is not None:
@@ -164,13 +179,23 @@ def _store(
             result["held_out"]["settled_share"] = round(subject.settled_share, 4)
         entries.append(log_of(evaluation))
     told = {key: result[key] for key in ("mapping", "name", "url", "held_out")}
-    return result, [*entries, ("result", {**told, **inferred.told})]
+    return result, [*entries, ("result", {**told, **inferred.told, **_allowed(row)})]
 
 
-def _report(config: InferConfig, subject: Subject, inferred: Inferred) -> Json:
+def _allowed(row: PortMapping) -> Json:
+    """What a search by counter-examples concluded, in the word that may be used of its mapping."""
+    evidence = Evidence.of(row.report)
+    return {} if evidence is None else {"verdict": search_verdict(row, evidence).determinacy.value}
+
+
+def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: Predictions) -> Json:
     report = {**inferred.report, "seed": config.seed, "versions": _versions()}
     if subject.bottleneck is not None:
         report["bottleneck"] = subject.bottleneck
+    if subject.held_out:
+        own = (inferred.report.get(key, {}).get("epsilon") for key in (EVIDENCE, EXPLAINED))
+        epsilon = next((each for each in own if each is not None), None)
+        report[JUDGING] = judging_json(subject.held_out, judged, epsilon)
     return report
 
 

@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     help = (
         "Look for two port mappings that a benchmarking strategy cannot tell apart although another "
-        "experiment could, among all mappings of a size; that there are none is a proof for this size."
+        "experiment could, among all mappings of a size; where there are none, none of this size is missing."
     )
     requires_system_checks = ()  # they would load every page of the site first
 

@@ -15,7 +15,7 @@ from inference.features.instruction.request import InstructionRequest
 from inference.features.instruction.telling import card_as_json
 from inference.models import ISA
 from inference.web.api.errors import ProblemError
-from inference.web.api.shapes import Cycles, SchemeText, Uop
+from inference.web.api.shapes import Conflicts, Cycles, SchemeText, Uop
 from inference.web.validation import Id, read
 
 router = Router()
@@ -62,7 +62,8 @@ class FormOnCpuOut(Schema):
     latency_at_most: float | None = Field(description="The largest bound of a pair.", examples=[None])
     latency_set_id: Id | None
     certainty: Certainty
-    why: str = Field(description="What the certainty rests on.", examples=["12 witnesses"])
+    why: str = Field(description="What the word rests on.", examples=["12 witnesses"])
+    conflicts: Conflicts
     witnesses: int = Field(examples=[12])
     others: list[OtherUsageOut]
     documents: list[OtherNumberOut]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.core.explain import SchemeFate
+from inference.core.judging.contradictions import NOT_SETTLED
+from inference.core.judging.held_out import NEAR, SHARE
+from inference.core.judging.words import NO_GROUNDS, AllowedWord, Conclusion, Grounds, strongest_word
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.core.residuals import SchemeError
 from inference.models import Characterisation, Evaluation, LatencySet, PortMapping
-
-NEAR, SHARE = 0.05, 0.05
-"""Cycles, and the share of what was measured, by which a prediction for one instance may be off."""
 
 BADLY = 20.0
 """Per cent by which predictions for experiments with a form may be off on average."""
@@ -23,8 +23,9 @@ BADLY = 20.0
 class Certainty(StrEnum):
     """How well the µops of a form are established, the best first."""
 
-    PROVEN = "proven"
-    CHECKED = "checked"
+    PROVEN = Conclusion.PROVEN.value
+    CHECKED = Conclusion.CHECKED.value
+    UNSETTLED = NOT_SETTLED
     DOUBTFUL = "doubtful"
     CONTRADICTED = "contradicted"
     UNCHECKED = "not checked"
@@ -75,7 +76,8 @@ class FormOnCpu:
     """A cell of the card; `uops` is None where the mapping does not describe the form.
 
     `slots` is None where the mapping has no limit of slots. `residual` is over the experiments with the form
-    in `evaluation`.
+    in `evaluation`. `grounds`: what a word on its µops rests on; `conflicts`: what other results of the
+    machine say instead.
     """
 
     uops: Uops | None
@@ -89,6 +91,8 @@ class FormOnCpu:
     evaluation: Evaluation | None
     others: Sequence[OtherUsage]
     documents: Sequence[OtherNumber]
+    grounds: Grounds = NO_GROUNDS
+    conflicts: Sequence[str] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -113,11 +117,18 @@ class FormOnCpu:
         badly = self.residual is not None and self.residual.absolute > BADLY
         if badly or (self.verdict is not None and self.verdict.outcome != SchemeFate.CHARACTERISED):
             return Certainty.DOUBTFUL
+        if self.word is None:
+            return Certainty.UNCHECKED
+        return Certainty(self.word.text) if self.word.is_strong else Certainty.UNSETTLED
+
+    @property
+    def word(self) -> AllowedWord | None:
+        """The strongest word for its µops; None where nothing was measured that could bear it out."""
         if self.verdict is not None and self.witnesses:
-            return Certainty.PROVEN
+            return strongest_word(Conclusion.PROVEN, self.grounds)
         if self.residual is not None or self.alone is not None:
-            return Certainty.CHECKED
-        return Certainty.UNCHECKED
+            return strongest_word(Conclusion.CHECKED, self.grounds)
+        return None
 
     @property
     def why(self) -> str:
@@ -127,6 +138,8 @@ class FormOnCpu:
             told.append(f"alone {self.alone.cycles:.2f} cycles, predicted {self.predicted:.2f}")
         if self.verdict is not None and self.verdict.outcome != SchemeFate.CHARACTERISED:
             told.append(self.verdict.text or self.verdict.outcome)
+        if self.certainty is Certainty.UNSETTLED and self.word is not None:
+            told.append("; ".join((self.word.text, *self.word.reasons)))
         if self.witnesses:
             told.append(f"{self.witnesses} witness{'' if self.witnesses == 1 else 'es'}")
         if self.residual is not None:

@@ -96,6 +96,7 @@ def _told(cpu: Cpu, cell: FormOnCpu) -> str:
 
 
 def _otherwise(cell: FormOnCpu) -> Iterator[str]:
+    yield from cell.conflicts
     for usage in cell.others:
         yield f"{usage.mapping.name} says {described(usage.uops, usage.mapping.ports)}"
     for number in cell.documents:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inference.core.experiment import Experiment
+from inference.core.judging.words import NO_GROUNDS
 from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops
 from inference.core.residuals import SchemeError
@@ -25,6 +26,7 @@ from inference.models import (
     StoredCoreModel,
 )
 from inference.storage.instruction_sets import AARCH64, X86, core_of
+from inference.storage.judging import MappingGrounds, grounds_by_mapping
 from inference.storage.rows import load_parts
 from inference.web.validation import RequestError
 
@@ -108,7 +110,9 @@ def card_of(request: InstructionRequest) -> InstructionCard:
     cpus = _cpus(isa, values, evidence)
     chosen = _chosen(cpus, request.chosen)
     mappings = [cpu.mapping for cpu in chosen if cpu.mapping is not None]
-    known = _Known(values, evidence, residuals_of(mappings, [scheme.text for scheme in schemes]))
+    texts = [scheme.text for scheme in schemes]
+    grounds = grounds_by_mapping(mappings, texts)
+    known = _Known(values, evidence, residuals_of(mappings, texts), grounds)
     forms, silent = [], []
     for scheme in schemes:
         cells = tuple(known.cell(scheme, cpu) for cpu in chosen)
@@ -233,6 +237,7 @@ class _Known:
     values: Mapping[PortMapping, Value]
     evidence: FormEvidence
     residuals: Mapping[tuple[int, str], tuple[SchemeError, Evaluation]]
+    grounds: Mapping[int, MappingGrounds]
 
     def cell(self, scheme: InstructionScheme, cpu: Cpu) -> FormOnCpu:
         """A form on a CPU."""
@@ -247,6 +252,7 @@ class _Known:
             verdict, witnesses = self.evidence.verdicts.get((cpu.mapping.pk, scheme.pk), (None, 0))
             residual, evaluation = self.residuals.get((cpu.mapping.pk, scheme.text), (None, None))
         uops, slots, predicted = self._said(cpu.mapping, scheme.text)
+        grounds = None if cpu.mapping is None else self.grounds[cpu.mapping.pk]
         return FormOnCpu(
             uops=uops,
             slots=slots,
@@ -259,6 +265,8 @@ class _Known:
             evaluation=evaluation,
             others=() if uops is None else tuple(self._others(cpu, scheme.text, uops)),
             documents=documents_of(cpu.core, scheme.pk, scheme.text, alone, latency),
+            grounds=NO_GROUNDS if grounds is None else grounds.of(scheme.text),
+            conflicts=() if grounds is None else grounds.conflict_words(scheme.text),
         )
 
     def _said(self, mapping: PortMapping | None, text: str) -> tuple[Uops | None, int | None, float | None]:

@@ -57,6 +57,7 @@ def _cell(cpu: Cpu, cell: FormOnCpu) -> Json:
         "latency_set_id": None if latency is None else latency.latency_set.pk,
         "certainty": cell.certainty,
         "why": cell.why,
+        "conflicts": list(cell.conflicts),
         "witnesses": cell.witnesses,
         "others": [
             {

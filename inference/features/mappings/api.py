@@ -20,6 +20,7 @@ from inference.features.experiments.api import PortPrediction, prediction_json, 
 from inference.features.mappings.query import MAPPING_COLUMNS, hidden_kinds_of, port_mappings
 from inference.formats.exporting import MAPPING_EXPORTS
 from inference.models import InstructionScheme, PortMapping
+from inference.storage.judging import allowed_report, grounds_of
 from inference.storage.rows import load_mapping, load_part
 from inference.web.api.access import READS, reading
 from inference.web.api.document import FILE
@@ -27,6 +28,7 @@ from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import (
     AnyMappingOut,
+    Conflicts,
     Cycles,
     DependentOut,
     ExperimentText,
@@ -90,6 +92,7 @@ class UsageOut(Schema):
         description="µops that no experiment can show.", examples=["1 µop on 4 or more ports"]
     )
     cycles: Cycles
+    conflicts: Conflicts
 
 
 class Experiments(Input):
@@ -125,7 +128,7 @@ def get_mapping(request: HttpRequest, mapping_id: Id) -> Any:
     """One port mapping. Its µops are a list of their own."""
     row = get_object_or_404(port_mappings(), pk=mapping_id)
     exports = {key: each.title for key, each in MAPPING_EXPORTS.items() if each.describes(row.isa.name)}
-    return {**_mapping(row), "report": row.report, "exports": exports}
+    return {**_mapping(row), "report": allowed_report(row), "exports": exports}
 
 
 @router.patch("/mappings/{mapping_id}", response=MappingOut)
@@ -209,6 +212,7 @@ def _require_described(mapping: MappingValue, value: Experiment, index: int) -> 
 def _usages(row: PortMapping, found: Sequence[InstructionScheme]) -> list[dict[str, Any]]:
     value = load_part(row, {scheme.pk: scheme.text for scheme in found})
     hidden = {scheme.text: hidden_in(value, scheme.text, hidden_kinds_of(row)) for scheme in found}
+    grounds = grounds_of(row, [scheme.text for scheme in found])
     return [
         {
             "scheme_id": scheme.pk,
@@ -217,6 +221,7 @@ def _usages(row: PortMapping, found: Sequence[InstructionScheme]) -> list[dict[s
             "slots": value.slots_of(scheme.text),
             "hidden": None if (seen := hidden[scheme.text]) is None else str(seen),
             "cycles": inverse_throughput(value, Experiment.of([scheme.text])),
+            "conflicts": grounds.conflict_words(scheme.text),
         }
         for scheme in found
     ]

@@ -48,6 +48,7 @@ from inference.models.scheme_search import FIT, by_fit, search_schemes
 from inference.storage.errors import ExchangeError
 from inference.storage.evidence import KEY
 from inference.storage.instruction_sets import AARCH64, X86
+from inference.storage.judging import grounds_of
 from inference.storage.rows import load_mapping
 from inference.web.naming import delete_page, edit_page
 from inference.web.offers import offers_for
@@ -62,7 +63,8 @@ class SchemeRow:
     """One scheme of the table; `slots`: issue slots; `predicted`, `measured`: cycles of one instance.
 
     `hidden`: what no experiment can show of its µops. `counted`: what padding shows of its slots. `check`:
-    how it fared where somebody looked, None where nobody did.
+    how it fared where somebody looked, None where nobody did. `conflicts`: what other results of the machine
+    say instead.
     """
 
     pk: int
@@ -74,6 +76,7 @@ class SchemeRow:
     hidden: HiddenUops | None = None
     counted: SlotReading | None = None
     check: Check | None = None
+    conflicts: Sequence[str] = ()
 
     @property
     def measured(self) -> float | None:
@@ -130,6 +133,7 @@ def _rows(
     singletons = measured_singletons(row.isa, set_id)
     hidden = hidden_kinds(value)
     counted = {} if measured_slots is None else measured_slots.readings
+    grounds = grounds_of(row)
     return [
         SchemeRow(
             pk=pk,
@@ -140,6 +144,7 @@ def _rows(
             singleton=singletons.get(pk),
             hidden=hidden_in(value, text, hidden),
             counted=counted.get(text),
+            conflicts=grounds.conflict_words(text),
         )
         for pk, text in found.values_list("pk", "text")
     ]

@@ -20,7 +20,7 @@ from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, sorts
-from inference.web.api.shapes import Cycles, Name, Note, Ref, SchemeText, Text, Uop, ref, uops_json
+from inference.web.api.shapes import Conflicts, Cycles, Name, Note, Ref, SchemeText, Text, Uop, ref, uops_json
 from inference.web.validation import Id
 
 router = Router()
@@ -72,6 +72,7 @@ class UsageIn(Schema):
     experiments: int = Field(examples=[40])
     error: float | None = Field(examples=[7.5])
     signed_error: float | None = Field(examples=[-2.5])
+    conflicts: Conflicts
 
 
 class LoadsIn(Schema):
@@ -187,6 +188,7 @@ def _said(each: MappingSaid) -> dict[str, Any]:
         "experiments": 0 if error is None else error.n,
         "error": None if error is None else error.absolute,
         "signed_error": None if error is None else error.signed,
+        "conflicts": list(each.conflicts),
     }
 
 

@@ -26,6 +26,7 @@ from inference.models import (
     Witness,
 )
 from inference.models.scheme_search import FIT
+from inference.storage.judging import conflicts_of
 from inference.storage.rows import StoredMeasurement, load_part, load_parts, measurements_of
 from inference.web.paging import Order, Page, page_of
 
@@ -104,7 +105,8 @@ class MappingSaid:
     """What a port mapping says of the scheme.
 
     `uops` and `cycles` alone are None where it has none for it; `verdict` is what explainable inference
-    concluded, with `witnesses` behind it; `residual` is None where no evaluation tells.
+    concluded, with `witnesses` behind it; `residual` is None where no evaluation tells. `conflicts`: what
+    other results of its machine say instead.
     """
 
     mapping: PortMapping
@@ -113,6 +115,7 @@ class MappingSaid:
     verdict: Characterisation | None
     witnesses: int
     residual: Residual | None
+    conflicts: Sequence[str] = ()
 
     @property
     def imported(self) -> bool:
@@ -121,7 +124,7 @@ class MappingSaid:
 
 
 def said_of(scheme: InstructionScheme) -> list[MappingSaid]:
-    """What every mapping says that describes the scheme or judged it, newest mapping first (six queries)."""
+    """What every mapping says that describes or judged the scheme, newest mapping first (seven queries)."""
     usages = {each.mapping.pk: each for each in usages_of(scheme)}
     judged = (
         scheme.characterisations.select_related("mapping")
@@ -134,13 +137,15 @@ def said_of(scheme: InstructionScheme) -> list[MappingSaid]:
     residuals = _residuals(scheme, mappings)
     parts = load_parts(scheme.isa_id, {scheme.pk: scheme.text})
     alone = {row.pk: inverse_throughput(value, Experiment.of([scheme.text])) for row, value in parts}
+    conflicts = conflicts_of(list(mappings), [scheme.text])
     found = []
     for pk, row in sorted(mappings.items(), reverse=True):
         uops = usages[pk].uops if pk in usages else None
         verdict = verdicts.get(pk)
         number = 0 if verdict is None else verdict.number
         cycles = None if uops is None else alone[pk]
-        found.append(MappingSaid(row, uops, cycles, verdict, number, residuals.get(pk)))
+        others = [each.words for each in conflicts.get((pk, scheme.text), [])]
+        found.append(MappingSaid(row, uops, cycles, verdict, number, residuals.get(pk), others))
     return found
 
 

@@ -80,11 +80,22 @@ class _Explain(ArchivedPart):
     evidence: str
 
 
+class _Judging(ArchivedPart):
+    """What `inference.storage.judging` reads: held-out experiments, all and those with each scheme."""
+
+    n: Count
+    off: Count
+    error: Amount | None
+    repeats: Amount | None
+    schemes: dict[str, tuple[Count, Count, Amount | None]]
+
+
 class ReportTold(ArchivedPart):
     """A mapping's report."""
 
     cegar: _Cegar | None = None
     explain: _Explain | None = None
+    judging: _Judging | None = None
     congruence_classes: list[Annotated[list[str], Field(min_length=1)]] = []
     assumptions: list[str] = []
     excess: Count = 0
@@ -97,7 +108,7 @@ class ReportTold(ArchivedPart):
     @model_validator(mode="after")
     def _says_what_it_has(self) -> Self:
         """Pages offer what has a place in the report."""
-        for name in ("cegar", "explain"):
+        for name in ("cegar", "explain", "judging"):
             if name in self.model_fields_set and getattr(self, name) is None:
                 raise ValueError(f"{name} is left out where there is none, not null")
         return self

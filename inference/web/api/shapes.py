@@ -79,6 +79,26 @@ class Uop(Schema):
     ports: list[str] = Field(examples=[["0", "1", "5"]])
 
 
+Conflicts = Annotated[
+    list[str],
+    Field(
+        description="What other results of the machine say of the scheme, each with both sides.",
+        examples=[["PMEvo: 1×[1,2,10]; explained: 3 µops; not settled"]],
+    ),
+]
+
+
+class WordOut(Schema):
+    """The strongest word that may be used of a result, and why it is no stronger."""
+
+    text: str = Field(examples=["best of 3, 12 experiments unexplained"])
+    is_strong: bool = Field(
+        description="Whether held-out experiments and all other results of the machine bear it out.",
+        examples=[False],
+    )
+    reasons: list[str] = Field(examples=[["contradicted by lab: ports and slots"]])
+
+
 class Scores(Schema):
     """How well predictions fit. Null where undefined: constant numbers, fewer than two."""
 

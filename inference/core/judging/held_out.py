@@ -1,0 +1,122 @@
+"""How a mapping does on experiments that were kept from its search."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Self
+
+import numpy as np
+
+from inference.core.arrays import Floats
+from inference.core.experiment import Experiment, Measured
+from inference.core.identity.hidden import NOISE
+
+NEAR, SHARE = 0.05, 0.05
+"""Cycles, and the share of what was measured, by which a prediction may be off where a search has no
+tolerance of its own."""
+
+
+@dataclass(frozen=True)
+class HeldOutCheck:
+    """`n` held-out experiments with a prediction, of which `off` lie outside the tolerance.
+
+    `error`: their mean absolute error in per cent, None without any. `repeats`: the median spread of repeated
+    measurements of one of them, in per cent; None where each was measured once.
+    """
+
+    n: int
+    off: int
+    error: float | None
+    repeats: float | None
+
+    @property
+    def allowed(self) -> float:
+        """Per cent of error that repeated measurements explain; what nobody could tell apart at least."""
+        return max(100 * NOISE, self.repeats or 0.0)
+
+
+@dataclass(frozen=True)
+class HeldOutChecks:
+    """A check over all held-out experiments, and over those with each scheme."""
+
+    whole: HeldOutCheck
+    schemes: Mapping[str, HeldOutCheck]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, short enough to stand beside a mapping of thousands of schemes."""
+        whole = self.whole
+        return {
+            "n": whole.n,
+            "off": whole.off,
+            "error": _rounded(whole.error),
+            "repeats": _rounded(whole.repeats),
+            "schemes": {
+                scheme: [each.n, each.off, _rounded(each.error)] for scheme, each in self.schemes.items()
+            },
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """What `as_json` gave."""
+        repeats = data["repeats"]
+        return cls(
+            HeldOutCheck(data["n"], data["off"], data["error"], repeats),
+            {
+                scheme: HeldOutCheck(n, off, error, repeats)
+                for scheme, (n, off, error) in data["schemes"].items()
+            },
+        )
+
+
+def held_out_checks(
+    results: Sequence[Measured], predicted: Floats, epsilon: float | None = None
+) -> HeldOutChecks:
+    """Held-out experiments beside the predictions of a mapping.
+
+    Args:
+        results: usable measurements.
+        predicted: float64[n] in cycles, nan where the mapping does not describe an experiment.
+        epsilon: the search's own tolerance in cycles per instruction; None where it has none.
+    """
+    by_scheme: defaultdict[str, list[tuple[bool, float]]] = defaultdict(list)
+    points: list[tuple[bool, float]] = []
+    for result, cycles in zip(results, predicted.tolist(), strict=True):
+        if result.cycles is None or np.isnan(cycles):
+            continue
+        difference = abs(cycles - result.cycles)
+        point = difference > tolerance(result.experiment, result.cycles, epsilon), difference / result.cycles
+        points.append(point)
+        for scheme in result.experiment.schemes:
+            by_scheme[scheme].append(point)
+    spreads = [
+        result.spread / result.cycles
+        for result in results
+        if result.spread is not None and result.cycles is not None
+    ]
+    repeats = 100 * median(spreads) if spreads else None
+    return HeldOutChecks(
+        _check(points, repeats),
+        {scheme: _check(own, repeats) for scheme, own in sorted(by_scheme.items())},
+    )
+
+
+def tolerance(experiment: Experiment, cycles: float, epsilon: float | None) -> float:
+    """Cycles by which a prediction of this experiment may be off."""
+    return max(NEAR, SHARE * cycles) if epsilon is None else epsilon * experiment.length
+
+
+def _check(points: Sequence[tuple[bool, float]], repeats: float | None) -> HeldOutCheck:
+    errors = [error for _, error in points]
+    return HeldOutCheck(
+        len(points),
+        sum(off for off, _ in points),
+        100 * sum(errors) / len(errors) if errors else None,
+        repeats,
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

@@ -1,0 +1,127 @@
+"""One mapping of several: which part of a run over a whole core a core model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from inference.core.arrays import Floats
+from inference.core.identity.renaming import best_renaming
+from inference.core.mapping import PortMapping
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class PartScore:
+    """How a part does on held-out mixes.
+
+    `covered`: mixes that it describes; `error`: its mean absolute error on these in per cent, None without
+    any. `loss`: the mean error over all mixes, as a share, with 1 for a mix that it does not describe or is
+    off by more than that.
+    """
+
+    name: str
+    covered: int
+    error: float | None
+    loss: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "name": self.name,
+            "covered": self.covered,
+            "error": None if self.error is None else round(self.error, 3),
+            "loss": round(self.loss, 5),
+        }
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The part that was taken, of those in `scores`, judged by `mixes` held-out mixes. `why` is in words."""
+
+    name: str
+    scores: tuple[PartScore, ...]
+    mixes: int
+    why: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "selected": self.name,
+            "scores": [score.as_json() for score in self.scores],
+            "mixes": self.mixes,
+            "why": self.why,
+        }
+
+
+def selected(measured: Floats, predicted: Mapping[str, Floats]) -> Selection:
+    """The part to take, of parts in the order in which they were made.
+
+    A later part replaces the one before only if it is nearer over all mixes, those that it does not describe
+    counted, and no farther off on the mixes that both describe: a stage never makes a model worse. Without
+    mixes the first part stays.
+
+    Args:
+        measured: float64[n] > 0, cycles of held-out mixes that no part has learnt from.
+        predicted: {name: float64[n]}, nan where a part does not describe a mix; at least one part.
+    """
+    names = list(predicted)
+    errors = {name: np.abs(cycles - measured) / measured for name, cycles in predicted.items()}
+    scores = {name: _score(name, errors[name]) for name in names}
+    best, why = names[0], "there is no other part"
+    for name in names[1:]:
+        both = ~np.isnan(errors[best]) & ~np.isnan(errors[name])
+        if not len(measured):
+            why = "no mix was held out, so the first part stays"
+        elif scores[name].loss >= scores[best].loss - _ROUNDING:
+            why = f"{name} is no nearer to the held-out mixes than {best}"
+        elif both.any() and errors[name][both].mean() > errors[best][both].mean() + _ROUNDING:
+            why = (
+                f"{name} is farther off on the {int(both.sum()):,} mixes that {best} describes as well: "
+                f"{100 * errors[name][both].mean():.1f} % instead of {100 * errors[best][both].mean():.1f} %"
+            )
+        else:
+            why = f"{name} is nearer to the held-out mixes than {best}"
+            best = name
+    return Selection(best, tuple(scores.values()), len(measured), why)
+
+
+def _score(name: str, errors: Floats) -> PartScore:
+    known = ~np.isnan(errors)
+    loss = float(np.where(known, np.minimum(errors, 1.0), 1.0).mean()) if len(errors) else 1.0
+    return PartScore(name, int(known.sum()), 100 * float(errors[known].mean()) if known.any() else None, loss)
+
+
+def joined(ports: PortMapping, base: PortMapping, further: Sequence[PortMapping]) -> PortMapping | None:
+    """What `base` says, and of schemes that it does not describe what the `further` mappings say.
+
+    Under the port names of the mapping `ports`, one of them, so that what refers to its ports stays true.
+    None where two of them have no scheme in common: nothing then says which ports are the same.
+    """
+    result = _under(ports, base)
+    for other in further:
+        renamed = None if result is None else other if other is ports else _under(result, other)
+        if result is None or renamed is None:
+            return None
+        result = _with(result, renamed)
+    return result
+
+
+def _under(names: PortMapping, mapping: PortMapping) -> PortMapping | None:
+    if mapping is names:
+        return mapping
+    if not names.usage.keys() & mapping.usage.keys():
+        return None
+    renamed = best_renaming(names, mapping).apply(mapping)
+    return replace(mapping, ports=renamed.ports, usage=renamed.usage)
+
+
+def _with(base: PortMapping, further: PortMapping) -> PortMapping:
+    new = {scheme: uops for scheme, uops in further.usage.items() if scheme not in base.usage}
+    slots = {scheme: further.slots_of(scheme) for scheme in new} if base.issue_width is not None else {}
+    ports = max(base.ports, further.ports, key=len)  # the names of the one begin with those of the other
+    return replace(base, ports=ports, usage={**base.usage, **new}, slots={**base.slots, **slots})

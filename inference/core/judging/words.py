@@ -1,0 +1,119 @@
+"""Which word may be used of a result: the only place that decides, and the only one that has such words.
+
+What a search concludes is no more than what it saw: a mapping that no measurement of the search contradicts
+may be wrong about all others. So a strong word needs three things that the search itself cannot give: the
+model holds on experiments that were kept from it, no other result of the same machine says otherwise, and
+errors on what was held out are no larger than what repeated measurements explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from inference.core.judging.held_out import HeldOutCheck
+
+
+class Conclusion(StrEnum):
+    """What a search concludes, in the word that it would use."""
+
+    PROVEN = "proven"  # of a scheme: witnesses show its µops
+    UNIQUE = "unique"  # of a mapping: no other explains what was measured
+    CHECKED = "checked"  # of a scheme: experiments with it are predicted well
+
+
+_STRONG = {
+    Conclusion.PROVEN: "proven",
+    Conclusion.UNIQUE: "unique",
+    Conclusion.CHECKED: "checked",
+}
+_OUTCOMES = {
+    Conclusion.PROVEN: "its witnesses show these µops",
+    Conclusion.UNIQUE: (
+        "no other port mapping with as many ports explains the measurements, up to a renaming of ports"
+    ),
+    Conclusion.CHECKED: "experiments with it are predicted within the tolerance",
+}
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What a word rests on beside the search.
+
+    `held_out`: how the result does on experiments that were kept from it; None where none were. `results`:
+    results of the same machine that were compared, this one included; `contradicted_by` names those that say
+    otherwise. `unexplained`: experiments that the search itself left unexplained.
+    """
+
+    held_out: HeldOutCheck | None = None
+    results: int = 1
+    contradicted_by: tuple[str, ...] = ()
+    unexplained: int = 0
+
+
+NO_GROUNDS = Grounds()
+"""Nothing was held out, and nothing else is known of the machine."""
+
+
+@dataclass(frozen=True)
+class AllowedWord:
+    """The word for a result. `is_strong`: whether it is the claim's own, which pages may show in green.
+
+    `reasons`: what it rests on, or what is missing for the strong one.
+    """
+
+    text: str
+    is_strong: bool
+    reasons: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"text": self.text, "is_strong": self.is_strong, "reasons": list(self.reasons)}
+
+    @property
+    def in_words(self) -> str:
+        """The word with its reasons, in one sentence."""
+        return f"{self.text[:1].upper()}{self.text[1:]}: {'; '.join(self.reasons)}."
+
+
+def strongest_word(claim: Conclusion, grounds: Grounds) -> AllowedWord:
+    """The strongest word that may be used where a search concludes `claim`."""
+    objections = tuple(_objections(grounds))
+    if not objections:
+        return AllowedWord(_STRONG[claim], True, (_OUTCOMES[claim], *_support(grounds)))
+    return AllowedWord(best_of(grounds), False, objections)
+
+
+def best_of(grounds: Grounds) -> str:
+    """`best of 3, 12 experiments unexplained`: what can be said where no strong word may be used."""
+    off = grounds.unexplained + (0 if grounds.held_out is None else grounds.held_out.off)
+    unexplained = f"{off:,} experiment{'' if off == 1 else 's'} unexplained"
+    if grounds.held_out is None or not grounds.held_out.n:
+        unexplained += ", none held out"
+    return f"best of {grounds.results:,}, {unexplained}"
+
+
+def _objections(grounds: Grounds) -> Iterator[str]:
+    held_out = grounds.held_out
+    if held_out is None or not held_out.n:
+        yield "no experiment was held out that could contradict it"
+    elif held_out.off:
+        yield f"{held_out.off:,} of {held_out.n:,} held-out experiments are off by more than its tolerance"
+    if grounds.unexplained:
+        yield f"its search left {grounds.unexplained:,} unexplained"
+    if grounds.contradicted_by:
+        yield f"contradicted by {', '.join(grounds.contradicted_by)}"
+    if held_out is not None and held_out.error is not None and held_out.error > held_out.allowed:
+        yield (
+            f"held-out experiments are off by {held_out.error:.1f} %, "
+            f"of which repeated measurements explain {held_out.allowed:.1f} %"
+        )
+
+
+def _support(grounds: Grounds) -> Iterator[str]:
+    if grounds.held_out is not None and grounds.held_out.error is not None:
+        yield f"{grounds.held_out.n:,} held-out experiments are off by {grounds.held_out.error:.1f} %"
+    if grounds.results > 1:
+        yield f"none of {grounds.results - 1:,} other results of the machine contradicts it"

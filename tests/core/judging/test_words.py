@@ -1,0 +1,86 @@
+"""Which word may be used of a result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from inference.core.experiment import Experiment, Measured
+from inference.core.judging.contradictions import conflict_in_words, uops_conflicts
+from inference.core.judging.held_out import HeldOutCheck, HeldOutChecks, held_out_checks
+from inference.core.judging.words import NO_GROUNDS, Conclusion, Grounds, strongest_word
+from inference.core.mapping import PortMapping
+
+SOUND = Grounds(HeldOutCheck(200, 0, 0.8, 1.1), results=3)
+
+
+@pytest.mark.parametrize("claim", list(Conclusion))
+def test_a_strong_word_needs_all_three_grounds(claim: Conclusion) -> None:
+    word = strongest_word(claim, SOUND)
+    assert (word.text, word.is_strong) == (claim.value, True)
+    assert "200 held-out experiments are off by 0.8 %" in word.in_words
+
+
+@pytest.mark.parametrize(
+    ("grounds", "text", "reason"),
+    [
+        (NO_GROUNDS, "best of 1, 0 experiments unexplained, none held out", "no experiment was held out"),
+        (
+            replace(SOUND, held_out=HeldOutCheck(200, 12, 0.8, 1.1)),
+            "best of 3, 12 experiments unexplained",
+            "12 of 200 held-out experiments are off by more than its tolerance",
+        ),
+        (
+            replace(SOUND, contradicted_by=("lab: ports",)),
+            "best of 3, 0 experiments unexplained",
+            "contradicted by lab: ports",
+        ),
+        (
+            replace(SOUND, held_out=HeldOutCheck(200, 0, 4.0, 1.1)),
+            "best of 3, 0 experiments unexplained",
+            "held-out experiments are off by 4.0 %, of which repeated measurements explain 2.0 %",
+        ),
+        (
+            replace(SOUND, unexplained=1),
+            "best of 3, 1 experiment unexplained",
+            "its search left 1 unexplained",
+        ),
+    ],
+)
+def test_without_one_of_them_it_is_the_best_of_so_many(grounds: Grounds, text: str, reason: str) -> None:
+    for claim in Conclusion:
+        word = strongest_word(claim, grounds)
+        assert (word.text, word.is_strong) == (text, False)
+        assert reason in word.reasons[0]
+        assert claim.value not in word.in_words
+
+
+def test_held_out_experiments_are_counted_for_all_and_for_each_scheme() -> None:
+    first, second = Experiment.of(["a", "b"]), Experiment.of(["b", "c"])
+    results = [Measured(first, 1.0, spread=0.01), Measured(second, 2.0, spread=0.1)]
+    found = held_out_checks(results, np.array([1.01, 2.5]))
+    assert (found.whole.n, found.whole.off) == (2, 1)
+    assert found.whole.error == pytest.approx(13.0)
+    assert found.whole.repeats == pytest.approx(3.0)
+    assert {scheme: check.off for scheme, check in found.schemes.items()} == {"a": 0, "b": 1, "c": 1}
+    assert held_out_checks(results, np.array([1.01, 2.5]), epsilon=0.3).whole.off == 0
+    assert held_out_checks(results, np.array([np.nan, 2.5])).whole.n == 1
+    read = HeldOutChecks.from_json(found.as_json())
+    assert (read.whole.off, read.schemes["c"].n) == (1, 1)
+
+
+def test_results_contradict_up_to_renaming_and_what_is_hidden() -> None:
+    first = PortMapping(
+        ("0", "1", "2"), {"a": ((1, 1),), "b": ((2, 1),), "c": ((7, 1),), "d": ((3, 1),)}, 3.0
+    )
+    renamed = PortMapping(
+        ("x", "y", "z"), {"a": ((2, 1),), "b": ((1, 1),), "c": ((7, 1),), "d": ((3, 3),)}, 3.0
+    )
+    (conflict,) = uops_conflicts(first, renamed)
+    assert (conflict.scheme, conflict.here, conflict.there) == ("d", "1×[0,1]", "3 µops")
+    words = conflict_in_words(conflict.here, "PMEvo", conflict.there, "explained")
+    assert words == "PMEvo: 1×[0,1]; explained: 3 µops; not settled"
+    without = replace(renamed, usage={**renamed.usage, "d": ((3, 1),), "c": ()})
+    assert uops_conflicts(first, without) == []  # `c` on as many ports as instructions are issued is hidden

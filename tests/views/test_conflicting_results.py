@@ -1,0 +1,126 @@
+"""Where results of one machine contradict on a scheme, it says so wherever its µops are shown."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from inference.core.mapping import PortMapping as Mapping
+from inference.formats.exporting import MAPPING_EXPORTS
+from inference.models import ISA, Characterisation, InstructionScheme, Machine, PortMapping, SchemeConflict
+from inference.storage.judging import conflicts_with_others, grounds_of, store_conflicts
+from inference.storage.rows import load_mapping, store_mapping
+from tests.views.lab import FACTS
+
+ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
+SAYS = "PMEvo: 1×[1]; explained: 3 µops; not settled"
+SAYS_TOO = "explained: 3×[1]; PMEvo: 1 µop; not settled"
+
+
+@pytest.fixture
+def machine(isa: ISA) -> Machine:
+    return Machine.objects.create(name="lab", isa=isa, kind=Machine.Kind.AGENT, cpu="Zen 5", facts=FACTS)
+
+
+def result(machine: Machine, name: str, source: str, imul: int) -> PortMapping:
+    """A mapping of the machine, compared with its others as a run does it."""
+    value = Mapping(("0", "1"), {ADD: ((3, 1),), IMUL: ((2, imul),)})
+    conflicts = conflicts_with_others(machine, value)
+    row = store_mapping(
+        name, machine.isa, value, origin=PortMapping.Origin.RUN, source=source, machine=machine
+    )
+    store_conflicts(row, conflicts)
+    return row
+
+
+@pytest.fixture
+def results(machine: Machine) -> tuple[PortMapping, PortMapping]:
+    first = result(machine, "ports", "PMEvo", 1)
+    second = result(machine, "uops", "Explainable inference", 3)
+    for text in (ADD, IMUL):
+        scheme = InstructionScheme.objects.get(isa=machine.isa, text=text)
+        Characterisation.objects.create(
+            mapping=second, scheme=scheme, outcome="characterised", stage="characterise"
+        )
+    return first, second
+
+
+def test_both_results_keep_what_the_other_says(results: tuple[PortMapping, PortMapping]) -> None:
+    first, second = results
+    assert grounds_of(first).conflict_words(IMUL) == [SAYS]
+    assert grounds_of(second).conflict_words(IMUL) == [SAYS_TOO]
+    assert grounds_of(first).conflict_words(ADD) == []
+    assert grounds_of(first).of(IMUL).contradicted_by == ("uops",)
+    assert (grounds_of(first).results, grounds_of(second).results) == (2, 2)
+    second.delete()
+    assert grounds_of(first).conflict_words(IMUL) == []
+    assert not SchemeConflict.objects.exists()
+
+
+def test_a_result_is_held_against_those_of_its_own_machine_alone(
+    machine: Machine, results: tuple[PortMapping, PortMapping]
+) -> None:
+    other = Machine.objects.create(name="other", isa=machine.isa, kind=Machine.Kind.AGENT)
+    value = load_mapping(results[1])
+    assert conflicts_with_others(other, value) == conflicts_with_others(None, value) == []
+
+
+def doors(first: PortMapping, second: PortMapping, imul: int, api: str) -> dict[str, tuple[str, str]]:
+    """{what: (address, what it has to say)} of pages and answers that show the scheme's µops."""
+    mapping = reverse("mapping", args=[first.pk])
+    explained = reverse("mapping", args=[second.pk])
+    isa = first.isa_id
+    return {
+        "scheme page": (reverse("scheme", args=[imul]), SAYS),
+        "mapping's schemes": (f"{mapping}?tab=schemes", SAYS),
+        "mapping's verdicts": (f"{explained}?tab=explained", SAYS_TOO),
+        "witnesses": (reverse("scheme-proof", args=[second.pk, imul]), SAYS_TOO),
+        "witnesses of another": (reverse("scheme-proof", args=[first.pk, imul]), SAYS),
+        "instruction card": (reverse("instruction", args=[first.isa.name, "imul"]), "; not settled"),
+        "API: scheme": (f"{api}/schemes/{imul}", SAYS),
+        "API: mapping": (f"{api}/mappings/{first.pk}/usage", SAYS),
+        "API: verdicts": (f"{api}/mappings/{second.pk}/verdicts", SAYS_TOO),
+        "API: verdict": (f"{api}/mappings/{second.pk}/verdicts/{imul}", SAYS_TOO),
+        "API: instruction": (f"{api}/isas/{isa}/instructions/imul", "; not settled"),
+    }
+
+
+def test_pages_and_answers_say_so(
+    client: Client, administrator: User, results: tuple[PortMapping, PortMapping]
+) -> None:
+    client.force_login(administrator)
+    first, second = results
+    imul = InstructionScheme.objects.get(isa=first.isa, text=IMUL).pk
+    for door, (address, said) in doors(first, second, imul, "/api/v1").items():
+        answer = client.get(address)
+        assert answer.status_code == 200, door
+        text = answer.content.decode()
+        shown = json.dumps(answer.json(), ensure_ascii=False) if "API" in door else text
+        assert said in shown, door
+        assert 'class="badge word-strong"' not in text, door
+
+
+@pytest.mark.parametrize("form", list(MAPPING_EXPORTS))
+def test_exports_say_so(form: str, results: tuple[PortMapping, PortMapping]) -> None:
+    text = MAPPING_EXPORTS[form].write(results[0])
+    assert "explained: 3 µops; not settled" in text
+    assert "1×[1]" in text
+
+
+def test_the_shell_says_so(results: tuple[PortMapping, PortMapping]) -> None:
+    def shell(*arguments: str) -> str:
+        out = io.StringIO()
+        call_command(*arguments, stdout=out)
+        return out.getvalue()
+
+    assert SAYS_TOO in shell("explain", "uops")
+    assert SAYS_TOO in shell("explain", "uops", "--json")
+    assert SAYS_TOO in shell("explain", "uops", "--scheme", IMUL)
+    assert "; not settled" in shell("instruction", "imul")
+    assert "; not settled" in shell("instruction", "imul", "--json")

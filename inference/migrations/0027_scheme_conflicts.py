@@ -10,6 +10,11 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name="storedcoremodel",
+            name="selection",
+            field=models.JSONField(blank=True, null=True),
+        ),
         migrations.CreateModel(
             name="SchemeConflict",
             fields=[

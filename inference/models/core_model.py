@@ -15,6 +15,8 @@ class StoredCoreModel(Named):
     run `know` that fills it in. `document`: as `inference.formats.core_model_json` writes it.
     `scheduler`: what was found out of the core's scheduler on the ports of this mapping, as
     `inference.formats.scheduler_json.SchedulerRecord` reads it; null where it was not looked for.
+    `selection`: why this mapping of several was taken, as `inference.core.judging.selection` writes it; null
+    where there was no choice.
     `port_names`: what the vendor calls ports, {port of the mapping: name}, as far as somebody has said so.
     """
 
@@ -39,6 +41,7 @@ class StoredCoreModel(Named):
         related_name="core_models",
     )
     document = models.JSONField(null=True, blank=True)
+    selection = models.JSONField(null=True, blank=True)
     port_names = models.JSONField(default=dict, blank=True)
     scheduler = models.JSONField(null=True, blank=True)
 

@@ -5,7 +5,7 @@ The mapping's `report["explain"]` has what concerns all schemes: blocking instru
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
@@ -141,6 +141,24 @@ def store_characterisations(row: PortMapping, values: Sequence[Value]) -> int:
     ]
     WitnessRow.objects.bulk_create(witnesses, batch_size=BATCH)
     return len(witnesses)
+
+
+def copy_characterisations(source: PortMapping, target: PortMapping, without: Collection[str]) -> None:
+    """Give a mapping with the same port names the verdicts of another, but for those on some schemes."""
+    rows = list(source.characterisations.exclude(scheme__text__in=without).order_by("pk"))
+    copies = {}
+    for row in rows:
+        old, row.pk, row.mapping = row.pk, None, target
+        copies[old] = row
+    Characterisation.objects.bulk_create(rows, batch_size=BATCH)
+    witnesses = []
+    for start in range(0, len(copies), BATCH):
+        part = list(copies)[start : start + BATCH]
+        for witness in WitnessRow.objects.filter(characterisation__in=part).order_by("pk"):
+            witness.characterisation = copies[witness.characterisation_id]
+            witness.pk = None
+            witnesses.append(witness)
+    WitnessRow.objects.bulk_create(witnesses, batch_size=BATCH)
 
 
 def _witness_row(characterisation: int, witness: Witness, ids: Mapping[str, int]) -> WitnessRow:

@@ -57,14 +57,19 @@ def filled_in(
     mapping: PortMappingRow | None,
     latencies: LatencySet | None,
     front_end: MeasuredFrontEnd | None,
+    selection: Json | None = None,
 ) -> StoredCoreModel:
-    """The core model that a run makes, with the parts that there are by now; nothing twice when repeated."""
+    """The core model that a run makes, with the parts that there are by now; nothing twice when repeated.
+
+    `selection`: why it is this mapping, as `StoredCoreModel.selection` keeps it.
+    """
     row = StoredCoreModel.objects.filter(run=run).first()
     if row is None:
         hold_names(StoredCoreModel)
         name = free_name(StoredCoreModel, run.name)
         row = StoredCoreModel(name=name, isa=machine.isa, machine=machine, run=run)
     row.mapping, row.latencies, row.front_end = mapping, latencies, front_end
+    row.selection = selection
     row.save()
     return row
 

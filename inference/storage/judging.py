@@ -17,7 +17,7 @@ from inference.core.cegar import Determinacy
 from inference.core.experiment import Measured
 from inference.core.judging.contradictions import UopsConflict, conflict_in_words, uops_conflicts
 from inference.core.judging.held_out import HeldOutChecks, held_out_checks
-from inference.core.judging.words import AllowedWord, Conclusion, Grounds, strongest_word
+from inference.core.judging.words import AllowedWord, Grounds, StrongWord, strongest_word
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
 from inference.models import Machine, SchemeConflict
@@ -152,7 +152,7 @@ class MappingGrounds:
 
     def uops_word(self, scheme: str) -> AllowedWord:
         """What may be said of a scheme's µops that witnesses show."""
-        return strongest_word(Conclusion.PROVEN, self.of(scheme))
+        return strongest_word(StrongWord.PROVEN, self.of(scheme))
 
     def conflict_words(self, scheme: str) -> list[str]:
         """Of each result that says otherwise: what both say."""
@@ -203,7 +203,7 @@ class SearchVerdict:
 
 def search_verdict(row: PortMappingRow, evidence: Evidence) -> SearchVerdict:
     """The verdict on a mapping with this evidence."""
-    word = strongest_word(Conclusion.UNIQUE, grounds_of(row).whole(len(evidence.unexplained)))
+    word = strongest_word(StrongWord.UNIQUE, grounds_of(row).whole(len(evidence.unexplained)))
     is_strong = evidence.verdict is Determinacy.UNIQUE and word.is_strong
     demoted = evidence.verdict is Determinacy.UNIQUE and not is_strong
     return SearchVerdict(

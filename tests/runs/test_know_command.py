@@ -46,7 +46,8 @@ def known(machine: Machine, *options: str) -> dict:
 
 def test_the_last_line_is_the_json_that_scripts_rely_on(machine):
     answer = known(machine)
-    assert set(answer) == {"core_model", "mapping", "latencies", "front_end", "seconds", "stages"}
+    keys = {"core_model", "mapping", "latencies", "front_end", "seconds", "stages", "selection"}
+    assert set(answer) == keys
     assert LatencySet.objects.get().name == answer["latencies"] == "core: latencies"
     assert MeasuredFrontEnd.objects.get().name == answer["front_end"] == "core: front end"
     assert PortMapping.objects.filter(name=answer["mapping"]).exists()

@@ -16,7 +16,7 @@ from typing import Any
 from inference.core.judging.held_out import HeldOutCheck
 
 
-class Conclusion(StrEnum):
+class StrongWord(StrEnum):
     """What a search concludes, in the word that it would use."""
 
     PROVEN = "proven"  # of a scheme: witnesses show its µops
@@ -24,17 +24,12 @@ class Conclusion(StrEnum):
     CHECKED = "checked"  # of a scheme: experiments with it are predicted well
 
 
-_STRONG = {
-    Conclusion.PROVEN: "proven",
-    Conclusion.UNIQUE: "unique",
-    Conclusion.CHECKED: "checked",
-}
 _OUTCOMES = {
-    Conclusion.PROVEN: "its witnesses show these µops",
-    Conclusion.UNIQUE: (
+    StrongWord.PROVEN: "its witnesses show these µops",
+    StrongWord.UNIQUE: (
         "no other port mapping with as many ports explains the measurements, up to a renaming of ports"
     ),
-    Conclusion.CHECKED: "experiments with it are predicted within the tolerance",
+    StrongWord.CHECKED: "experiments with it are predicted within the tolerance",
 }
 
 
@@ -78,11 +73,11 @@ class AllowedWord:
         return f"{self.text[:1].upper()}{self.text[1:]}: {'; '.join(self.reasons)}."
 
 
-def strongest_word(claim: Conclusion, grounds: Grounds) -> AllowedWord:
+def strongest_word(claim: StrongWord, grounds: Grounds) -> AllowedWord:
     """The strongest word that may be used where a search concludes `claim`."""
     objections = tuple(_objections(grounds))
     if not objections:
-        return AllowedWord(_STRONG[claim], True, (_OUTCOMES[claim], *_support(grounds)))
+        return AllowedWord(claim.value, True, (_OUTCOMES[claim], *_support(grounds)))
     return AllowedWord(best_of(grounds), False, objections)
 
 

@@ -78,6 +78,10 @@ class CoreModelOut(Schema):
     port_names: dict[str, str] = Field(
         description="What the vendor calls ports.", examples=[{"0": "ALU0", "1": "ALU1"}]
     )
+    selection: dict[str, Any] | None = Field(
+        description="Why this mapping of several was taken; null where there was no choice.",
+        examples=[{"selected": "Ports and slots", "mixes": 400, "why": "…", "scores": [], "parts": {}}],
+    )
 
 
 class CoreModelIn(Input):
@@ -289,4 +293,5 @@ def _told(row: StoredCoreModel, contents: CoreModelContents) -> dict[str, Any]:
         "lacking": list(contents.lacking),
         "sources": contents.sources,
         "port_names": row.port_names,
+        "selection": row.selection,
     }

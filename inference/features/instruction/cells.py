@@ -10,7 +10,7 @@ from enum import StrEnum
 from inference.core.explain import SchemeFate
 from inference.core.judging.contradictions import NOT_SETTLED
 from inference.core.judging.held_out import NEAR, SHARE
-from inference.core.judging.words import NO_GROUNDS, AllowedWord, Conclusion, Grounds, strongest_word
+from inference.core.judging.words import NO_GROUNDS, AllowedWord, Grounds, StrongWord, strongest_word
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.core.residuals import SchemeError
@@ -23,8 +23,8 @@ BADLY = 20.0
 class Certainty(StrEnum):
     """How well the µops of a form are established, the best first."""
 
-    PROVEN = Conclusion.PROVEN.value
-    CHECKED = Conclusion.CHECKED.value
+    PROVEN = StrongWord.PROVEN.value
+    CHECKED = StrongWord.CHECKED.value
     UNSETTLED = NOT_SETTLED
     DOUBTFUL = "doubtful"
     CONTRADICTED = "contradicted"
@@ -125,9 +125,9 @@ class FormOnCpu:
     def word(self) -> AllowedWord | None:
         """The strongest word for its µops; None where nothing was measured that could bear it out."""
         if self.verdict is not None and self.witnesses:
-            return strongest_word(Conclusion.PROVEN, self.grounds)
+            return strongest_word(StrongWord.PROVEN, self.grounds)
         if self.residual is not None or self.alone is not None:
-            return strongest_word(Conclusion.CHECKED, self.grounds)
+            return strongest_word(StrongWord.CHECKED, self.grounds)
         return None
 
     @property

@@ -50,13 +50,16 @@ class Command(RunCommand):
         """Run to the end."""
         run = self.do_run(lambda: self._submitted(options))
         stages = run.result["stages"]
+        model = StoredCoreModel.objects.filter(run=run).select_related("mapping").first()
+        mapping = None if model is None or model.mapping is None else model.mapping.name
         if options["json"]:
             made = {stage["stage"]: stage["made"] for stage in stages}
             answer = {
-                "mapping": made["explained"] or made["ports"],
+                "mapping": mapping,
                 "latencies": made["latencies"],
                 "front_end": made["front_end"],
-                "core_model": self._core_model(run),
+                "core_model": None if model is None else model.name,
+                "selection": None if model is None else model.selection,
                 "seconds": round(run.busy_seconds, 3),
                 "stages": stages,
             }
@@ -66,10 +69,9 @@ class Command(RunCommand):
             kept = f"; kept: {', '.join(stage['kept'])}" if stage["kept"] else ""
             told = f"{stage['made']}, {stage['url']}" if stage["made"] else f"{stage['error']}{kept}"
             self.stdout.write(f"{stage['label']}: {told}")
-
-    def _core_model(self, run: Run) -> str | None:
-        """Its name."""
-        return StoredCoreModel.objects.filter(run=run).values_list("name", flat=True).first()
+        if model is not None and mapping is not None:
+            why = f", {model.selection['why']}" if model.selection else ""
+            self.stdout.write(f"Port mapping of the core model: {mapping}{why}")
 
     def _submitted(self, options: dict[str, Any]) -> Run:
         machine = by_name(Machine, options["machine"])

@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from django.db import transaction
 from django.db.models import Model, QuerySet
 
 from inference.core.errors import KEEP, InterruptedRunError
 from inference.core.protocols import Json
 from inference.features.know.query import PartOutcome, part_outcomes, parts_of
-from inference.features.know.request import STAGES, KnowConfig, KnowStage, read_config
-from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, Run, StoredCoreModel
+from inference.features.know.request import INFER, STAGES, KnowConfig, KnowStage, read_config
+from inference.features.know.selecting import chosen_mapping
+from inference.models import LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.runs import lifecycle
 from inference.runs.child import RunProcesses
 from inference.runs.errors import ConfigError, JobError, RunNameTakenError
@@ -114,13 +116,13 @@ def _fill_in(run: Run, machine: Machine) -> None:
         found = (rows.filter(run=parts[stage]).order_by("pk").last() for stage in stages if stage in parts)
         return next((row for row in found if row is not None), None)
 
-    found = (
-        made(PortMapping.objects.all(), "explained", "ports"),
-        made(LatencySet.objects.all(), "latencies"),
-        made(MeasuredFrontEnd.objects.all(), "front_end"),
-    )
-    if any(row is not None for row in found):
-        filled_in(run, machine, *found)
+    stages = (stage for stage in STAGES if stage.kind == INFER and stage.name in parts)
+    chosen = chosen_mapping(run, machine, [(stage.label, parts[stage.name]) for stage in stages])
+    others = made(LatencySet.objects.all(), "latencies"), made(MeasuredFrontEnd.objects.all(), "front_end")
+    with transaction.atomic():
+        found = (chosen.make(), *others)
+        if any(row is not None for row in found):
+            filled_in(run, machine, *found, chosen.selection)
 
 
 def _warn(task: Task, text: str) -> None:
@@ -129,9 +131,11 @@ def _warn(task: Task, text: str) -> None:
 
 def _store(run: Run, outcomes: Sequence[PartOutcome]) -> tuple[Json, Sequence[Entry]]:
     model = StoredCoreModel.objects.filter(run=run).first()
+    mapping = None if model is None else model.mapping
     result: Json = {
         "name": run.name,
         "core_model": None if model is None else model.pk,
+        "mapping": None if mapping is None else mapping.pk,
         "stages": [outcome.as_json() for outcome in outcomes],
     }
     made = sum(bool(outcome.made) for outcome in outcomes)

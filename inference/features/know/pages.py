@@ -24,7 +24,7 @@ from inference.features.measure.pages import (
 )
 from inference.features.runs.record import RunRecord
 from inference.isa.x86.probes import NOT_IN_A_BODY
-from inference.models import Machine, Run
+from inference.models import Machine, Run, StoredCoreModel
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.past import past_share
 
@@ -68,7 +68,8 @@ def know(request: HttpRequest, pk: int) -> HttpResponse:
 def parts(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
     """What the run's page shows beside what every run's page does."""
     del request, record
-    return {"parts": part_outcomes(run), "ended": run.state in Run.FINAL}
+    model = StoredCoreModel.objects.filter(run=run).select_related("mapping").first()
+    return {"parts": part_outcomes(run), "ended": run.state in Run.FINAL, "core_model": model}
 
 
 def _usual_name(machine: Machine, form: KnowForm) -> str:

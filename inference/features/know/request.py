@@ -93,9 +93,10 @@ def _schemes(config: KnowConfig) -> Json:
     return {"schemes": config.schemes, "scheme_filter": config.scheme_filter}
 
 
+INFER = "infer"
 STAGES = (
-    KnowStage("ports", "Ports and slots", "infer", "pmevo", _ports),
-    KnowStage("explained", "Explained µops", "infer", "explain", _explained, ends_by=0.75),
+    KnowStage("ports", "Ports and slots", INFER, "pmevo", _ports),
+    KnowStage("explained", "Explained µops", INFER, "explain", _explained, ends_by=0.75),
     KnowStage("latencies", "Latencies", "latencies", "", _latencies),
     KnowStage("front_end", "Front end", "front-end", "", _whole_core),
     KnowStage("scheduler", "Scheduler", "scheduler", "", _whole_core, completes=True),

@@ -10,14 +10,14 @@ import pytest
 from inference.core.experiment import Experiment, Measured
 from inference.core.judging.contradictions import conflict_in_words, uops_conflicts
 from inference.core.judging.held_out import HeldOutCheck, HeldOutChecks, held_out_checks
-from inference.core.judging.words import NO_GROUNDS, Conclusion, Grounds, strongest_word
+from inference.core.judging.words import NO_GROUNDS, Grounds, StrongWord, strongest_word
 from inference.core.mapping import PortMapping
 
 SOUND = Grounds(HeldOutCheck(200, 0, 0.8, 1.1), results=3)
 
 
-@pytest.mark.parametrize("claim", list(Conclusion))
-def test_a_strong_word_needs_all_three_grounds(claim: Conclusion) -> None:
+@pytest.mark.parametrize("claim", list(StrongWord))
+def test_a_strong_word_needs_all_three_grounds(claim: StrongWord) -> None:
     word = strongest_word(claim, SOUND)
     assert (word.text, word.is_strong) == (claim.value, True)
     assert "200 held-out experiments are off by 0.8 %" in word.in_words
@@ -50,7 +50,7 @@ def test_a_strong_word_needs_all_three_grounds(claim: Conclusion) -> None:
     ],
 )
 def test_without_one_of_them_it_is_the_best_of_so_many(grounds: Grounds, text: str, reason: str) -> None:
-    for claim in Conclusion:
+    for claim in StrongWord:
         word = strongest_word(claim, grounds)
         assert (word.text, word.is_strong) == (text, False)
         assert reason in word.reasons[0]

@@ -87,7 +87,7 @@ class _Judging(ArchivedPart):
     off: Count
     error: Amount | None
     repeats: Amount | None
-    schemes: dict[str, tuple[Count, Count, Amount | None]]
+    schemes: dict[str, Annotated[tuple[Count, Count, Amount | None], Field(strict=False)]]
 
 
 class ReportTold(ArchivedPart):

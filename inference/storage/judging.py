@@ -6,12 +6,12 @@ something else of a scheme are rows: they come and go with the mappings that the
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Count, OuterRef, Subquery
 
 from inference.core.cegar import Determinacy
 from inference.core.experiment import Measured
@@ -57,7 +57,8 @@ def conflicts_with_others(machine: Machine | None, value: PortMapping) -> list[F
     if machine is None:
         return []
     found = []
-    for row in _results([machine.pk]).order_by("-pk")[:MOST_OTHERS]:
+    others = PortMappingRow.objects.filter(machine=machine, origin=PortMappingRow.Origin.RUN)
+    for row in others.order_by("-pk")[:MOST_OTHERS]:
         other = load_mapping(row)
         if value.usage.keys() & other.usage.keys():
             sides = uops_conflicts(value, other), uops_conflicts(other, value)
@@ -88,10 +89,6 @@ def store_conflicts(row: PortMappingRow, conflicts: Iterable[FoundConflicts]) ->
         ],
         batch_size=BATCH,
     )
-
-
-def _results(machines: Collection[int]) -> QuerySet[PortMappingRow]:
-    return PortMappingRow.objects.filter(machine__in=machines, origin=PortMappingRow.Origin.RUN)
 
 
 @dataclass(frozen=True)
@@ -164,28 +161,26 @@ def _named(texts: Iterable[Sequence[SchemeConflictText]]) -> tuple[str, ...]:
 
 
 def grounds_of(row: PortMappingRow, schemes: Collection[str] | None = None) -> MappingGrounds:
-    """Of one mapping, for all schemes or some (three queries)."""
+    """Of one mapping, for all schemes or some (two queries)."""
     return grounds_by_mapping([row], schemes)[row.pk]
 
 
 def grounds_by_mapping(
     rows: Collection[PortMappingRow], schemes: Collection[str] | None = None
 ) -> dict[int, MappingGrounds]:
-    """{mapping: its grounds}, for all schemes or some (three queries, however many mappings)."""
+    """{mapping: its grounds}, for all schemes or some (two queries, however many mappings)."""
     pks = [row.pk for row in rows]
-    told = dict(PortMappingRow.objects.filter(pk__in=pks).values_list("pk", f"report__{KEY}"))
-    machines = {row.machine_id for row in rows if row.machine_id is not None}
-    results = Counter(_results(machines).values_list("machine_id", flat=True)) if machines else Counter()
+    same_machine = PortMappingRow.objects.filter(
+        machine=OuterRef("machine"), origin=PortMappingRow.Origin.RUN
+    )
+    counted = same_machine.order_by().values("machine").annotate(n=Count("pk")).values("n")
+    known = PortMappingRow.objects.filter(pk__in=pks).annotate(results=Subquery(counted))
     conflicts: defaultdict[int, dict[str, list[SchemeConflictText]]] = defaultdict(dict)
     for (mapping, scheme), texts in conflicts_of(pks, schemes).items():
         conflicts[mapping][scheme] = texts
     return {
-        row.pk: MappingGrounds(
-            HeldOutChecks.from_json(checks) if (checks := told.get(row.pk)) else None,
-            conflicts[row.pk],
-            max(results.get(row.machine_id or 0, 0), 1),
-        )
-        for row in rows
+        pk: MappingGrounds(HeldOutChecks.from_json(told) if told else None, conflicts[pk], results or 1)
+        for pk, told, results in known.values_list("pk", f"report__{KEY}", "results")
     }
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
+from urllib.parse import urlencode
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
@@ -18,6 +21,7 @@ from inference.storage.judging import conflicts_with_others, grounds_of, store_c
 from inference.storage.rows import load_mapping, store_mapping
 from tests.views.lab import FACTS
 
+TEMPLATES = settings.BASE_DIR / "templates"
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
 SAYS = "PMEvo: 1×[1]; explained: 3 µops; not settled"
 SAYS_TOO = "explained: 3×[1]; PMEvo: 1 µop; not settled"
@@ -76,6 +80,7 @@ def doors(first: PortMapping, second: PortMapping, imul: int, api: str) -> dict[
     mapping = reverse("mapping", args=[first.pk])
     explained = reverse("mapping", args=[second.pk])
     isa = first.isa_id
+    asked = {"e": IMUL, "isa": isa, "mapping": first.pk}
     return {
         "scheme page": (reverse("scheme", args=[imul]), SAYS),
         "mapping's schemes": (f"{mapping}?tab=schemes", SAYS),
@@ -83,6 +88,11 @@ def doors(first: PortMapping, second: PortMapping, imul: int, api: str) -> dict[
         "witnesses": (reverse("scheme-proof", args=[second.pk, imul]), SAYS_TOO),
         "witnesses of another": (reverse("scheme-proof", args=[first.pk, imul]), SAYS),
         "instruction card": (reverse("instruction", args=[first.isa.name, "imul"]), "; not settled"),
+        "experiment": (
+            f"{reverse('experiments')}?{urlencode(asked)}",
+            SAYS,
+        ),
+        "loop": (f"{mapping}?{urlencode({'tab': 'loop', 'code': 'imul rax, rbx'})}", SAYS),
         "API: scheme": (f"{api}/schemes/{imul}", SAYS),
         "API: mapping": (f"{api}/mappings/{first.pk}/usage", SAYS),
         "API: verdicts": (f"{api}/mappings/{second.pk}/verdicts", SAYS_TOO),
@@ -104,6 +114,37 @@ def test_pages_and_answers_say_so(
         shown = json.dumps(answer.json(), ensure_ascii=False) if "API" in door else text
         assert said in shown, door
         assert 'class="badge word-strong"' not in text, door
+
+
+SILENT = {
+    # Two mappings side by side, or doubts, which name the other mapping themselves.
+    "inference/comparing/compare.html",
+    "inference/doubts/tab.html",
+    # What a running or finished search says of blocking instructions and classes of schemes.
+    "inference/inferring/explain/blocking.html",
+    "inference/inferring/evolution/classes.html",
+    # The steps behind the claim of `claim.html`, on the same page.
+    "inference/explained/proof/step.html",
+    "inference/explained/proof/beside.html",
+    "inference/explained/proof/page.html",
+    # A reference that a check is held against; a file before it is stored; µops that would close a gap.
+    "inference/model_check/list.html",
+    "inference/uploads/preview.html",
+    "inference/experiments/gap.html",
+}
+"""Templates that draw µops of no stored mapping's scheme, or say who contradicts in their own way."""
+
+
+def test_every_template_that_draws_uops_says_what_contradicts_them() -> None:
+    drawing = {
+        path.relative_to(TEMPLATES).as_posix(): text
+        for path in sorted(TEMPLATES.rglob("*.html"))
+        if re.search(r"{% (?:uops|uop_lanes) ", text := path.read_text())
+    }
+    saying = {name for name, text in drawing.items() if "conflict" in text}
+    assert len(drawing) > len(SILENT)
+    assert not drawing.keys() - saying - SILENT
+    assert drawing.keys() >= SILENT, "not needed any more"
 
 
 @pytest.mark.parametrize("form", list(MAPPING_EXPORTS))

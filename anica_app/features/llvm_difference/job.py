@@ -147,7 +147,7 @@ def _differing(
         text="\n".join(answer.text),
         measured=scheme.evidence.measured,
         predicted=scheme.predicted,
-        usage=described(scheme.uops, mapping.value.ports),
+        usage="; ".join((described(scheme.uops, mapping.value.ports), *scheme.evidence.conflicts)),
         masks=scheme.uops,
         uops=scheme.count,
         llvm=answer.cycles,

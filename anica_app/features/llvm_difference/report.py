@@ -21,9 +21,9 @@ _MOST_UNKNOWN = 40
 class Differing:
     """A scheme of which LLVM says something else. Cycles are those of one instance, `measured` if it was.
 
-    `usage` are the mapping's µops in words, `masks` as (port mask, count), `pressure` (resource of LLVM,
-    cycles of it), `command` asks llvm-mca again, `evidence` are the witnesses in words, `doubts` what speaks
-    against the mapping.
+    `usage` are the mapping's µops in words, with what other results say instead, `masks` as (port mask,
+    count), `pressure` (resource of LLVM, cycles of it), `command` asks llvm-mca again, `evidence` are the
+    witnesses in words, `doubts` what speaks against the mapping.
     """
 
     scheme: str

@@ -21,6 +21,7 @@ from inference.measuring.blocks import LOOP
 from inference.measuring.closing import iteration_of
 from inference.models import ISA, Machine, Run
 from inference.storage.instruction_sets import X86
+from inference.storage.judging import grounds_of
 from inference.web.requests import whole_number
 
 SHADES = 4
@@ -36,8 +37,10 @@ def load_context(block: Block, load: BlockLoad) -> dict[str, Any]:
 
 def _rows(
     block: Block, load: BlockLoad, letters: dict[str, str]
-) -> Sequence[tuple[str, str, Uops | None, list[tuple[float, int]]]]:
-    """Letter in the picture, text, µops, and per port (cycles, shade) of every instruction."""
+) -> Sequence[tuple[str, str, Uops | None, list[tuple[float, int]], Sequence[str]]]:
+    """Letter in the picture, text, µops, per port (cycles, shade), and what other results say instead, of
+    every instruction."""
+    grounds = grounds_of(load.mapping, load.experiment.schemes)
     most = max((max(one.ports) for one in load.instructions if one.ports), default=0.0)
     return [
         (
@@ -45,6 +48,7 @@ def _rows(
             text,
             one.uops,
             [(cycles, _shade(cycles, most)) for cycles in one.ports or ()],
+            grounds.conflict_words(instruction.scheme or ""),
         )
         for (_, text), one in zip(block.listing, load.instructions, strict=True)
     ]

@@ -35,6 +35,7 @@ from inference.models import ISA, Machine, Measurement, PortMapping, ResourceMap
 from inference.models import Experiment as ExperimentRow
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86 as X86_NAME
+from inference.storage.judging import grounds_of
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.requests import file_answer, row_named, whole_number
 
@@ -45,8 +46,8 @@ class Pinned:
 
     prediction: MappingPrediction
     picture: Picture
-    uops: Sequence[tuple[str, str, int, Any]]
-    """(letter, scheme text, multiplicity, µops) of every scheme"""
+    uops: Sequence[tuple[str, str, int, Any, Sequence[str]]]
+    """(letter, scheme text, multiplicity, µops, what other results say instead) of every scheme"""
     gap: Gap | None
 
 
@@ -172,7 +173,11 @@ def _wanted(request: HttpRequest) -> PortMapping | None:
 
 def _pin(prediction: MappingPrediction, value: ExperimentValue) -> Pinned:
     drawn = picture(prediction.schedule, value.terms, prediction.measured)
-    uops = [(letter, text, count, prediction.usage[text]) for letter, text, count in drawn.schemes]
+    grounds = grounds_of(prediction.mapping, value.schemes)
+    uops = [
+        (letter, text, count, prediction.usage[text], grounds.conflict_words(text))
+        for letter, text, count in drawn.schemes
+    ]
     return Pinned(prediction, drawn, uops, gap_of(prediction, value))
 
 

@@ -25,7 +25,8 @@ def test_a_pasted_loop_has_its_cycles_and_its_load_at_once(visitor: Client, mapp
     assert load.schedule.cycles == pytest.approx(2.0)
     assert [name for name, _ in page.context["full_ports"]] == ["p1"]
     assert page.context["ipc"] == pytest.approx(1.5)
-    texts = [(text, [cycles for cycles, _ in ports]) for _, text, _, ports in page.context["load_rows"]]
+    rows = page.context["load_rows"]
+    texts = [(text, [cycles for cycles, _ in ports]) for _, text, _, ports, _ in rows]
     assert texts[1] == ("imul rcx, rdx", pytest.approx([0.0, 1.0, 0.0]))
     assert "Bucket picture" in page.text
 

@@ -47,7 +47,7 @@ from inference.web.api.shapes import (
     WordOut,
     ref,
     uops_json,
-)
+)  # fmt: skip
 from inference.web.validation import Id
 
 router = Router()

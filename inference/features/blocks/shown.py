@@ -48,7 +48,7 @@ def _rows(
             text,
             one.uops,
             [(cycles, _shade(cycles, most)) for cycles in one.ports or ()],
-            grounds.conflict_words(instruction.scheme or ""),
+            grounds.conflict_words(one.scheme),
         )
         for (_, text), one in zip(block.listing, load.instructions, strict=True)
     ]

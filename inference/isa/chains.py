@@ -8,6 +8,7 @@ other sources were ready before.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -116,6 +117,21 @@ BEHIND_POP = "the stack pointer, behind a pop"
 """What a subtraction computes with that puts it back."""
 
 
+class MemoryCondition(StrEnum):
+    """What a chain through memory varies, beside widths and addresses; a number goes with most of them."""
+
+    NONE = ""
+    REWRITTEN = "register of the address written in between"
+    OTHER_STORES = "other stores in between"
+    PAIRS_IN_LOOP = "stores and loads by two registers in a loop"
+    UPDATES_IN_LOOP = "updates by a register that is written before, in a loop"
+    UPDATE = "an update of what was stored"
+    REWRITTEN_UPDATE = "an update by a register that is written before"
+    OVERTAKEN = "updates of one place by two registers in turn"
+    LINES = "cache lines in turn"
+    LINES_TWICE = "cache lines in turn, two stores to each"
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryChain:
     """A chain through memory: loads alone, or a store whose value a load reads, with others between them;
@@ -123,7 +139,8 @@ class MemoryChain:
 
     `stored` bits (0: no store) and `loaded` bits (0: no load), the load `offset` bytes behind the store.
     `register_class`: "general" or "vector". `address`: how memory is addressed, in words. `between`:
-    connectors from the load to the store. `isolated`: the latency follows, else it is a bound.
+    connectors from the load to the store. `isolated`: the latency follows, else it is a bound. `number`: of
+    other stores, of pairs or updates in the loop, or of lines, as the `condition` says.
     """
 
     stored: int
@@ -134,3 +151,5 @@ class MemoryChain:
     offset: int = 0
     between: int = 0
     isolated: bool = True
+    condition: MemoryCondition = MemoryCondition.NONE
+    number: int = 0

@@ -19,7 +19,8 @@ from inference.isa.scheme import Scheme
 from inference.isa.timed_code import CodeReading, TimedCode
 from inference.isa.x86.addresses import START
 from inference.isa.x86.availability import missing_feature
-from inference.isa.x86.blocks import GENERAL, Block, BlockInstruction
+from inference.isa.x86.blocks import GENERAL, Block
+from inference.isa.x86.copies import LONGEST, stores_of, usual_copies
 from inference.isa.x86.exclusion import GROUPS, TOP_OF_STACK
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.surroundings import needs
@@ -31,18 +32,7 @@ UNROLLED, LOOP = "unrolled", "loop"
 MODES = (UNROLLED, LOOP)
 MOST_COPIES = 2000
 MOST_PAGES = 4096
-LONGEST = 24 * 1024
-"""Bytes of all copies of a block, as the agent takes them."""
 
-_INSTRUCTIONS = {UNROLLED: 1600, LOOP: 100}
-"""Unrolled, 800 more than in the shorter code: with fewer, the ends of both count. On a Golden Cove a
-constant's move took 0.17 cycles with 200, and takes the 0.2 of five ALUs; what a Zen 4 has to decode took
-4 % too little with 800."""
-_STORES = 512
-"""Of blocks that store often, so many at least in the longer code, and half in the shorter: by then a store
-buffer is full (Golden Cove: 112 entries), which first takes stores sooner than the cache does."""
-_SELDOM = 6
-"""Instructions per store from which something else takes longer."""
 _VECTORS = ("XMM", "YMM", "ZMM", "xmm", "ymm")
 
 
@@ -160,8 +150,8 @@ def prepared(
         pages=options.pages,
         unrolled=unrolled,
     )
-    stores = sum(map(_stores, block.instructions)) if unrolled else 0
-    copies = options.copies or _usual_copies(instructions, len(once.code), options.mode, stores)
+    stores = sum(map(stores_of, block.instructions))
+    copies = options.copies or usual_copies(instructions, len(once.code), in_loop=not unrolled, stores=stores)
     return frame, _item(frame, block.hex, once.code, instructions, copies, block.terms)
 
 
@@ -177,8 +167,7 @@ def prepared_code(code: TimedCode, flags: Collection[str] | None) -> tuple[Frame
         unrolled=not code.loop,
         offset=code.offset,
     )
-    mode = LOOP if code.loop else UNROLLED
-    copies = code.copies or _usual_copies(code.instructions, len(code.code), mode)
+    copies = code.copies or usual_copies(code.instructions, len(code.code), in_loop=code.loop)
     return frame, _item(frame, code.code.hex(), code.code, code.instructions, copies)
 
 
@@ -204,25 +193,6 @@ def _item(
         instructions=instructions,
         terms=terms,
     )
-
-
-def copies_in_loop(block: Block) -> int:
-    """Copies of a block without a jump that are put into a loop, unless the options say otherwise."""
-    return _usual_copies(len(block.instructions), len(block.code), LOOP)
-
-
-def _usual_copies(instructions: int, length: int, mode: str, stores: int = 0) -> int:
-    wanted = -(-_INSTRUCTIONS[mode] // instructions)
-    if stores * _SELDOM >= instructions:
-        wanted = max(wanted, -(-_STORES // stores))
-    return max(2, min(wanted + wanted % 2, LONGEST // length))
-
-
-def _stores(one: BlockInstruction) -> int:
-    """How often an instruction stores."""
-    scheme = _scheme(one.scheme)
-    operands = () if scheme is None else scheme.operands
-    return sum(operand.kind == "memory" and "W" in operand.access for operand in operands)
 
 
 def _wants_avx(block: Block, flags: Collection[str] | None) -> bool:

@@ -5,27 +5,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from statistics import median
 
 from django.db import transaction
 from django.db.models import Q
 
 from inference.core.core_model import CoreModel, FrontEndLimits, LatencyBases, MemoryTimes, OperandLatencies
+from inference.core.core_model.memory_reading import memory_times
 from inference.core.explain import NotCharacterised
 from inference.core.front_end import read_front_end
-from inference.core.latency import Forwarding, IdiomKind
+from inference.core.latency import IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
-from inference.isa.chains import (
-    BEHIND_POP,
-    BLOCKED,
-    FORESEEN,
-    HALVES_IN_TURN,
-    LINES_IN_TURN,
-    ONE_LINE,
-    ONE_WORD,
-    THREE_AND_ONE,
-)
 from inference.isa.x86.same_work import LEGACY_SSE, WORK_OF_OTHERS, same_work
 from inference.models import InstructionScheme, LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
@@ -37,15 +27,8 @@ _PORTLESS = (IdiomKind.ZEROING, IdiomKind.ELIMINATED)
 _WAITS_FOR_NOTHING = (IdiomKind.ZEROING, IdiomKind.BREAKING)
 HALF_OF_A_SUM = "half of a way there and back"
 AT_MOST = "a bound"
-_PLAIN = 64
-"""Bits of the load that stands for those that were not measured."""
 _OFF = 0.1
 """Cycles by which a bound may be too small."""
-_SAME_BASE = "same base"
-_BY_BASE = (_SAME_BASE, "base and displacement", "stack pointer")
-"""Addresses by which cores know, or do not know, that a load reads what was stored."""
-_VARIES = 2.0
-"""Cycles by which forwarding may take longer as the load comes."""
 _AT_FULL_RATE = 1.2
 """Times the cycles of an instruction at the full rate, up to which a scheme alone runs at it."""
 
@@ -94,7 +77,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
             sources["push, pop, accumulator forms, legacy SSE"] = "as what does their work"
     if row.latencies is not None:
         sources["latencies"] = row.latencies.name
-        memory = _memory(row.latencies.memory)
+        memory = memory_times(row.latencies.memory)
         rows = row.latencies.schemes.all()
         if texts is not None:
             rows = rows.filter(scheme__text__in=texts)
@@ -205,75 +188,6 @@ def _share(pair: Json) -> tuple[float, str]:
     if all(word in pair["why"] for word in ("general-purpose", "vector")):
         return max((bound + 1) / 2, 1.0), HALF_OF_A_SUM
     return max(float(math.floor(bound + _OFF)), 0.0), AT_MOST
-
-
-def _memory(listed: list[Json]) -> MemoryTimes:
-    """What a loaded value takes after its store at a good moment.
-
-    Else with as few instructions between as were measured: what limits a block waits for nothing else.
-    """
-    settled = [one for one in listed if one["cycles"] is not None]
-    cases = sorted((one for one in settled if one["stored"]), key=lambda one: one.get("between", 0))
-    forwarded = [one["cycles"] for one in cases if one["how"] == Forwarding.FORWARDED]
-    quick = _quick_forwarding(cases)
-    same: dict[tuple[int, int, int, bool], float] = {}
-    by: dict[str, float] = {}
-    for one in cases:
-        cycles = _at_a_good_moment(one, cases, quick)
-        by.setdefault(one["address"], cycles)
-        if one["address"] == _SAME_BASE:
-            same.setdefault(_case(one), cycles)
-    loads = [one["cycles"] for one in settled if _is_plain_load(one)]
-    alone = {one["address"]: one["cycles"] for one in settled if not one.get("chained", True)}
-    return MemoryTimes(
-        same,
-        usual=median(forwarded) if forwarded else MemoryTimes.usual,
-        indexed=by.get("base and index", MemoryTimes.indexed),
-        relative=by.get("instruction pointer", MemoryTimes.relative),
-        load=min(loads, default=MemoryTimes.load),
-        blocked=alone.get(BLOCKED),
-        of_one_word=alone.get(ONE_WORD),
-        to_one_line=alone.get(ONE_LINE),
-        to_another_line=alone.get(LINES_IN_TURN),
-        to_another_half=alone.get(HALVES_IN_TURN),
-        three_and_one=alone.get(THREE_AND_ONE),
-        foreseen=alone.get(FORESEEN),
-        behind_pop=alone.get(BEHIND_POP),
-    )
-
-
-def _case(one: Json) -> tuple[int, int, int, bool]:
-    return one["stored"], one["loaded"], one["offset"], one["register_class"] == "vector"
-
-
-def _at_a_good_moment(one: Json, cases: Sequence[Json], quick: float | None) -> float:
-    """What a stored value takes to its load at best: the same code takes more or less of it as it shifts.
-
-    What a core renames, it does not always; from the store buffer a value comes when the load tries again.
-    """
-    if one["how"] == Forwarding.RENAMED:
-        addresses = _BY_BASE if one["address"] in _BY_BASE else (one["address"],)
-        alike = (other for other in cases if other["how"] == one["how"] and _case(other) == _case(one))
-        return float(min(other["cycles"] for other in alike if other["address"] in addresses))
-    if quick is not None and _is_forwarded(one) and one["cycles"] <= quick + _VARIES:
-        return quick
-    return float(one["cycles"])
-
-
-def _quick_forwarding(cases: Iterable[Json]) -> float | None:
-    """What forwarding between general-purpose registers takes at a good moment: whole cycles, as the quickest
-    quarter of the readings tells."""
-    found = sorted(one["cycles"] for one in cases if one["address"] == _SAME_BASE and _is_forwarded(one))
-    return float(math.floor(found[len(found) // 4] + _OFF)) if found else None
-
-
-def _is_forwarded(one: Json) -> bool:
-    return bool(one["how"] == Forwarding.FORWARDED and one["register_class"] == "general")
-
-
-def _is_plain_load(one: Json) -> bool:
-    chained = one.get("chained", True)  # older sets have nothing else
-    return chained and not one["stored"] and not one["at_most"] and one["loaded"] == _PLAIN
 
 
 def fused_pairs(machine: int | None) -> frozenset[str] | None:

@@ -22,7 +22,8 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import setting
 from inference.isa.x86.blocks import BlockError, block_of_bytes
-from inference.measuring.blocks import MODES, UNROLLED, copies_in_loop
+from inference.isa.x86.copies import usual_copies
+from inference.measuring.blocks import MODES, UNROLLED
 
 _WORKER = Path(__file__).with_name("worker.py")
 _FIRST_SECONDS = 120.0
@@ -130,7 +131,9 @@ class WarmAnalyser:
         if self._settings.mode != LOOP:
             return 1
         block = block_of_bytes(code)
-        return 1 if block.kind == LOOP else copies_in_loop(block)
+        return (
+            1 if block.kind == LOOP else usual_copies(len(block.instructions), len(block.code), in_loop=True)
+        )
 
     def _of_one_copy(self, code: bytes, answer: Answer) -> Answer:
         if answer.cycles is None:

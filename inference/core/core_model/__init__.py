@@ -7,10 +7,12 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 | `model` | the value, with what each part rests on |
 | `cycles` | the largest ratio of latency to iterations in a dependence graph |
 | `dependences` | the dependence graph of a block |
+| `last_writes`, `renaming` | how loads get what the block stored |
 | `stores`, `loads` | what the cache takes per cycle |
 | `simulated_program`, `scheduler` | a block on the core's simulated scheduler |
 | `bounds` | the bounds, and the prediction |
 | `blocks` | blocks of x86-64, predicted under assumptions |
+| `memory_reading` | what measured loads and stores say of a core's memory |
 | `chained` | latencies in one number |
 | `overview` | which kinds of instructions each port runs |
 | `nearest` | what is not described, taken from the nearest scheme |

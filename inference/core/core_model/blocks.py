@@ -8,6 +8,7 @@ from inference.core.core_model.nearest import NearestSchemes
 from inference.isa.scheme import Scheme
 from inference.isa.x86.blocks import Block
 from inference.isa.x86.control_flow import LOOP
+from inference.isa.x86.copies import stores_of, usual_copies
 from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.fusion import pairs_of
 from inference.isa.x86.scheme_set import described
@@ -37,7 +38,14 @@ class CoreModelBlocks:
 def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
     """Its size, and of a loop what may become one instruction. `in_loop`: straight code is put into one."""
     loop = block.kind == LOOP
-    return CodeShape(len(block.code), loop, pairs_of(block) if loop else (), copied=in_loop and not loop)
+    copies = usual_copies(
+        len(block.instructions) + loop,
+        len(block.code),
+        in_loop=in_loop or loop,
+        stores=sum(map(stores_of, block.instructions)),
+    )
+    pairs = pairs_of(block) if loop else ()
+    return CodeShape(len(block.code), loop, pairs, copied=in_loop and not loop, copies=copies)
 
 
 def _scheme(text: str) -> Scheme | None:

@@ -13,8 +13,8 @@ from inference.core.core_model.dependences import (
     DependenceBound,
     DependenceGraph,
     dependence_bounds,
-    iterations_of_blocked_load,
 )
+from inference.core.core_model.last_writes import blocked_loads_per_iteration
 from inference.core.core_model.loads import load_bound
 from inference.core.core_model.model import CoreModel, CoreScheduler
 from inference.core.core_model.scheduler import simulated_cycles
@@ -117,12 +117,14 @@ class CodeShape:
 
     `pairs`: names of instructions and conditional jumps right behind them, which a core may make one of, as
     `FrontEndLimits.fused` has them; that of a loop's own jump is the last, "" where it stands alone.
+    `copies`: of straight code, until code comes again that was executed before.
     """
 
     size: int
     loop: bool
     pairs: tuple[str, ...] = ()
     copied: bool = False
+    copies: int = 1
 
 
 def predict_core(
@@ -147,13 +149,13 @@ def predict_core(
         bounds += _of_mapping(block, shape, model, model.mapping, stores)
     if not model.latencies:
         lacking.append("no latencies: each takes a cycle")
-    registers, whole = dependence_bounds(block, model)
+    registers, whole = dependence_bounds(block, model, shape.copies)
     bounds.append(_of_chain(BoundKind.DEPENDENCES, registers))
     through_memory = [] if whole is registers else [_of_chain(BoundKind.MEMORY, whole)]
     if stores is not None:
         through_memory.append(CoreBound(BoundKind.MEMORY, stores.cycles, stores.why))
-    if model.memory.blocked is not None and (iterations := iterations_of_blocked_load(block)):
-        through_memory.append(CoreBound(BoundKind.MEMORY, model.memory.blocked / iterations, _BLOCKED))
+    if model.memory.blocked is not None and (blocked := blocked_loads_per_iteration(block)):
+        through_memory.append(CoreBound(BoundKind.MEMORY, model.memory.blocked * blocked, _BLOCKED))
     if (loads := load_bound(block, model.memory)) is not None:
         through_memory.append(CoreBound(BoundKind.MEMORY, loads.cycles, loads.why))
     if through_memory:
@@ -246,7 +248,9 @@ def _of_scheduler(
             if (BoundKind.MEMORY if graph.is_through_memory(edge) else BoundKind.DEPENDENCES) not in without
         ]
 
-    cycles = simulated_cycles(block, model, scheduler, jumps=_jumps(shape, model), edges_of=edges_of)
+    cycles = simulated_cycles(
+        block, model, scheduler, jumps=_jumps(shape, model), copies=shape.copies, edges_of=edges_of
+    )
     if cycles is None:
         return []
     if largest < cycles < _AS_LONG * largest:  # within what the end of a simulation changes

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.core.core_model.cycles import CriticalCycle, Edge, critical_cycle
-from inference.core.core_model.model import CoreModel, is_contained
+from inference.core.core_model.last_writes import LastWrite, last_write, serves
+from inference.core.core_model.model import CoreModel
+from inference.core.core_model.renaming import StoredValues
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
 
 UNKNOWN_LATENCY = 1.0
@@ -53,71 +55,14 @@ class DependenceBound:
         return any(step.location == MEMORY for step in self.chain)
 
 
-def iterations_of_blocked_load(block: Sequence[InstructionAccesses]) -> int:
-    """In how many iterations the cache is waited for once; 0 where it is not.
-
-    A load that wants more than the store before it wrote, or has another address for it, waits until the
-    cache has that. The next store of this kind waits for the load, since instructions end in their order.
-    """
-    found = [
-        last.iterations + (last.writer < place)
-        for place, one in enumerate(block)
-        for read in one.reads
-        if read.memory is not None
-        and (last := _last_write(block, place, read)) is not None
-        and (stored := last.memory) is not None
-        and not _has_all(stored, read.memory)
-    ]
-    return min(found, default=0)
-
-
-def _has_all(stored: MemoryPlace, loaded: MemoryPlace) -> bool:
-    """Whether a store wrote all that a load wants, by the same page."""
-    contained = is_contained(stored.bits, loaded.bits, loaded.offset - stored.offset)
-    return stored.page == loaded.page and contained
-
-
-@dataclass(frozen=True, slots=True)
-class _LastWrite:
-    """By which instruction (its place), and how many iterations ago; `memory` is where it stored then."""
-
-    access: OperandAccess
-    writer: int
-    iterations: int
-    memory: MemoryPlace | None
-
-
-def _last_write(block: Sequence[InstructionAccesses], place: int, read: OperandAccess) -> _LastWrite | None:
-    """The last write of any part of what is read: in this iteration before, else in the one before."""
-    behind = place if read.memory is None else 0  # before it, in the iteration before, memory was elsewhere
-    for iterations, candidates in (
-        (0, range(place - 1, -1, -1)),
-        (1, range(len(block) - 1, behind - 1, -1)),
-    ):
-        for writer in candidates:
-            for written in block[writer].writes:
-                if read.memory is None or written.memory is None:
-                    if read.location and written.location == read.location:
-                        return _LastWrite(written, writer, iterations, None)
-                    continue
-                memory = written.memory.an_iteration_ago() if iterations else written.memory
-                if memory is not None and memory.overlaps(read.memory):
-                    return _LastWrite(written, writer, iterations, memory)
-    return None
-
-
-def _serves(last: _LastWrite | None, read: OperandAccess) -> bool:
-    """Whether the last write is a store that has all that is read, by an address without an index."""
-    if last is None or last.memory is None or read.memory is None:
-        return False
-    return not read.memory.is_indexed and _has_all(last.memory, read.memory)
-
-
 def dependence_bounds(
-    block: Sequence[InstructionAccesses], model: CoreModel
+    block: Sequence[InstructionAccesses], model: CoreModel, copies: int = 1
 ) -> tuple[DependenceBound, DependenceBound]:
-    """The bounds of a block whose iterations follow each other: through registers alone, and through all."""
-    graph = DependenceGraph(block, model)
+    """The bounds of a block whose iterations follow each other: through registers alone, and through all.
+
+    `copies`: see `DependenceGraph`.
+    """
+    graph = DependenceGraph(block, model, copies)
     whole = graph.bound(graph.edges)
     if not whole.through_memory:
         return whole, whole
@@ -125,11 +70,15 @@ def dependence_bounds(
 
 
 class DependenceGraph:
-    """`nodes`: (instruction, destination operand) by number; `edges` between them, see the module."""
+    """`nodes`: (instruction, destination operand) by number; `edges` between them, see the module.
 
-    def __init__(self, block: Sequence[InstructionAccesses], model: CoreModel) -> None:
+    `copies`: of the block, one behind the other, until code comes again that was executed before.
+    """
+
+    def __init__(self, block: Sequence[InstructionAccesses], model: CoreModel, copies: int = 1) -> None:
         self._block = block
         self._model = model
+        self._stored = StoredValues(block, model.memory, copies)
         self.nodes: list[tuple[int, str]] = []
         self._numbers: dict[tuple[int, str], int] = {}
         self._by: dict[Edge, tuple[str, str]] = {}
@@ -169,7 +118,7 @@ class DependenceGraph:
             destinations = dict.fromkeys(access.operand for access in one.writes)
             is_foreseen = self._model.memory.foresees and self._is_served(place)
             for access in one.reads:
-                last = _last_write(self._block, place, access)
+                last = last_write(self._block, place, access)
                 if last is None or (is_foreseen and access.operand.endswith(_IN_ADDRESS)):
                     continue
                 for destination in destinations:
@@ -188,18 +137,20 @@ class DependenceGraph:
     def _is_served(self, place: int) -> bool:
         """Whether the block stored all that the instruction loads, by an address without an index."""
         loads = [each for each in self._block[place].reads if each.memory is not None]
-        return bool(loads) and all(_serves(_last_write(self._block, place, each), each) for each in loads)
+        return bool(loads) and all(serves(last_write(self._block, place, each), each) for each in loads)
 
-    def _latency(self, place: int, access: OperandAccess, destination: str, last: _LastWrite) -> float | None:
+    def _latency(self, place: int, access: OperandAccess, destination: str, last: LastWrite) -> float | None:
         """From a source to a destination; None where the destination does not wait for it."""
         one = self._block[place]
         scheme = one.scheme or ""
         known = self._model.latencies.get(scheme, {})
         if access.memory is not None and last.memory is not None:
             own = known.get((access.operand, destination))
-            if last.writer == place and own is not None and not access.memory.is_indexed:
-                return own  # measured as it is: memory that the instruction itself has written
-            return self._through_memory(access.memory, last, one)
+            if last.writer == place and own is not None:
+                updated = self._stored.updated(place, access.memory, last, own)
+                if updated > own or not access.memory.is_indexed:  # measured by an address without an index
+                    return updated
+            return self._through_memory(place, access.memory, last, one)
         if one.one_register and scheme in self._model.free and access.location.startswith(_REGISTERS):
             return None  # flags are waited for all the same
         in_address = access.operand.endswith(_IN_ADDRESS)
@@ -218,8 +169,9 @@ class DependenceGraph:
         """From an address to the result, where that was not measured."""
         return self._model.memory.load + (0.0 if scheme.startswith(_MOVES) else UNKNOWN_LATENCY)
 
-    def _through_memory(self, read: MemoryPlace, last: _LastWrite, one: InstructionAccesses) -> float:
-        assert last.memory is not None, "asked of what was stored"
+    def _through_memory(
+        self, place: int, read: MemoryPlace, last: LastWrite, one: InstructionAccesses
+    ) -> float:
         vector = one.vector or self._block[last.writer].vector
-        cycles = self._model.memory.between(last.memory, read, vector=vector)
+        cycles = self._stored.loaded(place, read, last, vector=vector)
         return cycles if (one.scheme or "").startswith(_MOVES) else cycles + UNKNOWN_LATENCY

@@ -55,6 +55,64 @@ class FrontEndLimits:
         return instructions * float(each)
 
 
+ForwardingCase = tuple[int, int, int, bool]
+"""Bits stored, bits loaded, bytes apart, and whether by vector registers."""
+
+
+@dataclass(frozen=True)
+class RenamingConditions:
+    """When a stored value is there at once for a load of its place, on a core that renames memory, and what
+    it takes else.
+
+    A core renames by the text of addresses: a load has the value of a store by the same registers and the
+    same displacement. Beside that, it may learn which load reads what which store wrote, for so many loads of
+    the code that it executes again and again.
+
+    Args:
+        by_text: It does; else it only learns.
+        rewritten: Also where an instruction in between writes a register of the address.
+        other_base: Also by another register that leads to the same place.
+        stores_between: Other stores in between at most; None where as many as were measured do no harm.
+        forgotten_pairs: Loads of what another instruction stored, from which on the core was found not to
+            have learned them; None where it had learned as many as were measured, 1 where it learns nothing.
+        forgotten_updates: The same of instructions that update one place.
+        forwarded: Cycles to the load where it is not renamed.
+        update: Cycles of an instruction that updates what it stored itself, where that is not renamed.
+        overtaken: Cycles from update to update where two addresses update one place in turn.
+    """
+
+    by_text: bool = True
+    rewritten: bool = False
+    other_base: bool = False
+    stores_between: int | None = None
+    forgotten_pairs: int | None = 1
+    forgotten_updates: int | None = 1
+    forwarded: Mapping[ForwardingCase, float] = field(default_factory=dict)
+    update: float | None = None
+    overtaken: float | None = None
+
+
+@dataclass(frozen=True)
+class StoreCurve:
+    """What stores of one width take, each to a line of its own.
+
+    Args:
+        in_turn: (lines in turn, cycles per store), fewest lines first.
+    """
+
+    in_turn: tuple[tuple[int, float], ...]
+
+    @property
+    def alone(self) -> float:
+        """Cycles of a store to the line of the one before."""
+        return self.in_turn[0][1]
+
+    def of(self, lines: int) -> float:
+        """Cycles of a store to a line that was written so many lines ago, itself included."""
+        numbers, cycles = zip(*self.in_turn, strict=True)
+        return float(interp(lines, numbers, cycles))
+
+
 @dataclass(frozen=True)
 class MemoryTimes:
     """{(bits stored, bits loaded, bytes apart, vector): cycles} from a stored value to the loaded one.
@@ -67,10 +125,12 @@ class MemoryTimes:
     goes to the cache line of the one before, and where none does; `to_another_half` of that line, and where
     three go to one line and the next to another (`three_and_one`). `foreseen`: cycles per iteration of a load
     that reads what was just stored, by an address that the load before gave. `behind_pop`: cycles per
-    iteration of a pop and of what moves the stack pointer back.
+    iteration of a pop and of what moves the stack pointer back. `renaming`: None where it is not known when a
+    core renames memory; then `forwarded` holds whatever the addresses. `stores`: {bits: what they take over
+    lines in turn}.
     """
 
-    forwarded: Mapping[tuple[int, int, int, bool], float] = field(default_factory=dict)
+    forwarded: Mapping[ForwardingCase, float] = field(default_factory=dict)
     usual: float = 5.0
     indexed: float = 0.0
     relative: float = 0.0
@@ -83,6 +143,8 @@ class MemoryTimes:
     three_and_one: float | None = None
     foreseen: float | None = None
     behind_pop: float | None = None
+    renaming: RenamingConditions | None = None
+    stores: Mapping[int, StoreCurve] = field(default_factory=dict)
 
     @property
     def foresees(self) -> bool:

@@ -18,6 +18,7 @@ def simulated_cycles(
     scheduler: CoreScheduler,
     *,
     jumps: int = 0,
+    copies: int = 1,
     edges_of: Callable[[DependenceGraph], Iterable[Edge]] = all_edges,
 ) -> float | None:
     """Cycles per iteration of a block in a loop; None where µops of an instruction are not known.
@@ -26,7 +27,13 @@ def simulated_cycles(
     """
     try:
         program = program_of(
-            block, model, scheduler.width, simulated_ports=scheduler.ports, jumps=jumps, edges_of=edges_of
+            block,
+            model,
+            scheduler.width,
+            simulated_ports=scheduler.ports,
+            jumps=jumps,
+            copies=copies,
+            edges_of=edges_of,
         )
     except UndescribedSchemeError:
         return None

@@ -43,6 +43,7 @@ def program_of(
     *,
     simulated_ports: int | None = None,
     jumps: int = 0,
+    copies: int = 1,
     edges_of: Callable[[DependenceGraph], Iterable[Edge]] = all_edges,
 ) -> SimulatedProgram:
     """The block as a loop body.
@@ -56,6 +57,7 @@ def program_of(
         simulated_ports: Bit mask of ports; µops that could use others are left out, and only delay what waits
             for them. None for all.
         jumps: Instructions behind the block that take a slot and no port, such as the loop's jump.
+        copies: Of the block until code comes again that was executed before.
         edges_of: The dependences that are waited for.
 
     Raises `UndescribedSchemeError` for instructions without known µops.
@@ -67,7 +69,9 @@ def program_of(
         raise UndescribedSchemeError(undescribed)
     left_out = 0 if simulated_ports is None else ~simulated_ports
     described = [tuple(mask for mask in own or () if not mask & left_out) for own in masks]
-    waits = _Waits(block, model, [not own for own in described], edges_of)
+    waits = _Waits(
+        DependenceGraph(block, model, copies), block, model, [not own for own in described], edges_of
+    )
     uops: list[SimulatedUop] = []
     results: list[list[int]] = []  # of each instruction, the places of µops that make its results
     for place, own in enumerate(described):
@@ -124,12 +128,13 @@ class _Waits:
 
     def __init__(
         self,
+        graph: DependenceGraph,
         block: Sequence[InstructionAccesses],
         model: CoreModel,
         is_portless: Sequence[bool],
         edges_of: Callable[[DependenceGraph], Iterable[Edge]],
     ) -> None:
-        self._graph = graph = DependenceGraph(block, model)
+        self._graph = graph
         self._is_portless = is_portless
         self._entering: list[list[Edge]] = [[] for _ in graph.nodes]
         for edge in edges_of(graph):

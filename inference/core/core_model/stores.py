@@ -4,16 +4,19 @@ Many cores write one cache line per cycle, or one half of a line, and of stores 
 of these two. Measured experiments store to another line each time, so that a port mapping says that every
 store takes a cycle of its own. In a block, those that share a cycle with the store before need that port no
 more, but where loads can use it, too, a port of theirs: what they share is an address to be computed.
+
+Other cores write any of the lines that they wrote last at their full rate, and wait for each that is not
+among these: how long a store takes after so many lines was measured.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
-from inference.core.core_model.model import MemoryTimes
+from inference.core.core_model.model import MemoryTimes, StoreCurve
 from inference.core.mapping import PortMapping
 from inference.isa.dependences import PAGE_BYTES, InstructionAccesses, MemoryPlace
 
@@ -25,20 +28,32 @@ _ITERATIONS = 8
 """After so many, steps of eight bytes and more have brought what moves back to where it was in its line."""
 _SLACK = 0.1
 """Stores by which what was measured may be off."""
+_USUAL_BITS = 64
+"""Of the stores that others count as where they were not measured."""
+_LINES_APART = 2
+"""Lines in turn that other measurements tell of."""
+_SLOWER = 1.15
+"""Times the cycles of a store to one of two lines, from which on more lines are slower."""
+_Spot = tuple[Hashable, int, int]
+"""Something that is equal for places near each other, how many bytes behind it, and how it moves."""
 
 
 @dataclass(frozen=True)
 class StoreBound:
-    """`cycles` per iteration for so many `stores`, in `runs` of those that go to one line, or to one half."""
+    """`cycles` per iteration for so many `stores`, in `runs` of those that go to one line, or to one half;
+    `in_turn`: of those over so many lines in turn that these are not among the last written."""
 
     stores: int
     runs: float
     cycles: float
     halves: bool = False
+    in_turn: bool = False
 
     @property
     def why(self) -> str:
         """In a few words."""
+        if self.in_turn:
+            return f"{self.stores} stores over {self.runs:g} cache lines in turn"
         what = "half of a cache line" if self.halves else "cache line"
         several = "halves of cache lines" if self.halves else "cache lines"
         lines = f"one {what}" if self.runs == 1 else f"{several} that change {self.runs:.3g} times"
@@ -57,6 +72,40 @@ def store_bound(block: Sequence[InstructionAccesses], times: MemoryTimes) -> Sto
     if not places or not one or not another:
         return None
     spots = [_spot(place) for place in places]
+    found = _of_runs(places, spots, times, one, another)
+    curves = [times.stores.get(place.bits) or times.stores.get(_USUAL_BITS) for place in places]
+    by_width = sum(one if curve is None else curve.alone for curve in curves)
+    if by_width > found.cycles:
+        found = replace(found, cycles=by_width)
+    lines, far = _far_stores(spots, curves, another)
+    return StoreBound(len(places), lines, far, in_turn=True) if far > found.cycles else found
+
+
+def _far_stores(
+    spots: Sequence[_Spot], curves: Sequence[StoreCurve | None], another: float
+) -> tuple[int, float]:
+    """Of stores to lines that were not written just before: over how many lines they go at most, and the
+    cycles per iteration that they take one after another, as far as these are more than those of two lines.
+    """
+    iterations = _ITERATIONS if any(step for _, _, step in spots) else 2  # the first one only begins
+    written: list[tuple[Hashable, int]] = []
+    most, cycles = 0, 0.0
+    for k in range(iterations):
+        for (where, at, step), curve in zip(spots, curves, strict=True):
+            line = where, (at + k * step) // _LINE
+            lines = len(written) - written.index(line) if line in written else len(written) + 1
+            if line in written:
+                written.remove(line)
+            written.append(line)
+            if k and curve is not None and lines > _LINES_APART and curve.of(lines) > _SLOWER * another:
+                most, cycles = max(most, lines), cycles + curve.of(lines)
+    return most, cycles / (iterations - 1)
+
+
+def _of_runs(
+    places: Sequence[MemoryPlace], spots: Sequence[_Spot], times: MemoryTimes, one: float, another: float
+) -> StoreBound:
+    """By which stores go to the line, or the half of one, of the store before."""
     moves = any(step for _, _, step in spots)
     iterations = _ITERATIONS if moves else 1
     halves = _takes_halves(times)
@@ -123,8 +172,7 @@ def _places(one: InstructionAccesses) -> list[MemoryPlace]:
     return [access.memory for access in one.writes if access.memory is not None]
 
 
-def _spot(place: MemoryPlace) -> tuple[Hashable, int, int]:
-    """Something that is equal for places near each other, how many bytes behind it, and how it moves."""
+def _spot(place: MemoryPlace) -> _Spot:
     if place.address is None or place.step is None:
         return (*place.spot, 0)
     return place.address, place.page * PAGE_BYTES + place.offset, place.step

@@ -53,6 +53,8 @@ class MemoryLatency:
             "address": asked.address,
             "offset": asked.offset,
             "between": asked.between,
+            "condition": str(asked.condition),
+            "number": asked.number,
             "chained": bool(asked.chain.links),
             "cycles": None if self.cycles is None else round(self.cycles, 3),
             "at_most": not asked.isolated,
@@ -83,8 +85,10 @@ def _cycles(asked: MemoryChain, reading: ChainReading, known: Mapping[ChainLink,
         return None
     if not asked.chain.links:
         return reading.cycles / asked.chain.instances
-    left = reading.cycles - sum(known.get(link, LEAST) for link in asked.chain.others)
-    return max(left, 0.0)  # what is renamed takes none, and connectors have their own errors
+    first, *more = asked.chain.links
+    times = 1 + more.count(first)
+    left = reading.cycles - sum(known.get(link, LEAST) for link in more if link != first)
+    return max(left / times, 0.0)  # what is renamed takes none, and connectors have their own errors
 
 
 def _how(

@@ -229,20 +229,42 @@ class _Run:
     def _loaded(self, address: Value, bits: int) -> Value:
         """What was stored there last; else what memory started with."""
         for one in reversed(self._stored):
-            if one.address.parts != address.parts:
+            ahead = self._ahead(address, one)
+            if ahead is None:
                 continue
-            ahead = _signed(address.constant - one.address.constant)
-            if self._alike and not address.parts:
-                ahead = (ahead + PAGE_BYTES // 2) % PAGE_BYTES - PAGE_BYTES // 2
             if ahead == 0 and bits == one.bits:
                 return one.value
             if -bits < 8 * ahead < one.bits:
-                return self._unknown("part of memory", ahead, bits, one)
+                return self._of_parts(address, bits) or self._unknown("part of memory", ahead, bits, one)
+        return self._of_parts(address, bits) or self._unknown("memory", address, bits)
+
+    def _ahead(self, address: Value, stored: _Stored) -> int | None:
+        """By how many bytes an address is behind that of a store; None where that is not known."""
+        if stored.address.parts != address.parts:
+            return None
+        ahead = _signed(address.constant - stored.address.constant)
         if self._alike and not address.parts:
-            word = START.to_bytes(_WORD, "little") * 2
-            first = address.constant % _WORD
-            return Value(int.from_bytes(word[first : first + min(bits // 8, _WORD)], "little"))
-        return self._unknown("memory", address, bits)
+            ahead = (ahead + PAGE_BYTES // 2) % PAGE_BYTES - PAGE_BYTES // 2
+        return ahead
+
+    def _of_parts(self, address: Value, bits: int) -> Value | None:
+        """What several stores, and memory as it started, make together; None where that is no number."""
+        if not self._alike or address.parts:
+            return None
+        loaded = bytearray()
+        for k in range(min(bits // 8, _WORD)):
+            byte = self._byte(address.plus(Value(k)))
+            if byte is None:
+                return None
+            loaded.append(byte)
+        return Value(int.from_bytes(loaded, "little"))
+
+    def _byte(self, address: Value) -> int | None:
+        for one in reversed(self._stored):
+            ahead = self._ahead(address, one)
+            if ahead is not None and 0 <= 8 * ahead < one.bits:
+                return None if one.value.parts else one.value.constant >> 8 * ahead & 0xFF
+        return START.to_bytes(_WORD, "little")[address.constant % _WORD]
 
 
 def _extended(source: Operand, value: Value) -> Value:
@@ -306,6 +328,12 @@ def _product(bits: int, of: Sequence[Value]) -> Value | None:
     )
 
 
+def _equal(bits: int, of: Sequence[Value]) -> Value | None:
+    """Whichever is chosen."""
+    return _exact(bits, of[0]) if of[0] == of[1] else None
+
+
+_CONDITIONS = "a ae b be e g ge l le ne no np ns o p s"
 _EXACT: Mapping[str, _Computed] = {
     "mov": lambda _bits, of: of[1],
     "movzx": lambda _bits, of: of[1],
@@ -324,5 +352,6 @@ _EXACT: Mapping[str, _Computed] = {
     "shr": _shifted(lambda a, count, bits: a >> count),
     "sar": _shifted(lambda a, count, bits: _signed(a, bits) >> count),
     "imul": _product,
+    **{f"cmov{condition}": _equal for condition in _CONDITIONS.split()},
 }
 _WITHOUT_RESULT = ("cmp", "test", "nop", "push", "pop")

@@ -13,6 +13,8 @@ nothing.
 | `making` | the chains of a pair |
 | `idioms` | chains for a choice of operands: one register for all, or the destination's old value |
 | `memory` | loads, and loads of what was stored |
+| `renaming` | when a stored value is there at once |
+| `store_lines` | stores over cache lines in turn |
 """
 
 from inference.isa.x86.chains.connectors import connectors

@@ -34,12 +34,13 @@ from inference.isa.x86.chains.connectors import (
     register_of,
 )
 from inference.isa.x86.chains.making import encoded
+from inference.isa.x86.chains.renaming import SAME, STORES, renaming_chains
+from inference.isa.x86.chains.store_lines import store_chains
 from inference.isa.x86.choosing import LINE
-from inference.isa.x86.holes import GPR8, GPR16, GPR32, GPR64, XMM, YMM, Hole
-from inference.isa.x86.iced_types import CodeValue
+from inference.isa.x86.holes import GPR32, GPR64, XMM, YMM
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
-SAME, OTHER = "same base", "another base"
+OTHER = "another base"
 _VALUE, _BASE, _OTHER_BASE, _INDEX, _CHASED = 0, 6, 7, 1, 3
 _BETWEEN = (1, 10)
 _FAR = 0x0012_3450
@@ -47,12 +48,6 @@ _RIP_TARGET = ADDRESS_OF_CODE + 0x10_0000
 _ALIGNED = 16
 """Bytes of a copy that addresses its memory relative to itself, so that each copy's is aligned alike."""
 
-_STORES: dict[int, tuple[CodeValue, Hole]] = {
-    8: (Code.MOV_RM8_R8, GPR8),
-    16: (Code.MOV_RM16_R16, GPR16),
-    32: (Code.MOV_RM32_R32, GPR32),
-    64: (Code.MOV_RM64_R64, GPR64),
-}
 _ADDRESSES = {
     "[base]": MemoryOperand(Register.RBX),
     "[base + disp8]": MemoryOperand(Register.RBX, displ=8, displ_size=1),
@@ -83,7 +78,10 @@ _VECTOR_PAIRS = ((128, 128, 0), (256, 256, 0), (256, 128, 0), (256, 128, 16), (1
 
 def memory_chains() -> tuple[MemoryChain, ...]:
     """All of them; those of vectors need AVX2."""
-    return (*_loads(), *_forwarded(), *_addressed(), *_through_the_stack(), *_vectors(), *_unchained())
+    return (
+        *(*_loads(), *_forwarded(), *_addressed(), *_through_the_stack(), *_vectors(), *_unchained()),
+        *(*renaming_chains(), *store_chains()),
+    )
 
 
 # From an address to what is loaded.
@@ -153,7 +151,7 @@ def _at(offset: int) -> MemoryOperand:
 def _chains(
     stored: int, loaded: int, offset: int, address: str, there: MemoryOperand, here: MemoryOperand
 ) -> Iterator[MemoryChain]:
-    code, hole = _STORES[stored]
+    code, hole = STORES[stored]
     store = Instruction.create_mem_reg(code, there, register_of(hole, _VALUE))
     load_code, load_hole, _ = LOADS[loaded]
     load = Instruction.create_reg_mem(load_code, register_of(load_hole, _VALUE), here)
@@ -197,7 +195,7 @@ def _vectors() -> Iterator[MemoryChain]:
 
 
 def _unchained() -> Iterator[MemoryChain]:
-    code, hole = _STORES[64]
+    code, hole = STORES[64]
     for lines, offsets in _STORED_TO.items():
         stores = [
             Instruction.create_mem_reg(code, _at(offset), register_of(hole, _VALUE)) for offset in offsets
@@ -210,7 +208,7 @@ def _unchained() -> Iterator[MemoryChain]:
     ]
     chain = DependencyChain(encoded(loads), (), loop=True, instances=len(loads))
     yield MemoryChain(0, 64, "general", ONE_WORD, chain)
-    store_code, store_hole = _STORES[8]
+    store_code, store_hole = STORES[8]
     store = Instruction.create_mem_reg(store_code, _at(0), register_of(store_hole, _VALUE))
     yield MemoryChain(8, 64, "general", BLOCKED, DependencyChain(encoded([store, loads[-1]]), (), loop=True))
     store = Instruction.create_mem_reg(code, _at(0), register_of(hole, _VALUE))

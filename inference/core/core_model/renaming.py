@@ -1,0 +1,121 @@
+"""What a stored value takes to a load of the same place in a block.
+
+A core that renames memory has it at once under conditions that were found out; else it takes its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from inference.core.core_model.last_writes import LastWrite, has_all, last_write
+from inference.core.core_model.model import MemoryTimes, RenamingConditions
+from inference.isa.dependences import InstructionAccesses, MemoryPlace
+
+
+class StoredValues:
+    """What loads of a block wait for that read what it stored.
+
+    `copies`: of the block, one behind the other, until code comes again that was executed before. A core
+    without known `RenamingConditions` takes what was measured by one register, whatever the addresses.
+    """
+
+    def __init__(self, block: Sequence[InstructionAccesses], times: MemoryTimes, copies: int = 1) -> None:
+        self._block = block
+        self._times = times
+        self._copies = copies
+
+    def loaded(self, place: int, read: MemoryPlace, last: LastWrite, *, vector: bool) -> float:
+        """Cycles from the stored value to that which the instruction at a place loads."""
+        assert last.memory is not None, "asked of what was stored"
+        conditions = self._times.renaming
+        at_once = self._times.between(last.memory, read, vector=vector)
+        if conditions is None or self._is_renamed(place, read, last, conditions):
+            return at_once
+        if conditions.overtaken is not None and self._is_overtaken(place, last):
+            return conditions.overtaken
+        if not has_all(last.memory, read):
+            return at_once
+        case = (last.memory.bits, read.bits, read.offset - last.memory.offset, vector)
+        return max(at_once, conditions.forwarded.get(case, 0.0))
+
+    def updated(self, place: int, read: MemoryPlace, last: LastWrite, own: float) -> float:
+        """Cycles of an instruction that updates what it stored itself, which take `own` at best."""
+        conditions = self._times.renaming
+        if conditions is None or conditions.update is None:
+            return own
+        return own if self._is_renamed(place, read, last, conditions) else max(own, conditions.update)
+
+    def _is_renamed(
+        self, place: int, read: MemoryPlace, last: LastWrite, conditions: RenamingConditions
+    ) -> bool:
+        return self._meets(place, read, last, conditions) or self._is_learned
+
+    def _meets(self, place: int, read: MemoryPlace, last: LastWrite, conditions: RenamingConditions) -> bool:
+        """Whether the conditions hold under which the core renames whatever code it executes."""
+        assert last.memory is not None, "asked of what was stored"
+        if not conditions.by_text:
+            return False
+        between = self._between(place, last)
+        if not _is_alike(last.memory, read):
+            if not conditions.other_base:
+                return False
+        elif not conditions.rewritten and self._is_rewritten(read, between):
+            return False
+        stores = sum(access.memory is not None for one in between for access in one.writes)
+        return conditions.stores_between is None or stores <= conditions.stores_between
+
+    def _between(self, place: int, last: LastWrite) -> list[InstructionAccesses]:
+        """The instructions from a store to its load."""
+        first = last.writer + 1
+        if not last.iterations:
+            return [*self._block[first:place]]
+        return [*self._block[first:], *self._block[:place]]
+
+    @staticmethod
+    def _is_rewritten(read: MemoryPlace, between: Sequence[InstructionAccesses]) -> bool:
+        in_address = {location for location, _ in read.registers}
+        return any(access.location in in_address for one in between for access in one.writes)
+
+    def _is_overtaken(self, place: int, last: LastWrite) -> bool:
+        """Whether an instruction updates by its address what another one updated by another address."""
+        return last.writer != place and all(map(self._is_update, (place, last.writer)))
+
+    def _is_update(self, place: int) -> bool:
+        one = self._block[place]
+        loaded = {access.memory for access in one.reads if access.memory is not None}
+        return any(access.memory in loaded for access in one.writes)
+
+    @cached_property
+    def _is_learned(self) -> bool:
+        """Whether the code has so few loads of stored values that the core has learned all that its
+        conditions do not rename."""
+        conditions = self._times.renaming
+        assert conditions is not None, "asked where a core renames"
+        pairs = updates = 0
+        for place, one in enumerate(self._block):
+            for read in one.reads:
+                last = None if read.memory is None else last_write(self._block, place, read)
+                if last is None or read.memory is None or last.memory is None:
+                    continue
+                if not self._meets(place, read.memory, last, conditions):
+                    updates += last.writer == place
+                    pairs += last.writer != place
+        return (
+            _share(self._copies * pairs, conditions.forgotten_pairs)
+            + _share(self._copies * updates, conditions.forgotten_updates)
+            < 1
+        )
+
+
+def _is_alike(stored: MemoryPlace, loaded: MemoryPlace) -> bool:
+    """Whether both addresses are made of the same registers, and their displacements show how far they are
+    apart."""
+    if stored.registers != loaded.registers or stored.page != loaded.page:
+        return False
+    return loaded.displacement - stored.displacement == loaded.offset - stored.offset
+
+
+def _share(loads: int, forgotten: int | None) -> float:
+    """Of what a core learns at least."""
+    return 0.0 if forgotten is None else loads / forgotten

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+from inference.figures.lines import LEGEND_ABOVE, Points, marked_line
 from inference.figures.plotly_json import LIGHT, Json, figure_json
-
-Points = Sequence[tuple[float, float]]
 
 
 def rate_figure(rates: Mapping[str, Points]) -> Json:
     """Instructions per cycle over the instructions in a loop, on a logarithmic axis; a line per filling."""
     traces = [
-        _line(points, name, tint, "%{x:,} instructions: %{y:.2f} per cycle")
+        marked_line(points, name, tint, "%{x:,} instructions: %{y:.2f} per cycle")
         for tint, (name, points) in enumerate(rates.items())
     ]
     layout = {
         "xaxis": {"title": {"text": "instructions in the loop"}, "type": "log", "nticks": 6},
         "yaxis": {"title": {"text": "instructions per cycle"}, "rangemode": "tozero"},
-        **_LEGEND,
+        **LEGEND_ABOVE,
     }
     return figure_json(traces, layout)
 
@@ -26,13 +25,13 @@ def rate_figure(rates: Mapping[str, Points]) -> Json:
 def length_figure_of_front_end(loops: Points, straight: Points) -> Json:
     """Instructions per cycle over the bytes of an instruction, in loops and in code that runs once."""
     traces = [
-        _line(points, name, tint, "%{x} bytes: %{y:.2f} per cycle")
+        marked_line(points, name, tint, "%{x} bytes: %{y:.2f} per cycle")
         for tint, (name, points) in enumerate({"in a loop": loops, "straight code": straight}.items())
     ]
     layout = {
         "xaxis": {"title": {"text": "bytes of a NOP, on average"}, "dtick": 1},
         "yaxis": {"title": {"text": "instructions per cycle"}, "rangemode": "tozero"},
-        **_LEGEND,
+        **LEGEND_ABOVE,
     }
     return figure_json(traces, layout)
 
@@ -52,19 +51,3 @@ def offset_figure(offsets: Points) -> Json:
         "yaxis": {"title": {"text": "cycles per iteration"}, "rangemode": "tozero"},
     }
     return figure_json([trace], layout)
-
-
-_LEGEND = {"legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"}, "hovermode": "closest"}
-
-
-def _line(points: Points, name: str, tint: int, shown: str) -> Json:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": name,
-        "x": [x for x, _ in points],
-        "y": [y for _, y in points],
-        "line": {"color": LIGHT[tint]},
-        "meta": {"colour": f"port-{tint}"},
-        "hovertemplate": f"{shown}<extra>{name}</extra>",
-    }

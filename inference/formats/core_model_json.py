@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from inference.core.core_model import CoreModel, FrontEndLimits, LatencyBases, MemoryTimes, OperandLatencies
+from inference.core.core_model import CoreModel, FrontEndLimits, LatencyBases, OperandLatencies
 from inference.core.errors import CoreError, InvalidInputError
 from inference.core.mapping import PortMapping, ports_in, uops_of
 from inference.core.protocols import Json
+from inference.formats.core_memory_json import DocumentPart, MemoryTold, memory_json
 from inference.formats.foreign_texts import check_texts
 from inference.formats.json_fields import StrictJsonError, load_object
 from inference.formats.quoting import json_text
@@ -37,25 +38,21 @@ PORT_NAME_LIMIT = 24
 PortNamesTold = dict[_Text, Annotated[str, Field(min_length=1, max_length=PORT_NAME_LIMIT)]]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-
-
-class UopsTold(_Part):
+class UopsTold(DocumentPart):
     """So many µops that run on any of these ports."""
 
     ports: list[_Text]
     count: Annotated[int, Field(ge=1, le=10_000)]
 
 
-class LimitsTold(_Part):
+class LimitsTold(DocumentPart):
     """Per cycle."""
 
     instructions: _Rate | None = None
     slots: _Rate | None = None
 
 
-class PortsTold(_Part):
+class PortsTold(DocumentPart):
     """Ports and slots: a port mapping."""
 
     ports: list[_Text]
@@ -64,7 +61,7 @@ class PortsTold(_Part):
     slots: dict[_Text, Annotated[int, Field(ge=1, le=10_000)]] = {}
 
 
-class LatencyTold(_Part):
+class LatencyTold(DocumentPart):
     """From a source operand to a destination; `cycles` is null where the destination does not wait.
 
     `basis`: what the number rests on, "" where it was measured by itself.
@@ -76,7 +73,7 @@ class LatencyTold(_Part):
     basis: _Text = ""
 
 
-class IdiomsTold(_Part):
+class IdiomsTold(DocumentPart):
     """See `CoreModel`."""
 
     free: list[_Text] = []
@@ -84,35 +81,7 @@ class IdiomsTold(_Part):
     moves: list[_Text] = []
 
 
-class ForwardingTold(_Part):
-    """From a stored value to the loaded one: bits of both, and how many bytes behind."""
-
-    stored: int
-    loaded: int
-    offset: int
-    vector: bool
-    cycles: Amount
-
-
-class MemoryTold(_Part):
-    """See `MemoryTimes`."""
-
-    usual: Amount = MemoryTimes().usual
-    indexed: Amount = MemoryTimes().indexed
-    relative: Amount = MemoryTimes().relative
-    load: Amount = MemoryTimes().load
-    blocked: Amount | None = None
-    of_one_word: Amount | None = None
-    forwarded: list[ForwardingTold] = []
-    to_one_line: Amount | None = None
-    to_another_line: Amount | None = None
-    to_another_half: Amount | None = None
-    three_and_one: Amount | None = None
-    foreseen: Amount | None = None
-    behind_pop: Amount | None = None
-
-
-class FrontEndTold(_Part):
+class FrontEndTold(DocumentPart):
     """See `FrontEndLimits`."""
 
     slots: _Rate | None = None
@@ -162,9 +131,6 @@ class CoreModelDocument(BaseModel):
             latencies[scheme] = {(one.source, one.destination): one.cycles for one in pairs}
             if based := {(one.source, one.destination): one.basis for one in pairs if one.basis}:
                 bases[scheme] = based
-        forwarded = {
-            (one.stored, one.loaded, one.offset, one.vector): one.cycles for one in self.memory.forwarded
-        }
         return CoreModel(
             None if self.mapping is None else _port_mapping(self.mapping),
             latencies,
@@ -173,7 +139,7 @@ class CoreModelDocument(BaseModel):
             portless=frozenset(self.idioms.portless),
             moves=frozenset(self.idioms.moves),
             alone=self.alone,
-            memory=MemoryTimes(forwarded, **self.memory.model_dump(exclude={"forwarded"})),
+            memory=self.memory.times(),
             front_end=None if self.front_end is None else self.front_end.limits(),
             sources=self.sources,
             scheduler=None if self.scheduler is None else self.scheduler.scheduler(ports),
@@ -271,24 +237,7 @@ def core_model_json(
             "moves": sorted(model.moves),
         },
         "alone": dict(sorted(model.alone.items())),
-        "memory": {
-            "usual": model.memory.usual,
-            "indexed": model.memory.indexed,
-            "relative": model.memory.relative,
-            "load": model.memory.load,
-            "blocked": model.memory.blocked,
-            "of_one_word": model.memory.of_one_word,
-            "to_one_line": model.memory.to_one_line,
-            "to_another_line": model.memory.to_another_line,
-            "to_another_half": model.memory.to_another_half,
-            "three_and_one": model.memory.three_and_one,
-            "foreseen": model.memory.foreseen,
-            "behind_pop": model.memory.behind_pop,
-            "forwarded": [
-                {"stored": stored, "loaded": loaded, "offset": offset, "vector": vector, "cycles": cycles}
-                for (stored, loaded, offset, vector), cycles in sorted(model.memory.forwarded.items())
-            ],
-        },
+        "memory": memory_json(model.memory),
         "front_end": None if model.front_end is None else _front_end(model.front_end),
         **({"port_names": dict(port_names)} if port_names else {}),
         **_scheduler(model),

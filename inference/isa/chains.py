@@ -50,7 +50,8 @@ class DependencyChain:
 
     Other instructions in the code break dependencies that are not meant. Without any link it is no chain:
     `instances` that wait for nothing show what their throughput allows, in a `loop`. `listing`: the code as
-    text where it cannot be read from its bytes here.
+    text where it cannot be read from its bytes here. `copies`: that are measured one behind the other, 0 for
+    the usual number.
     """
 
     code: bytes
@@ -58,6 +59,7 @@ class DependencyChain:
     loop: bool = False
     instances: int = 1
     listing: tuple[str, ...] = ()
+    copies: int = 0
 
     @property
     def values(self) -> str:

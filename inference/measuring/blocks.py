@@ -267,14 +267,18 @@ class BlockMeasurer:
         repeat: int = 0,
         *,
         latency_bound: Collection[int] = (),
+        copies: int = 0,
     ) -> Iterator[tuple[int, Result]]:
         """(index, result in cycles per iteration) of every block, in the order in which they come.
 
         `mode`: another one than that of the options. `repeat`: of several measurements of the same blocks in
         one run, which one this is; each keeps its own results when the run is taken up again.
-        `latency_bound`: indices of those that wait for themselves most of the time.
+        `latency_bound`: indices of those that wait for themselves most of the time. `copies`: another number
+        than that of the options.
         """
-        options = replace(self._options, mode=mode) if mode else self._options
+        options = replace(
+            self._options, mode=mode or self._options.mode, copies=copies or self._options.copies
+        )
         fit: dict[int, Block] = {}
         for index, block in enumerate(blocks):
             if reason := obstacle(block, options, self._flags) or self._too_old_for(block):

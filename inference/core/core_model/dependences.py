@@ -150,7 +150,8 @@ class DependenceGraph:
                 updated = self._stored.updated(place, access.memory, last, own)
                 if updated > own or not access.memory.is_indexed:  # measured by an address without an index
                     return updated
-            return self._through_memory(place, access.memory, last, one)
+            cycles = self._stored.updated_by_others(place, access.memory, last)
+            return self._through_memory(place, access.memory, last, one) if cycles is None else cycles
         if one.one_register and scheme in self._model.free and access.location.startswith(_REGISTERS):
             return None  # flags are waited for all the same
         in_address = access.operand.endswith(_IN_ADDRESS)

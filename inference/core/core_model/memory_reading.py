@@ -101,6 +101,7 @@ def _conditions(measured: Sequence[Json], settled: Sequence[Json]) -> RenamingCo
         forgotten_updates=_forgotten(learned[1]),
         forwarded=_forwarded(rewritten),
         update=update,
+        learned_update=min((one["cycles"] for one in learned[1] if _is_renamed(one)), default=None),
         overtaken=overtaken if update is not None and (overtaken or 0.0) > _LONGER * update else None,
     )
 

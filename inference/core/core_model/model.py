@@ -78,6 +78,7 @@ class RenamingConditions:
         forgotten_updates: The same of instructions that update one place.
         forwarded: Cycles to the load where it is not renamed.
         update: Cycles of an instruction that updates what it stored itself, where that is not renamed.
+        learned_update: The same where it is learned.
         overtaken: Cycles from update to update where two addresses update one place in turn.
     """
 
@@ -89,6 +90,7 @@ class RenamingConditions:
     forgotten_updates: int | None = 1
     forwarded: Mapping[ForwardingCase, float] = field(default_factory=dict)
     update: float | None = None
+    learned_update: float | None = None
     overtaken: float | None = None
 
 

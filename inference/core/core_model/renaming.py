@@ -12,6 +12,9 @@ from inference.core.core_model.last_writes import LastWrite, has_all, last_write
 from inference.core.core_model.model import MemoryTimes, RenamingConditions
 from inference.isa.dependences import InstructionAccesses, MemoryPlace
 
+LEARNED_CASE = (64, 64, 0, False)
+"""The only one that loops were measured with."""
+
 
 class StoredValues:
     """What loads of a block wait for that read what it stored.
@@ -30,26 +33,35 @@ class StoredValues:
         assert last.memory is not None, "asked of what was stored"
         conditions = self._times.renaming
         at_once = self._times.between(last.memory, read, vector=vector)
-        if conditions is None or self._is_renamed(place, read, last, conditions):
-            return at_once
-        if conditions.overtaken is not None and self._is_overtaken(place, last):
-            return conditions.overtaken
-        if not has_all(last.memory, read):
+        if conditions is None or not has_all(last.memory, read):
             return at_once
         case = (last.memory.bits, read.bits, read.offset - last.memory.offset, vector)
+        if self._meets(place, read, last, conditions):
+            return at_once
+        if self._is_learned:
+            return at_once if conditions.by_text or case != LEARNED_CASE else 0.0
         return max(at_once, conditions.forwarded.get(case, 0.0))
+
+    def updated_by_others(self, place: int, read: MemoryPlace, last: LastWrite) -> float | None:
+        """Cycles from update to update where the instruction at a place updates what another one updated by
+        another address; None where it does not, and where that is known by loads."""
+        conditions = self._times.renaming
+        if conditions is None or last.writer == place or self._meets(place, read, last, conditions):
+            return None
+        if self._is_learned or not all(map(self._is_update, (place, last.writer))):
+            return None
+        return conditions.update if conditions.overtaken is None else conditions.overtaken
 
     def updated(self, place: int, read: MemoryPlace, last: LastWrite, own: float) -> float:
         """Cycles of an instruction that updates what it stored itself, which take `own` at best."""
         conditions = self._times.renaming
-        if conditions is None or conditions.update is None:
+        if conditions is None or conditions.update is None or self._meets(place, read, last, conditions):
             return own
-        return own if self._is_renamed(place, read, last, conditions) else max(own, conditions.update)
-
-    def _is_renamed(
-        self, place: int, read: MemoryPlace, last: LastWrite, conditions: RenamingConditions
-    ) -> bool:
-        return self._meets(place, read, last, conditions) or self._is_learned
+        if not self._is_learned:
+            return max(own, conditions.update)
+        if conditions.by_text or conditions.learned_update is None or read.bits != LEARNED_CASE[0]:
+            return own
+        return max(own - conditions.update, 0.0) + conditions.learned_update
 
     def _meets(self, place: int, read: MemoryPlace, last: LastWrite, conditions: RenamingConditions) -> bool:
         """Whether the conditions hold under which the core renames whatever code it executes."""
@@ -76,10 +88,6 @@ class StoredValues:
     def _is_rewritten(read: MemoryPlace, between: Sequence[InstructionAccesses]) -> bool:
         in_address = {location for location, _ in read.registers}
         return any(access.location in in_address for one in between for access in one.writes)
-
-    def _is_overtaken(self, place: int, last: LastWrite) -> bool:
-        """Whether an instruction updates by its address what another one updated by another address."""
-        return last.writer != place and all(map(self._is_update, (place, last.writer)))
 
     def _is_update(self, place: int) -> bool:
         one = self._block[place]

@@ -41,6 +41,7 @@ class MeasureBlocks(Protocol):
         repeat: int = 0,
         *,
         latency_bound: Collection[int] = (),
+        copies: int = 0,
     ) -> Iterator[tuple[int, Result]]:
         """(index, result) of every block; see `BlockMeasurer.measure`."""
         ...
@@ -147,8 +148,10 @@ def measuring_blocks(
             repeat: int = 0,
             *,
             latency_bound: Collection[int] = (),
+            copies: int = 0,
         ) -> Iterator[tuple[int, Result]]:
-            del mode, repeat, latency_bound  # it has no loops, remembers nothing, and has no neighbours
+            # It has no loops, remembers nothing, and has no neighbours.
+            del mode, repeat, latency_bound, copies
             for index, block in enumerate(blocks):
                 unknown = block.unknown or [text for text, _ in block.terms if text not in known]
                 if unknown:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from inference.features.latencies.comparison_api import router as comparison_router
 from inference.features.latencies.documented import documented_share
+from inference.features.latencies.memory import memory_answer
 from inference.features.latencies.query import SCHEME_COLUMNS, SET_COLUMNS, latencies_of, latency_sets
 from inference.isa.search import SearchError
 from inference.models import LatencySet
@@ -173,6 +174,14 @@ class MemoryLatencyOut(Schema):
     cycles: float | None = Field(description="Null where it did not settle.", examples=[4.0])
     at_most: bool = Field(description="The cycles are a bound.", examples=[False])
     how: str | None = Field(description="renamed, forwarded, failed; null of loads.", examples=["forwarded"])
+    condition: str = Field(
+        default="",
+        description="What is varied beside widths and addresses.",
+        examples=["other stores in between"],
+    )
+    number: int = Field(
+        default=0, description="Of other stores, of pairs in the loop, or of lines.", examples=[12]
+    )
     code: str = Field(examples=["488906488b06"])
     note: str = Field(examples=[""])
 
@@ -233,6 +242,26 @@ def list_latencies(
     except SearchError as error:
         raise ProblemError(422, str(error), where="query q", right="a search of the scheme table") from error
     return listed(rows, SCHEME_COLUMNS, sort, paging, lambda found: [_scheme(each) for each in found])
+
+
+class MemoryConditionsOut(Schema):
+    """When a core renames memory, and what its stores take, as core models have them."""
+
+    renaming: dict[str, Any] | None = Field(
+        default=None, description="Null where it was not measured.", examples=[{"stores_between": 12}]
+    )
+    stores: list[dict[str, Any]] = Field(
+        default=[],
+        description="A curve per width.",
+        examples=[[{"bits": 64, "in_turn": [[1, 0.5], [13, 1.04]]}]],
+    )
+    words: list[str] = Field(examples=[["More than 12 other stores in between end that."]])
+
+
+@router.get("/latencies/{latency_set_id}/memory/conditions", response=MemoryConditionsOut)
+def get_memory_conditions(request: HttpRequest, latency_set_id: Id) -> Any:
+    """When the core has a stored value at once for its load, and what stores over many lines take."""
+    return memory_answer(get_object_or_404(LatencySet, pk=latency_set_id))
 
 
 @router.get("/latencies/{latency_set_id}/memory", response=list[MemoryLatencyOut])

@@ -13,6 +13,7 @@ from inference.features.inferring.request import DEFAULT_SEED
 from inference.features.latencies.comparison_command import comparison_lines
 from inference.features.latencies.documented import NEAR, documented_share
 from inference.features.latencies.exporting import latencies_xml
+from inference.features.latencies.memory import memory_answer
 from inference.features.latencies.query import instructions_of, scheme_ids_of
 from inference.features.latencies.simulated import simulated_machine_of
 from inference.models import LatencySet, Machine, PortMapping, Run
@@ -68,6 +69,9 @@ class Command(RunCommand):
         )
         parser.add_argument(
             "--documented", action="store_true", help="with --show: beside what is documented of the core"
+        )
+        parser.add_argument(
+            "--memory", action="store_true", help="with --show: when the core renames memory, and its stores"
         )
         parser.add_argument("--name", default="", help="name of the run and of its set")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
@@ -130,6 +134,8 @@ class Command(RunCommand):
             rows = [row, *(by_name(LatencySet, name) for name in options["compare"])]
             for line in comparison_lines(rows, as_json=options["json"]):
                 self.stdout.write(line)
+        elif options["memory"]:
+            self._show_memory(row, as_json=options["json"])
         elif options["documented"]:
             self._show_documented(row, as_json=options["json"])
         elif not options["xml"]:
@@ -158,6 +164,14 @@ class Command(RunCommand):
                     code = "; ".join(instructions_of(chain))
                     cycles = chain["note"] if chain["cycles"] is None else f"{chain['cycles']:.3f}"
                     self.stdout.write(f"    {cycles}  {code}")
+
+    def _show_memory(self, row: LatencySet, *, as_json: bool) -> None:
+        answer = memory_answer(row)
+        if as_json:
+            self.stdout.write(json.dumps(answer))
+            return
+        for sentence in answer["words"] or ["this set has no such measurements: measure latencies again"]:
+            self.stdout.write(sentence)
 
     def _show_documented(self, row: LatencySet, *, as_json: bool) -> None:
         found = documented_share(row)

@@ -147,11 +147,13 @@ class _AsBlocks:
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
         """Every reading as it comes."""
-        for mode in (UNROLLED, LOOP):
-            alike = [chain for chain in chains if chain.loop == (mode == LOOP)]
+        surroundings = dict.fromkeys((chain.loop, chain.copies) for chain in chains)
+        for loop, copies in sorted(surroundings):
+            alike = [chain for chain in chains if (chain.loop, chain.copies) == (loop, copies)]
             blocks = [block_of_bytes(chain.code) for chain in alike]
             bound = {index for index, chain in enumerate(alike) if chain.links}
-            for index, result in self._measure(blocks, mode, repeat, latency_bound=bound):
+            mode = LOOP if loop else UNROLLED
+            for index, result in self._measure(blocks, mode, repeat, latency_bound=bound, copies=copies):
                 yield reading_of(alike[index], result)
 
 

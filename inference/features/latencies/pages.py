@@ -10,11 +10,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.views.decorators.http import require_POST
 
+from inference.core.core_model.memory_reading import memory_times
 from inference.core.protocols import Json
 from inference.features.latencies import comparison_pages
 from inference.features.latencies.documented import documented_core, documented_share
 from inference.features.latencies.exporting import latencies_xml
 from inference.features.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
+from inference.features.latencies.memory import memory_sentences, renaming_rows, store_lines
 from inference.features.latencies.query import (
     SCHEME_COLUMNS,
     SET_COLUMNS,
@@ -32,6 +34,7 @@ from inference.features.measure.pages import (
     measuring_page,
     schemes_config,
 )
+from inference.figures.store_lines import store_figure
 from inference.isa.chains import ChainLink
 from inference.isa.search import SearchError
 from inference.isa.x86.textbook_latencies import documented_latency, latency_source
@@ -99,7 +102,8 @@ def latency_scheme(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
 def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
     """Loads and forwarded stores of a set."""
     row = get_object_or_404(latency_sets(), pk=pk)
-    memory = [_with_text(one) for one in row.memory]
+    memory = [_with_text(one) for one in row.memory if not one.get("condition")]
+    stores = store_lines(row.memory)
     forwarding: dict[tuple[Any, ...], list[Json]] = defaultdict(list)
     for one in memory:
         if one["stored"] and one.get("chained", True):
@@ -111,6 +115,9 @@ def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
         "forwarding": [(found[0], found) for found in forwarding.values()],
         "between": sorted({found["between"] for each in forwarding.values() for found in each}),
         "unchained": [one for one in memory if not one.get("chained", True)],
+        "sentences": memory_sentences(memory_times(row.memory)),
+        "renaming": [_with_text(one) for one in renaming_rows(row.memory)],
+        "store_figure": store_figure(stores) if stores else None,
     }
     return render(request, "inference/latencies/memory.html", context)
 

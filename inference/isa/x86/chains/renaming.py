@@ -20,14 +20,16 @@ from inference.isa.x86.iced_types import RegisterValue
 
 SAME = "same base"
 BY_LEA, BY_MOVE, BY_LOAD = (f"{SAME}, written by {what}" for what in ("lea", "a move", "a load"))
-OTHER_STORES = (1, 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32)
-IN_LOOP = (8, 16, 32, 48, 64, 96, 128)
+OTHER_STORES = (*range(1, 17), 20, 24)
+IN_LOOP = (*range(8, 65, 4), 80, 96, 128)
 """Pairs, or updates, in a loop."""
 _VALUE, _OTHER_VALUE = 0, 2
 _BETWEEN = (1, 10)
-_OUTLASTS = 24
+_OUTLASTS = 20
 """Connectors: their chain outlasts all other stores at two per cycle, and most at one, but without what
 forwarding adds to it."""
+_UNLEARNED = 130
+"""Copies of a store and its load behind others: more than a core learns to tell."""
 _LOOP_INSTRUCTIONS = 100
 """Of a loop's two copies together, at least: then there are no more copies (`copies.usual_copies`)."""
 _NOP = b"\x90"
@@ -100,7 +102,7 @@ def _behind_stores() -> Iterator[MemoryChain]:
         ]
         code = encoded([_store(64), *others, _load(64), *_extended(_OUTLASTS)])
         links = (_link(f"store and load behind {number} other stores", SAME), *_extending(_OUTLASTS))
-        chain = DependencyChain(code, links)
+        chain = DependencyChain(code, links, copies=_UNLEARNED)
         condition = MemoryCondition.OTHER_STORES
         yield MemoryChain(64, 64, "general", SAME, chain, 0, _OUTLASTS, condition=condition, number=number)
 

@@ -1,0 +1,264 @@
+"""A simulated core that executes the very code of a measurement, with a memory unit of known properties.
+
+Instructions are dispatched in order, so many per cycle, each result but a loaded one is there a cycle after
+its sources, and stores reach the cache in order after all before them have ended. What a load reads that a
+store wrote is there by one of the ways of `MemoryUnit`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from inference.core.latency import ChainReading
+from inference.isa.chains import DependencyChain
+from inference.isa.dependences import PAGE_BYTES, InstructionAccesses, MemoryPlace
+from inference.isa.x86.blocks import Block, block_of_bytes
+from inference.isa.x86.copies import stores_of, usual_copies
+from inference.isa.x86.dependences import accesses_of
+
+_LINE = 64
+_LEAST_BITS = 32
+"""Of a value that is renamed or learned."""
+_MOST_COPIES = 140
+"""Executed: more loads than any drawn memory unit learns."""
+_ROUNDS = 4
+"""Of the code; the last half of them is timed."""
+
+
+@dataclass(frozen=True)
+class MemoryUnit:
+    """What is true of a simulated core's loads and stores; cycles, unless it says otherwise.
+
+    Args:
+        load: From an address to the value.
+        forwarding: From a stored value to a load of it, from the store buffer.
+        vector_forwarding: The same by vector registers.
+        failing: From when a store is in the cache to a load that wants more than it wrote.
+        renames: A load by the same registers, unwritten in between, and the same displacement has a stored
+            value of 32 or 64 bits at once.
+        other_stores: In between, at most, where it is renamed.
+        learned: Loads that are not renamed and still served at once, in code that has no more of them; of the
+            same widths.
+        overtaken: From update to update where an instruction that is renamed would have another's old value.
+        lines: That were written last, to which stores go at the full rate.
+        far: Cycles of a store to another line.
+        slots: Stores per cycle to these lines.
+        wide: Bits of a store from which on it takes all slots of a cycle.
+        width: Instructions per cycle.
+    """
+
+    load: int = 4
+    forwarding: int = 7
+    vector_forwarding: int = 9
+    failing: int = 12
+    renames: bool = True
+    other_stores: int = 12
+    learned: int = 40
+    overtaken: int = 16
+    lines: int = 12
+    far: int = 1
+    slots: int = 2
+    wide: int = 512
+    width: int = 8
+
+
+def drawn_memory_unit(seed: int) -> MemoryUnit:
+    """A memory unit whose properties are drawn by a seed."""
+    dice = random.Random(f"memory unit {seed}")  # noqa: S311  not for secrets
+    load = dice.randint(3, 6)
+    forwarding = load + dice.randint(1, 6)
+    return MemoryUnit(
+        load=load,
+        forwarding=forwarding,
+        vector_forwarding=forwarding + dice.randint(0, 4),
+        failing=forwarding + dice.randint(5, 12),
+        renames=dice.random() < 0.8,
+        other_stores=dice.choice((2, 4, 8, 12, 20)),
+        learned=dice.choice((0, 16, 30, 40, 44, 64)),
+        overtaken=2 * forwarding + dice.randint(1, 8),
+        lines=dice.choice((1, 2, 4, 8, 12, 16, 40)),
+        far=dice.choice((1, 2)),
+        slots=2,
+        wide=dice.choice((128, 256, 512, 1024)),
+        width=dice.randint(4, 8),
+    )
+
+
+@dataclass(frozen=True)
+class SimulatedMemory:
+    """Executes blocks as machines measure them; registers and memory start alike."""
+
+    unit: MemoryUnit
+
+    def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
+        """One after the other, the same each time."""
+        del repeat
+        for chain in chains:
+            block = block_of_bytes(chain.code)
+            yield ChainReading(chain, self.cycles(block, in_loop=chain.loop, copies=chain.copies))
+
+    def cycles(self, block: Block, *, in_loop: bool, copies: int = 0) -> float:
+        """Per iteration of a block; `copies` instead of the usual number."""
+        copies = copies or usual_copies(
+            len(block.instructions),
+            len(block.code),
+            in_loop=in_loop,
+            stores=sum(map(stores_of, block.instructions)),
+        )
+        copies = min(copies, _MOST_COPIES)
+        once = accesses_of(block, alike=True)
+        run = _Run(self.unit)
+        rounds = _ROUNDS if in_loop else 2
+        ends = [run.round(once, copies, k) for k in range(rounds)]
+        timed = rounds // 2
+        return (ends[-1] - ends[-1 - timed]) / (timed * copies)
+
+
+@dataclass(slots=True)
+class _Store:
+    place: MemoryPlace
+    number: int
+    ready: float
+    in_cache: float
+    by_update: bool
+
+
+@dataclass(slots=True)
+class _Commits:
+    """The cycle in which stores reach the cache, how much of it is taken, and the lines written last."""
+
+    unit: MemoryUnit
+    cycle: float = 0.0
+    taken: int = 0
+    has_far: bool = False
+    lines: deque[int] = field(default_factory=deque)
+
+    def commit(self, place: MemoryPlace, earliest: float) -> float:
+        """When it is there."""
+        line, slots = place.offset // _LINE, self.unit.slots if place.bits >= self.unit.wide else 1
+        is_far = line not in self.lines
+        if line in self.lines:
+            self.lines.remove(line)
+        self.lines.append(line)
+        if len(self.lines) > self.unit.lines:
+            self.lines.popleft()
+        if earliest >= self.cycle + 1:
+            self.cycle, self.taken, self.has_far = float(int(earliest)), 0, False
+        elif self.taken + slots > self.unit.slots or (is_far and self.has_far):
+            self.cycle, self.taken, self.has_far = self.cycle + 1, 0, False
+        if is_far:
+            self.cycle += self.unit.far - 1
+        self.taken, self.has_far = self.taken + slots, self.has_far or is_far
+        return self.cycle + 1
+
+
+class _Run:
+    """The state of the core while it executes copies of a block, again and again."""
+
+    def __init__(self, unit: MemoryUnit) -> None:
+        self._unit = unit
+        self._ready: dict[str, float] = {}
+        self._ended = 0.0
+        self._dispatched = 0
+        self._written: dict[int, _Store] = {}  # by byte of the page that all pages are
+        self._by_text: dict[tuple[tuple[tuple[str, int], ...], int, int], _Store] = {}
+        self._stores = 0
+        self._commits = _Commits(unit)
+        self._not_renamed: set[int] = set()
+        self._learned: frozenset[int] = frozenset()
+
+    def round(self, once: Sequence[InstructionAccesses], copies: int, number: int) -> float:
+        """When all copies have ended once more."""
+        for copy in range(copies):
+            for place, one in enumerate(once):
+                self._execute(copy * len(once) + place, one, number * copies + copy)
+        few = len(self._not_renamed) <= self._unit.learned
+        self._learned = frozenset(self._not_renamed) if few else frozenset()
+        return max(self._ended, self._commits.cycle)
+
+    def _execute(self, code: int, one: InstructionAccesses, iteration: int) -> None:
+        at = self._dispatched / self._unit.width
+        self._dispatched += 1
+        address = values = at
+        loads: list[MemoryPlace] = []
+        for access in one.reads:
+            if access.memory is not None:
+                loads.append(_moved(access.memory, iteration))
+            elif access.operand.endswith(("address", "base", "index")):
+                address = max(address, self._ready.get(access.location, 0.0))
+            else:
+                values = max(values, self._ready.get(access.location, 0.0))
+        stores = [_moved(access.memory, iteration) for access in one.writes if access.memory is not None]
+        if not loads and not stores:
+            values = max(values, address)
+        is_update = bool(loads and stores)
+        for place in loads:
+            values = max(values, self._loaded(code, place, address, one.vector, is_update))
+        done = values if _is_move(one) else values + 1
+        self._ended = max(self._ended, done, at)
+        for access in one.writes:
+            if access.memory is None:
+                self._ready[access.location] = done
+                self._forget(access.location)
+        for place in stores:
+            self._store(place, done, is_update)
+
+    def _forget(self, location: str) -> None:
+        """Addresses of a register that is written are others now."""
+        for key in [key for key in self._by_text if any(location == name for name, _ in key[0])]:
+            del self._by_text[key]
+
+    def _store(self, place: MemoryPlace, ready: float, by_update: bool) -> None:
+        self._stores += 1
+        in_cache = self._commits.commit(place, self._ended)
+        store = _Store(place, self._stores, ready, in_cache, by_update)
+        for byte in _bytes(place):
+            self._written[byte] = store
+        self._by_text[_text(place)] = store
+
+    def _loaded(self, code: int, place: MemoryPlace, address: float, vector: bool, is_update: bool) -> float:
+        """When a loaded value is there."""
+        writers = {id(store): store for byte in _bytes(place) if (store := self._written.get(byte))}
+        usual = address + self._unit.load
+        if not writers:
+            return usual
+        last = max(writers.values(), key=lambda store: store.number)
+        behind = place.offset - last.place.offset
+        if len(writers) > 1 or behind < 0 or 8 * behind + place.bits > last.place.bits:
+            return max(usual, last.in_cache + self._unit.failing)
+        named = self._by_text.get(_text(place))
+        is_near = named is not None and self._stores - named.number <= self._unit.other_stores
+        fits = not vector and not behind and min(last.place.bits, place.bits) >= _LEAST_BITS
+        if self._unit.renames and fits and named is last and is_near:
+            return last.ready
+        self._not_renamed.add(code)
+        if code in self._learned and fits:
+            return last.ready
+        if self._unit.renames and is_update and last.by_update and is_near:
+            return max(usual, last.ready + self._unit.overtaken - 1)
+        forwarding = self._unit.vector_forwarding if vector else self._unit.forwarding
+        return max(usual, last.ready + forwarding - (1 if is_update else 0))
+
+
+def _moved(place: MemoryPlace, iteration: int) -> MemoryPlace:
+    """Where an access is in a later iteration."""
+    return place._replace(offset=(place.offset + iteration * (place.step or 0)) % PAGE_BYTES)
+
+
+def _text(place: MemoryPlace) -> tuple[tuple[tuple[str, int], ...], int, int]:
+    return place.registers, place.displacement, place.page
+
+
+def _bytes(place: MemoryPlace) -> Iterator[int]:
+    return iter(range(place.offset, place.offset + place.bits // 8))
+
+
+def _is_move(one: InstructionAccesses) -> bool:
+    """Whether it hands on what it reads, without computing: memory is extended on the way."""
+    scheme = one.scheme or ""
+    return scheme.startswith(("mov ", "nop")) or (
+        one.in_memory and scheme.startswith(("mov", "vmov", "push", "pop"))
+    )

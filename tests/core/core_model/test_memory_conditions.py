@@ -1,0 +1,96 @@
+"""Simulated cores with memory units of any kind: what they do is found out, and predicted of other code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from inference.core.core_model import Assumptions, CoreModel, FrontEndLimits, MemoryTimes
+from inference.core.core_model.blocks import CoreModelBlocks
+from inference.core.core_model.memory_reading import memory_times
+from inference.core.latency import LatencyProblem, infer_latencies
+from inference.isa.x86.blocks import Block, read_blocks
+from inference.isa.x86.chains import connectors, memory_chains, pair_chains
+from inference.measuring.simulated_memory import MemoryUnit, SimulatedMemory, drawn_memory_unit
+
+ZEN5 = MemoryUnit()
+UNITS = [ZEN5, *map(drawn_memory_unit, range(9))]
+NEAR = 0.03
+AGAIN = "movsxd rax, eax"
+PLACE, OTHER = "qword ptr [rsi]", "qword ptr [rdi]"
+
+
+def block(*lines: str) -> Block:
+    (found,) = read_blocks("\n".join(lines), 1)
+    return found
+
+
+@cache
+def found_out(unit: MemoryUnit) -> MemoryTimes:
+    ways = [pair_chains(link) for link in connectors()]
+    problem = LatencyProblem([], ways, memory=memory_chains())
+    found = infer_latencies(problem, SimulatedMemory(unit))
+    return memory_times([one.as_json() for one in found.memory])
+
+
+def model_of(unit: MemoryUnit) -> CoreModel:
+    alone = SimulatedMemory(unit).cycles(block(f"add {PLACE}, rax"), in_loop=True)
+    update = {("1 data", "1 data"): alone, ("2", "1 data"): 1.0}
+    return CoreModel(
+        latencies={"add MEM[64]:RW, GPR[64]:R": update},
+        moves=frozenset({"mov GPR[64]:W, GPR[64]:R"}),
+        memory=found_out(unit),
+        front_end=FrontEndLimits(slots=unit.width, straight_instructions=unit.width),
+    )
+
+
+def stores(count: int, *behind: int) -> list[str]:
+    return [f"mov qword ptr [rbx+{64 * k + more}], rcx" for k in range(count) for more in (0, *behind)]
+
+
+def rows(unit: MemoryUnit) -> Iterator[tuple[str, list[str]]]:
+    """What a table of a core's properties says, as blocks."""
+    for lines in {1, 2, 5, 11, 12, 13, min(unit.lines, 24), min(unit.lines + 1, 24), 20}:
+        yield f"{lines} lines", stores(lines)
+    yield "16 lines twice", stores(16, 8)
+    yield "wide stores", [f"vmovdqu ymmword ptr [rbx+{64 * k}], ymm0" for k in range(2)]
+    yield "widest stores", ["vmovdqu32 zmmword ptr [rbx], zmm0"]
+    yield "one register", [f"mov {PLACE}, rax", f"mov rax, {PLACE}", AGAIN]
+    yield "the low half", [f"mov {PLACE}, rax", "mov eax, dword ptr [rsi]", AGAIN]
+    for writing in ("lea rsi, [rsi]", "mov rsi, r8", "mov rsi, qword ptr [r8+128]"):
+        yield writing, [f"mov {PLACE}, rax", writing, f"mov rax, {PLACE}", AGAIN]
+    yield "another register", [f"mov {PLACE}, rax", f"mov rax, {OTHER}", AGAIN]
+    yield "the upper half", [f"mov {PLACE}, rax", "mov eax, dword ptr [rsi+4]", AGAIN]
+    yield "a byte", [f"mov {PLACE}, rax", "movzx eax, byte ptr [rsi+7]", AGAIN]
+    yield "more than was stored", ["mov dword ptr [rsi], eax", f"mov rax, {PLACE}", AGAIN]
+    yield "vectors", ["vmovdqu xmmword ptr [rsi], xmm1", "vmovdqu xmm1, xmmword ptr [rsi]"]
+    yield "an update", [f"add {PLACE}, rdx"]
+    yield "an update by a loaded register", ["add qword ptr [rax+8], rdi", "mov rax, qword ptr [rsp+456]"]
+    yield "overlaps by chance", ["add qword ptr [rdi+8], rdx", "add qword ptr [rsi+8], rdx"]
+    yield (
+        "what waits one after another",
+        [
+            *("mov byte ptr [rsi], al", f"mov rbx, {PLACE}"),
+            *("mov byte ptr [rsi+8], al", "mov rcx, qword ptr [rsi+8]"),
+        ],
+    )
+    for between in {1, min(unit.other_stores, 15), min(unit.other_stores + 1, 16)}:
+        others = [f"mov qword ptr [rdi+{64 + 8 * (k % 8)}], rcx" for k in range(between)]
+        again = [AGAIN] * 20
+        yield f"{between} stores between", [f"mov {PLACE}, rax", *others, f"mov rax, {PLACE}", *again]
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+@pytest.mark.parametrize("unit", UNITS, ids=[f"{k}" for k in range(len(UNITS))])
+def test_what_was_found_out_predicts_other_code(unit: MemoryUnit, in_loop: bool) -> None:
+    predictor = CoreModelBlocks(model_of(unit), Assumptions(in_loop=in_loop))
+    off = {}
+    for name, lines in rows(unit):
+        code = block(*lines)
+        true = SimulatedMemory(unit).cycles(code, in_loop=in_loop)
+        predicted = predictor.predict(code).cycles
+        if abs(predicted - true) > NEAR * true:
+            off[name] = (predicted, true)
+    assert not off

@@ -6,10 +6,12 @@ import random
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from inference.core.latency import ChainReading
 from inference.isa.chains import OLD_VALUE, ONE_REGISTER, QUICK, SLOW, ChainLink, DependencyChain
-from inference.isa.x86.chains import connectors, links_of
+from inference.isa.x86.chains import connectors, links_of, memory_chains
+from inference.measuring.simulated_memory import SimulatedMemory
 
 PASSES = 5
 
@@ -52,6 +54,11 @@ def drawn_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency
     return drawn
 
 
+@cache
+def _through_memory() -> frozenset[DependencyChain]:
+    return frozenset(asked.chain for asked in memory_chains())
+
+
 @dataclass(frozen=True)
 class SimulatedLatencies:
     """`latency` of a link; a turn takes their sum, or `throughput` cycles per instruction if that is more.
@@ -60,7 +67,7 @@ class SimulatedLatencies:
 
     `noise`: standard deviation of a Gaussian factor around 1 on every pass; with probability `outliers` it
     takes up to twice as long. A reading is the median of `PASSES` passes, the same for the same chain, seed
-    and repeat.
+    and repeat. Chains through memory are executed by `memory` where there is one.
     """
 
     latency: Latency
@@ -68,6 +75,7 @@ class SimulatedLatencies:
     noise: float = 0.0
     outliers: float = 0.0
     seed: int = 1
+    memory: SimulatedMemory | None = None
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
         """One after the other."""
@@ -75,12 +83,17 @@ class SimulatedLatencies:
 
     def _read(self, chain: DependencyChain, repeat: int) -> ChainReading:
         dice = random.Random(zlib.crc32(chain.code, repeat) ^ self.seed)  # noqa: S311  not for secrets
-        latencies = [self.latency(link) for link in chain.links]
-        together = 0.0 if None in latencies else sum(filter(None, latencies))
-        true = max(together, self.throughput * max(len(latencies), chain.instances))
+        true = self._true(chain)
         passes = sorted(true * self._slower(dice) for _ in range(PASSES))
         middle = PASSES // 2
         return ChainReading(chain, passes[middle], passes[middle + 1] - passes[middle - 1])
+
+    def _true(self, chain: DependencyChain) -> float:
+        if self.memory is not None and chain in _through_memory():
+            return self.memory.cycles_of(chain)
+        latencies = [self.latency(link) for link in chain.links]
+        together = 0.0 if None in latencies else sum(filter(None, latencies))
+        return max(together, self.throughput * max(len(latencies), chain.instances))
 
     def _slower(self, dice: random.Random) -> float:
         """The factor of one pass."""

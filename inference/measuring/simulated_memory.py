@@ -11,6 +11,7 @@ import random
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from inference.core.latency import ChainReading
 from inference.isa.chains import DependencyChain
@@ -20,10 +21,13 @@ from inference.isa.x86.copies import stores_of, usual_copies
 from inference.isa.x86.dependences import accesses_of
 
 _LINE = 64
+_IN_ADDRESS = ("address", "base", "index")
 _LEAST_BITS = 32
 """Of a value that is renamed or learned."""
 _MOST_COPIES = 140
 """Executed: more loads than any drawn memory unit learns."""
+_REMEMBERED = 4096
+"""Codes, of which a machine is asked for some 260 in each run."""
 _ROUNDS = 4
 """Of the code; the last half of them is timed."""
 
@@ -97,24 +101,67 @@ class SimulatedMemory:
         """One after the other, the same each time."""
         del repeat
         for chain in chains:
-            block = block_of_bytes(chain.code)
-            yield ChainReading(chain, self.cycles(block, in_loop=chain.loop, copies=chain.copies))
+            yield ChainReading(chain, self.cycles_of(chain))
+
+    def cycles_of(self, chain: DependencyChain) -> float:
+        """Per turn of a chain."""
+        return _cycles(self.unit, chain.code, in_loop=chain.loop, copies=chain.copies)
 
     def cycles(self, block: Block, *, in_loop: bool, copies: int = 0) -> float:
         """Per iteration of a block; `copies` instead of the usual number."""
-        copies = copies or usual_copies(
-            len(block.instructions),
-            len(block.code),
-            in_loop=in_loop,
-            stores=sum(map(stores_of, block.instructions)),
+        return _cycles(self.unit, block.code, in_loop=in_loop, copies=copies)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _cycles(unit: MemoryUnit, code: bytes, *, in_loop: bool, copies: int) -> float:
+    block = block_of_bytes(code)
+    copies = copies or usual_copies(
+        len(block.instructions),
+        len(code),
+        in_loop=in_loop,
+        stores=sum(map(stores_of, block.instructions)),
+    )
+    copies = min(copies, _MOST_COPIES)
+    once = [_Decoded.of(one) for one in accesses_of(block, alike=True)]
+    run = _Run(unit)
+    rounds = _ROUNDS if in_loop else 2
+    ends = [run.round(once, copies, k) for k in range(rounds)]
+    timed = rounds // 2
+    return (ends[-1] - ends[-1 - timed]) / (timed * copies)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    """What an instruction waits for and writes, all but memory by its location."""
+
+    in_address: tuple[str, ...]
+    values: tuple[str, ...]
+    loads: tuple[MemoryPlace, ...]
+    stores: tuple[MemoryPlace, ...]
+    writes: tuple[str, ...]
+    latency: int
+    vector: bool
+
+    @classmethod
+    def of(cls, one: InstructionAccesses) -> _Decoded:
+        """Where memory is only addressed, as by `lea`, the address is the value."""
+        reads = [access for access in one.reads if access.memory is None]
+        in_address = tuple(each.location for each in reads if each.operand.endswith(_IN_ADDRESS))
+        values = tuple(each.location for each in reads if not each.operand.endswith(_IN_ADDRESS))
+        return cls(
+            in_address if one.in_memory else (),
+            values if one.in_memory else values + in_address,
+            tuple(access.memory for access in one.reads if access.memory is not None),
+            tuple(access.memory for access in one.writes if access.memory is not None),
+            tuple(access.location for access in one.writes if access.memory is None),
+            0 if _is_move(one) else 1,
+            one.vector,
         )
-        copies = min(copies, _MOST_COPIES)
-        once = accesses_of(block, alike=True)
-        run = _Run(self.unit)
-        rounds = _ROUNDS if in_loop else 2
-        ends = [run.round(once, copies, k) for k in range(rounds)]
-        timed = rounds // 2
-        return (ends[-1] - ends[-1 - timed]) / (timed * copies)
+
+    @property
+    def is_update(self) -> bool:
+        """Whether it stores to what it loads."""
+        return bool(self.loads and self.stores)
 
 
 @dataclass(slots=True)
@@ -170,7 +217,7 @@ class _Run:
         self._not_renamed: set[int] = set()
         self._learned: frozenset[int] = frozenset()
 
-    def round(self, once: Sequence[InstructionAccesses], copies: int, number: int) -> float:
+    def round(self, once: Sequence[_Decoded], copies: int, number: int) -> float:
         """When all copies have ended once more."""
         for copy in range(copies):
             for place, one in enumerate(once):
@@ -179,32 +226,21 @@ class _Run:
         self._learned = frozenset(self._not_renamed) if few else frozenset()
         return max(self._ended, self._commits.cycle)
 
-    def _execute(self, code: int, one: InstructionAccesses, iteration: int) -> None:
+    def _execute(self, code: int, one: _Decoded, iteration: int) -> None:
         at = self._dispatched / self._unit.width
         self._dispatched += 1
-        address = values = at
-        loads: list[MemoryPlace] = []
-        for access in one.reads:
-            if access.memory is not None:
-                loads.append(_moved(access.memory, iteration))
-            elif access.operand.endswith(("address", "base", "index")):
-                address = max(address, self._ready.get(access.location, 0.0))
-            else:
-                values = max(values, self._ready.get(access.location, 0.0))
-        stores = [_moved(access.memory, iteration) for access in one.writes if access.memory is not None]
-        if not loads and not stores:
-            values = max(values, address)
-        is_update = bool(loads and stores)
-        for place in loads:
-            values = max(values, self._loaded(code, place, address, one.vector, is_update))
-        done = values if _is_move(one) else values + 1
-        self._ended = max(self._ended, done, at)
-        for access in one.writes:
-            if access.memory is None:
-                self._ready[access.location] = done
-                self._forget(access.location)
-        for place in stores:
-            self._store(place, done, is_update)
+        ready = self._ready
+        address = max([at, *(ready.get(name, 0.0) for name in one.in_address)])
+        values = max([at, *(ready.get(name, 0.0) for name in one.values)])
+        for place in one.loads:
+            values = max(values, self._loaded(code, _moved(place, iteration), address, one))
+        done = values + one.latency
+        self._ended = max(self._ended, done)
+        for name in one.writes:
+            ready[name] = done
+            self._forget(name)
+        for place in one.stores:
+            self._store(_moved(place, iteration), done, one.is_update)
 
     def _forget(self, location: str) -> None:
         """Addresses of a register that is written are others now."""
@@ -219,7 +255,7 @@ class _Run:
             self._written[byte] = store
         self._by_text[_text(place)] = store
 
-    def _loaded(self, code: int, place: MemoryPlace, address: float, vector: bool, is_update: bool) -> float:
+    def _loaded(self, code: int, place: MemoryPlace, address: float, one: _Decoded) -> float:
         """When a loaded value is there."""
         writers = {id(store): store for byte in _bytes(place) if (store := self._written.get(byte))}
         usual = address + self._unit.load
@@ -231,20 +267,22 @@ class _Run:
             return max(usual, last.in_cache + self._unit.failing)
         named = self._by_text.get(_text(place))
         is_near = named is not None and self._stores - named.number <= self._unit.other_stores
-        fits = not vector and not behind and min(last.place.bits, place.bits) >= _LEAST_BITS
+        fits = not one.vector and not behind and min(last.place.bits, place.bits) >= _LEAST_BITS
         if self._unit.renames and fits and named is last and is_near:
             return last.ready
         self._not_renamed.add(code)
         if code in self._learned and fits:
             return last.ready
-        if self._unit.renames and is_update and last.by_update and is_near:
+        if self._unit.renames and one.is_update and last.by_update and is_near:
             return max(usual, last.ready + self._unit.overtaken - 1)
-        forwarding = self._unit.vector_forwarding if vector else self._unit.forwarding
-        return max(usual, last.ready + forwarding - (1 if is_update else 0))
+        forwarding = self._unit.vector_forwarding if one.vector else self._unit.forwarding
+        return max(usual, last.ready + forwarding - one.is_update)
 
 
 def _moved(place: MemoryPlace, iteration: int) -> MemoryPlace:
     """Where an access is in a later iteration."""
+    if not place.step:
+        return place
     return place._replace(offset=(place.offset + iteration * (place.step or 0)) % PAGE_BYTES)
 
 

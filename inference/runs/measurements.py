@@ -98,4 +98,13 @@ class RunMeasurements:
             origin=ExperimentSet.Origin.RUN,
             source=self._purpose,
             identity=self._identity,
+            note=note_of(self._identity),
         )
+
+
+def note_of(identity: Json) -> str:
+    """What of the harness was chosen for the machine, in words."""
+    lines = identity.get("bodies", {}).get("written_lines")
+    if lines is None:
+        return ""
+    return f"Stores take turns in {lines} cache lines: over more, this machine was found to take longer."

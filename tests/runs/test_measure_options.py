@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from inference.agent.protocol import Settings
 from inference.core.errors import MeasuringError
@@ -10,7 +11,10 @@ from inference.features.measure.job import read_config
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.surroundings import Options
 from inference.measuring.remote import RemoteMeasurer, surroundings_of
+from inference.models import LatencySet
 from inference.runs.errors import ConfigError
+from inference.runs.machines.measurer import written_lines_of
+from inference.runs.measurements import note_of
 from tests.runs.agents import make_machine
 
 FLAGS = frozenset({"avx", "avx2", "sse", "sse2"})
@@ -78,3 +82,38 @@ def test_values_that_a_scheme_cannot_take_are_an_obstacle():
         "div GPR[64]:R"
     )
     assert unroll([("div GPR[64]:R", 1)], breaking=True).breakers == ("copy", "zero")
+
+
+def lines_of(machine, *points: tuple[int, float]) -> None:
+    LatencySet.objects.create(
+        name=f"with {len(points)} points",
+        isa=machine.isa,
+        machine=machine,
+        memory=[
+            {"condition": "cache lines in turn", "stored": 64, "number": lines, "cycles": cycles}
+            for lines, cycles in points
+        ],
+    )
+
+
+@pytest.mark.django_db
+def test_stores_take_turns_in_as_many_lines_as_the_machine_writes_at_its_full_rate():
+    machine = make_machine()
+    assert written_lines_of(machine, before=timezone.now()) is None  # not measured
+    lines_of(machine, *((n, 0.5 if n <= 12 else 1.04) for n in range(1, 33)))
+    assert written_lines_of(machine, before=timezone.now()) == 12
+    lines_of(machine, *((n, 1.0 if n > 1 else 0.5) for n in range(1, 32)))  # a Zen 4
+    assert written_lines_of(machine, before=timezone.now()) is None
+    lines_of(machine, *((n, 0.5 if n <= 3 else 1.0) for n in range(1, 31)))  # too few to take turns in
+    assert written_lines_of(machine, before=timezone.now()) is None
+
+
+def test_the_number_of_lines_belongs_to_bodies_and_to_what_results_are_known_by():
+    store = "mov MEM[64]:W, GPR[64]:R"
+    few, usual = (unroll([(store, 1)], written_lines=lines) for lines in (12, 20))
+    places = [{text.partition("[")[2].partition("]")[0] for text in code.listing} for code in (few, usual)]
+    assert [len(offsets) for offsets in places] == [12, 20]
+    identity = measurer(Options(written_lines=12), ADD).identity
+    assert identity["bodies"] == {"written_lines": 12}
+    assert "12 cache lines" in note_of(identity)
+    assert note_of(measurer(Options(), ADD).identity) == ""

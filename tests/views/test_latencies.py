@@ -18,6 +18,7 @@ from inference.isa.chains import QUICK, SLOW
 from inference.isa.x86.chains import links_of
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_chains import drawn_latencies
+from inference.measuring.simulated_memory import drawn_memory_unit
 from inference.models import ISA, LatencySet, Machine, Run, SchemeLatencies
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
@@ -205,6 +206,32 @@ def test_a_set_is_read_again_from_its_recorded_chains(visitor: Client, measured:
     assert [row.pairs_with_chains() for row in again.schemes.order_by("scheme_id")] == [
         row.pairs_with_chains() for row in measured.schemes.order_by("scheme_id")
     ]
+
+
+def test_the_conditions_of_renamed_memory_are_shown_alike_everywhere(
+    visitor: Client, measured: LatencySet
+) -> None:
+    unit = drawn_memory_unit(SEED)  # what the machine is
+    page = visitor.get(reverse("latency-memory", args=[measured.pk]))
+    told = visitor.get(f"/api/v1/latencies/{measured.pk}/memory/conditions").json()
+    out = StringIO()
+    call_command("latencies", "--show", measured.name, "--memory", stdout=out)
+    assert out.getvalue().splitlines() == told["words"] == page.context["sentences"]
+    assert unit.renames
+    assert f"More than {unit.other_stores} other stores in between end that." in told["words"]
+    assert told["renaming"]["stores_between"] == unit.other_stores
+    usual = next(curve for curve in told["stores"] if curve["bits"] == 64)
+    assert len(usual["in_turn"]) == 32
+    assert {cycles for lines, cycles in usual["in_turn"] if lines > unit.lines} == {float(unit.far)}
+    assert len(page.context["store_figure"]["data"]) == 8  # widths, and two stores to each line
+    out = StringIO()
+    call_command("latencies", "--show", measured.name, "--memory", "--json", stdout=out)
+    assert json.loads(out.getvalue()) == told
+    LatencySet.objects.update(memory=[])
+    assert visitor.get(f"/api/v1/latencies/{measured.pk}/memory/conditions").json()["words"] == []
+    out = StringIO()
+    call_command("latencies", "--show", measured.name, "--memory", stdout=out)
+    assert "measure latencies again" in out.getvalue()
 
 
 def test_memory_is_shown_case_by_case(visitor: Client, measured: LatencySet) -> None:

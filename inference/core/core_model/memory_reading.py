@@ -70,7 +70,7 @@ def memory_times(listed: Sequence[Json]) -> MemoryTimes:
         foreseen=alone.get(FORESEEN),
         behind_pop=alone.get(BEHIND_POP),
         renaming=_conditions(measured, settled),
-        stores=_store_curves(measured),
+        stores=store_curves(measured),
     )
 
 
@@ -128,10 +128,11 @@ def _forwarded(rewritten: Sequence[Json]) -> dict[ForwardingCase, float]:
     return found
 
 
-def _store_curves(measured: Sequence[Json]) -> dict[int, StoreCurve]:
+def store_curves(listed: Sequence[Json]) -> dict[int, StoreCurve]:
+    """{bits: what stores take over lines in turn} of the measured loads and stores of a latency set."""
     points: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    for one in measured:
-        if one.get("condition") == MemoryCondition.LINES:
+    for one in listed:
+        if one.get("condition") == MemoryCondition.LINES and one["cycles"] is not None:
             points[one["stored"]].append((one["number"], one["cycles"]))
     curves = {bits: tuple(sorted(found)) for bits, found in points.items()}
     return {bits: StoreCurve(curve) for bits, curve in sorted(curves.items()) if curve[0][0] == 1}

@@ -94,6 +94,10 @@ class RenamingConditions:
     overtaken: float | None = None
 
 
+_RISES = 1.1
+"""Times the cycles of a store over two lines in turn, from which on it takes longer."""
+
+
 @dataclass(frozen=True)
 class StoreCurve:
     """What stores of one width take, each to a line of its own.
@@ -103,6 +107,15 @@ class StoreCurve:
     """
 
     in_turn: tuple[tuple[int, float], ...]
+
+    @property
+    def plateau(self) -> int:
+        """Lines in turn up to which a store takes no longer than over two."""
+        two = self.of(2)
+        slower = (lines for lines, cycles in self.in_turn if lines > 2 and cycles > _RISES * two)
+        first = min(slower, default=None)
+        below = [lines for lines, _ in self.in_turn if first is None or lines < first]
+        return below[-1]
 
     @property
     def alone(self) -> float:

@@ -30,6 +30,7 @@ from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions
 from inference.measuring.items import reading_of
 from inference.measuring.recorded_chains import RecordedChains
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
+from inference.measuring.simulated_memory import SimulatedMemory, drawn_memory_unit
 from inference.models import ISA, LatencySet, Machine, Run
 from inference.models.scheme_search import latency_schemes
 from inference.runs.described_rows import read_row
@@ -213,6 +214,7 @@ def _simulated(machine: Machine) -> ChainMeasurer:
         noise=facts.get("noise", 0.0),
         outliers=facts.get("outlier_share", 0.0),
         seed=seed,
+        memory=SimulatedMemory(drawn_memory_unit(seed)),
     )
 
 

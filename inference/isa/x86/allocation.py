@@ -56,6 +56,8 @@ WRITTEN: dict[Bank, int] = {"general": 4, "vector": 4, "mask": 2, "mmx": 2, "x87
 WRITTEN_LINES = 20
 """Cache lines that mere writes take turns in: far more than are written within five cycles. The number suits
 bodies of 100 instructions, in which the turns begin anew with every iteration."""
+FEWEST_WRITTEN_LINES = 8
+"""Of a core that takes longer over more (Zen 5: over 13 twice as long as over 12)."""
 
 # Farther from the middle than a displacement of eight bits reaches.
 _LAST_WRITTEN = -3 * LINE
@@ -186,12 +188,14 @@ def _most_constrained_first(needed: tuple[set[int], list[RegisterChoice]]) -> in
 class Allocator:
     """Chooses operands for one scheme after another; see the module's description."""
 
-    def __init__(self, copy: Iterable[Demands]) -> None:
-        """`copy` is what will be asked for again and again. Raises `AllocationError`."""
+    def __init__(self, copy: Iterable[Demands], written_lines: int = WRITTEN_LINES) -> None:
+        """`copy` is what will be asked for again and again; mere writes take turns in so many lines. Raises
+        `AllocationError`."""
         together = self._copy = tuple(copy)
         self._partitions: dict[Bank, Partition] = {bank: Partition(bank, together) for bank in BANKS}
         self._last_uses: dict[Bank, list[int]] = {bank: [0] * _MOST_FAMILIES for bank in BANKS}
         self._last_slots = {offset: 0 for offsets in SLOTS.values() for offset in offsets}
+        self._slots = {**SLOTS, "W": SLOTS["W"][:written_lines]}
         self._time = 0
         self._candidates = {
             choice: tuple(
@@ -227,7 +231,7 @@ class Allocator:
         self._time += 1
         if role == "R":
             return self._word(size)
-        offset = min(SLOTS[role], key=self._last_slots.__getitem__)
+        offset = min(self._slots[role], key=self._last_slots.__getitem__)
         self._last_slots[offset] = self._time
         return offset
 

@@ -17,7 +17,7 @@ from inference.agent.protocol import Frame
 from inference.isa.scheme import Scheme
 from inference.isa.unrolling import CannotMeasureError, interleaved
 from inference.isa.x86 import breaking as breakers
-from inference.isa.x86.allocation import AllocationError, Allocator
+from inference.isa.x86.allocation import WRITTEN_LINES, AllocationError, Allocator
 from inference.isa.x86.demands import Demands, demands, obstacle
 from inference.isa.x86.forms import Form
 from inference.isa.x86.iced_types import RegisterValue
@@ -69,16 +69,23 @@ def unroll(
     *,
     breaking: bool = False,
     least_bytes: int = 0,
+    written_lines: int = WRITTEN_LINES,
 ) -> LoopCode:
     """A loop body of at least two copies and about so many instructions.
 
     `terms` are (scheme text, multiplicity) pairs; equal multisets give equal code. Legacy SSE wants
     `frame(avx=False)`. `breaking`: dependencies of hard-wired operands are broken by other instructions.
-    `least_bytes`: see `Options`.
+    `least_bytes`: see `Options`. `written_lines`: cache lines that mere stores take turns in.
     Raises `CannotMeasureError` for a scheme that is unknown or cannot be instantiated and for schemes that do
     not go together (`surroundings`); `ValueError` for a multiplicity below 1 or no term at all.
     """
-    return unroll_in_order(interleaved(terms), instructions, breaking=breaking, least_bytes=least_bytes)
+    return unroll_in_order(
+        interleaved(terms),
+        instructions,
+        breaking=breaking,
+        least_bytes=least_bytes,
+        written_lines=written_lines,
+    )
 
 
 def unroll_in_order(
@@ -87,6 +94,7 @@ def unroll_in_order(
     *,
     breaking: bool = False,
     least_bytes: int = 0,
+    written_lines: int = WRITTEN_LINES,
 ) -> LoopCode:
     """A loop body as `unroll` makes them, of copies in which the schemes stand in this order."""
     if not order:
@@ -96,7 +104,7 @@ def unroll_in_order(
         raise CannotMeasureError(clashing[0].text, clashing[1])
     sequence = [plans[text] for text in order]
     try:
-        allocator = Allocator(plan.demands for plan in sequence)
+        allocator = Allocator((plan.demands for plan in sequence), written_lines)
     except AllocationError as error:
         raise CannotMeasureError("; ".join(plans), str(error)) from None
     copies = max(2, -(-instructions // len(order)))

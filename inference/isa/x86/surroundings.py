@@ -67,13 +67,15 @@ class Options:
 
     `instructions`: about how many an unrolled body has. `breaking`: other instructions break dependencies of
     hard-wired operands (`breaking`), and are measured along. `values`: a key of `VALUES`. `least_bytes`:
-    of an instruction of x86-64, shorter ones get prefixes that change nothing; 0 for none.
+    of an instruction of x86-64, shorter ones get prefixes that change nothing; 0 for none. `written_lines`:
+    that mere stores take turns in, None for the usual number.
     """
 
     instructions: int = INSTRUCTIONS
     breaking: bool = False
     values: str = USUAL
     least_bytes: int = 0
+    written_lines: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """What differs from the defaults."""

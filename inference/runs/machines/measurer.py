@@ -7,16 +7,19 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from inference.agent.protocol import Settings
+from inference.core.core_model.memory_reading import store_curves
 from inference.core.experiment import Measured, MeasurementState
 from inference.core.front_end import read_front_end
 from inference.core.mapping import PortMapping
 from inference.core.pmevo import plan
 from inference.core.protocols import Json, Measurer
 from inference.formats.parsing import AnyNames, parse
+from inference.isa.x86.allocation import FEWEST_WRITTEN_LINES, WRITTEN_LINES
 from inference.isa.x86.assembling import unroll, unroll_in_order
 from inference.isa.x86.availability import flags_of
 from inference.isa.x86.breaking import COSTS
@@ -26,7 +29,7 @@ from inference.measuring.drift import DriftWatch
 from inference.measuring.remote import RemoteMeasurer, surroundings_of
 from inference.measuring.simulated import NOISE, SimulatedProcessor
 from inference.measuring.simulated_agent import stand_in
-from inference.models import ISA, Machine
+from inference.models import ISA, LatencySet, Machine
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.runs.machines.board import DatabaseBoard
@@ -41,6 +44,9 @@ LEAST_SETTLED = 0.5
 _SHOWN = 5
 _LOADS = "words of a line in turn"
 """Where bodies for x86-64 read, which was one word of it at first: no result is mixed with those."""
+
+_USUAL_STORE = 64
+"""Bits."""
 
 Log = Callable[[str, str], None]
 
@@ -117,13 +123,15 @@ def agent_measurer(
             )
         else:
             flags = flags_of(facts) or frozenset()
-            options = _lengthened(task, machine, options)
+            options = _suited(task, machine, options)
             around = surroundings_of(schemes, flags, options)
             chosen: dict[str, Any] = {
                 "instructions": options.instructions,
                 "breaking": options.breaking,
                 "least_bytes": options.least_bytes,
             }
+            if options.written_lines is not None:
+                chosen["written_lines"] = options.written_lines
             yield RemoteMeasurer(
                 board,
                 {**identity, "loads": _LOADS},
@@ -137,18 +145,30 @@ def agent_measurer(
             )
 
 
-def _lengthened(task: Task, machine: Machine, options: Options) -> Options:
-    """With longer instructions where the front end hands over short ones more slowly.
+def _suited(task: Task, machine: Machine, options: Options) -> Options:
+    """Options with what lessens waste on the machine.
 
     By what was measured of it before the run was begun, so that a run which goes on goes on alike.
     """
-    row = newest_front_end(machine, before=task.run.created)
+    begun = task.run.created
+    options = replace(options, written_lines=written_lines_of(machine, before=begun))
+    row = newest_front_end(machine, before=begun)
     least = None if row is None else read_front_end(settled_readings(row)).unhindered_bytes
     if row is None or least is None:
         return options
     text = f"instructions shorter than {least} bytes get prefixes: loops of them are slower, see {row.name}"
     task.reporter.tell("log", {"level": "info", "text": text})
     return replace(options, least_bytes=least)
+
+
+def written_lines_of(machine: Machine, before: datetime) -> int | None:
+    """Cache lines that stores of experiments take turns in: as many as the machine was found to write at its
+    full rate until then, None where it writes the usual number so, or where that was not measured."""
+    rows = LatencySet.objects.filter(machine=machine, created__lt=before).order_by("-pk")
+    curve = store_curves(rows.values_list("memory", flat=True).first() or []).get(_USUAL_STORE)
+    if curve is None or not FEWEST_WRITTEN_LINES <= curve.plateau < WRITTEN_LINES:
+        return None
+    return curve.plateau
 
 
 def chosen_schemes(isa: ISA, selection: str | list[int]) -> list[str]:

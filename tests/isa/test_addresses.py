@@ -108,6 +108,9 @@ def test_where_all_begins_alike_pages_are_one() -> None:
         ("mov rdx, qword ptr [rsi+4]\nmov rax, qword ptr [rdx]", START << 32),
         ("mov edx, dword ptr [rsi+8]\nmov rax, qword ptr [rdx]", 0),
         ("mov qword ptr [rdi+16], 0x20000\nmov rdx, qword ptr [rsi+16]\nmov rax, qword ptr [rdx]", 0x20000),
+        ("mov byte ptr [rdi+17], 1\nmov rdx, qword ptr [rsi+16]\nmov rax, qword ptr [rdx]", 0x62340100),
+        ("mov dword ptr [rdi], 512\nmov byte ptr [rdi+4], 1\nmov rdx, [rsi]\nmov rax, [rdx]", 0x100000200),
+        ("mov rdx, rsi\ncmove rdx, rdi\nmov rax, qword ptr [rdx]", 0),  # whichever it is
         ("push rsi\npop rdx\nmov rax, qword ptr [rdx]", 0),
         ("xor edx, edx\nmov rax, qword ptr [rsi+rdx]", 0),
     ],

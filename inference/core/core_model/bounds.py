@@ -14,7 +14,7 @@ from inference.core.core_model.dependences import (
     DependenceGraph,
     dependence_bounds,
 )
-from inference.core.core_model.last_writes import blocked_loads_per_iteration
+from inference.core.core_model.last_writes import blocked_loads
 from inference.core.core_model.loads import load_bound
 from inference.core.core_model.model import CoreModel, CoreScheduler
 from inference.core.core_model.scheduler import simulated_cycles
@@ -154,8 +154,9 @@ def predict_core(
     through_memory = [] if whole is registers else [_of_chain(BoundKind.MEMORY, whole)]
     if stores is not None:
         through_memory.append(CoreBound(BoundKind.MEMORY, stores.cycles, stores.why))
-    if model.memory.blocked is not None and (blocked := blocked_loads_per_iteration(block)):
-        through_memory.append(CoreBound(BoundKind.MEMORY, model.memory.blocked * blocked, _BLOCKED))
+    blocked = blocked_loads(block)
+    if blocked.per_iteration and (each := model.memory.blocked_by(vector=blocked.vector)) is not None:
+        through_memory.append(CoreBound(BoundKind.MEMORY, each * blocked.per_iteration, _BLOCKED))
     if (loads := load_bound(block, model.memory)) is not None:
         through_memory.append(CoreBound(BoundKind.MEMORY, loads.cycles, loads.why))
     if through_memory:

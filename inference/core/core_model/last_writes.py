@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from inference.core.core_model.model import is_contained
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
@@ -53,8 +54,15 @@ def serves(last: LastWrite | None, read: OperandAccess) -> bool:
     return not read.memory.is_indexed and has_all(last.memory, read.memory)
 
 
-def blocked_loads_per_iteration(block: Sequence[InstructionAccesses]) -> float:
-    """How often an iteration waits for the cache; 0 where it does not.
+class BlockedLoads(NamedTuple):
+    """How often an iteration waits for the cache, 0 where it does not; `vector`: for vector registers."""
+
+    per_iteration: float
+    vector: bool
+
+
+def blocked_loads(block: Sequence[InstructionAccesses]) -> BlockedLoads:
+    """Loads of a block that a store before them keeps waiting until the cache has what was stored.
 
     A load that wants more than the store before it wrote, or has another address for it, waits until the
     cache has that. A store reaches the cache after all that stand before it have ended, in their order. So
@@ -62,17 +70,19 @@ def blocked_loads_per_iteration(block: Sequence[InstructionAccesses]) -> float:
     pairs that overlap wait together, and of a pair that spans several iterations each iteration has a part.
     """
     spans: list[tuple[int, int]] = []
+    vector = False
     for place, one in enumerate(block):
         for read in one.reads:
             last = None if read.memory is None else last_write(block, place, read)
             if last is not None and last.memory is not None and not has_all(last.memory, read.memory):
                 spans.append((last.writer - last.iterations * len(block), place))
+                vector |= one.vector
     if not spans:
-        return 0.0
-    longest = min(end - begin for begin, end in spans)
-    if longest >= len(block):
-        return 1 / -(-longest // len(block))
-    return float(max(_in_sequence(spans, begin, len(block)) for _, begin in spans))
+        return BlockedLoads(0.0, vector=False)
+    shortest = min(end - begin for begin, end in spans)
+    if shortest >= len(block):
+        return BlockedLoads(1 / -(-shortest // len(block)), vector)
+    return BlockedLoads(float(max(_in_sequence(spans, at, len(block)) for _, at in spans)), vector)
 
 
 def _in_sequence(spans: Sequence[tuple[int, int]], begin: int, length: int) -> int:

@@ -88,18 +88,19 @@ def _conditions(measured: Sequence[Json], settled: Sequence[Json]) -> RenamingCo
         return None
     others = by[MemoryCondition.OTHER_STORES]
     behind = [one["number"] for one in others if _is_renamed(one)]
-    update, overtaken = (
-        min((one["cycles"] for one in by[condition]), default=None)
-        for condition in (MemoryCondition.REWRITTEN_UPDATE, MemoryCondition.OVERTAKEN)
-    )
+    forwarded, quick = _forwarded(rewritten)
+    late = (one for one in [*by[MemoryCondition.REWRITTEN_UPDATE], *learned[1]] if not _is_renamed(one))
+    update = min((_unless_late(one, quick) for one in late), default=forwarded.get(_PLAIN_CASE))
+    overtaken = min((one["cycles"] for one in by[MemoryCondition.OVERTAKEN]), default=None)
+    renamed = {_case(one) for one in settled if one["address"] == _SAME_BASE and _is_renamed(one)}
     return RenamingConditions(
         by_text=is_by_text,
-        rewritten=all(_is_renamed(one) for one in rewritten if _case(one) == _PLAIN_CASE),
+        rewritten=all(_is_renamed(one) for one in rewritten if _case(one) in renamed),
         other_base=any(_is_renamed(one) for one in plain if one["address"] == _OTHER_BASE),
         stores_between=max(behind, default=0) if others and others[-1]["number"] not in behind else None,
         forgotten_pairs=_forgotten(learned[0]),
         forgotten_updates=_forgotten(learned[1]),
-        forwarded=_forwarded(rewritten),
+        forwarded=forwarded,
         update=update,
         learned_update=min((one["cycles"] for one in learned[1] if _is_renamed(one)), default=None),
         overtaken=overtaken if update is not None and (overtaken or 0.0) > _LONGER * update else None,
@@ -118,14 +119,14 @@ def _forgotten(in_loops: Sequence[Json]) -> int | None:
     return min((one["number"] for one in in_loops if one["number"] > learned), default=None)
 
 
-def _forwarded(rewritten: Sequence[Json]) -> dict[ForwardingCase, float]:
-    """What values take that are not renamed, each at a good moment."""
+def _forwarded(rewritten: Sequence[Json]) -> tuple[dict[ForwardingCase, float], float | None]:
+    """What values take that are not renamed, each at a good moment, and what such a moment is."""
     late = [one for one in rewritten if not _is_renamed(one)]
     quick = _quick_of([one for one in late if _is_forwarded(one)])
     found: dict[ForwardingCase, float] = {}
     for one in sorted(late, key=lambda row: float(row["cycles"])):
         found.setdefault(_case(one), _unless_late(one, quick))
-    return found
+    return found, quick
 
 
 def store_curves(listed: Sequence[Json]) -> dict[int, StoreCurve]:

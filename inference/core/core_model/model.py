@@ -194,8 +194,23 @@ class MemoryTimes:
     @property
     def failed(self) -> float:
         """From a store to a load that the store buffer cannot serve."""
-        failed = [cycles for case, cycles in self.forwarded.items() if not is_contained(*case[:3])]
+        failed = self._failures(True) + self._failures(False)
         return median(failed) if failed else self.usual
+
+    def blocked_by(self, *, vector: bool) -> float | None:
+        """Cycles per iteration where a load wants more than a store before it wrote; of vector registers as
+        much more as it takes there from a store to the load."""
+        by_vector, by_general = self._failures(True), self._failures(False)
+        if self.blocked is None or not vector or not by_vector or not by_general:
+            return self.blocked
+        return self.blocked + max(median(by_vector) - median(by_general), 0.0)
+
+    def _failures(self, vector: bool) -> list[float]:
+        return [
+            cycles
+            for case, cycles in self.forwarded.items()
+            if case[3] == vector and not is_contained(*case[:3])
+        ]
 
 
 def is_contained(stored: int, loaded: int, offset: int) -> bool:

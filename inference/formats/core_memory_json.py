@@ -79,6 +79,7 @@ class MemoryTold(DocumentPart):
     three_and_one: Amount | None = None
     foreseen: Amount | None = None
     behind_pop: Amount | None = None
+    other_page: Amount | None = None
     renaming: RenamingPart | None = None
     stores: list[StoreCurvePart] = []
 
@@ -125,7 +126,7 @@ def _forwarded_json(forwarded: Mapping[ForwardingCase, float]) -> list[Json]:
 
 def renaming_and_stores_json(memory: MemoryTimes) -> Json:
     """Nothing where it was not measured: files of such models stay as they were."""
-    found: Json = {}
+    found: Json = {} if memory.other_page is None else {"other_page": memory.other_page}
     if memory.renaming is not None:
         found["renaming"] = {
             **vars(memory.renaming),

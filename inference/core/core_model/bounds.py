@@ -14,7 +14,7 @@ from inference.core.core_model.dependences import (
     DependenceGraph,
     dependence_bounds,
 )
-from inference.core.core_model.last_writes import blocked_loads
+from inference.core.core_model.last_writes import blocked_loads, on_one_page
 from inference.core.core_model.loads import load_bound
 from inference.core.core_model.model import CoreModel, CoreScheduler
 from inference.core.core_model.scheduler import simulated_cycles
@@ -137,6 +137,8 @@ def predict_core(
     lacking: list[str] = []
     unknown: list[str] = []
     bounds: list[CoreBound] = []
+    if model.memory.serves_other_pages:
+        block = on_one_page(block)
     stores = store_bound(block, model.memory)
     if model.mapping is None:
         lacking.append("no port mapping")

@@ -9,6 +9,9 @@ from typing import NamedTuple
 from inference.core.core_model.model import is_contained
 from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandAccess
 
+_ONLY_PAGE = 1
+"""0 is of places on no known page."""
+
 
 @dataclass(frozen=True, slots=True)
 class LastWrite:
@@ -52,6 +55,20 @@ def serves(last: LastWrite | None, read: OperandAccess) -> bool:
     if last is None or last.memory is None or read.memory is None:
         return False
     return not read.memory.is_indexed and has_all(last.memory, read.memory)
+
+
+def on_one_page(block: Sequence[InstructionAccesses]) -> tuple[InstructionAccesses, ...]:
+    """The block as a core sees it to which all pages of one memory are alike."""
+
+    def moved(accesses: Sequence[OperandAccess]) -> tuple[OperandAccess, ...]:
+        return tuple(
+            one
+            if one.memory is None or not one.memory.page
+            else one._replace(memory=one.memory._replace(page=_ONLY_PAGE))
+            for one in accesses
+        )
+
+    return tuple(one._replace(reads=moved(one.reads), writes=moved(one.writes)) for one in block)
 
 
 class BlockedLoads(NamedTuple):

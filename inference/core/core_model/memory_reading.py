@@ -18,6 +18,7 @@ from inference.isa.chains import (
     LINES_IN_TURN,
     ONE_LINE,
     ONE_WORD,
+    OTHER_PAGE,
     THREE_AND_ONE,
     MemoryCondition,
 )
@@ -69,6 +70,7 @@ def memory_times(listed: Sequence[Json]) -> MemoryTimes:
         three_and_one=alone.get(THREE_AND_ONE),
         foreseen=alone.get(FORESEEN),
         behind_pop=alone.get(BEHIND_POP),
+        other_page=alone.get(OTHER_PAGE),
         renaming=_conditions(measured, settled),
         stores=store_curves(measured),
     )

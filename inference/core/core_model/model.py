@@ -140,9 +140,10 @@ class MemoryTimes:
     goes to the cache line of the one before, and where none does; `to_another_half` of that line, and where
     three go to one line and the next to another (`three_and_one`). `foreseen`: cycles per iteration of a load
     that reads what was just stored, by an address that the load before gave. `behind_pop`: cycles per
-    iteration of a pop and of what moves the stack pointer back. `renaming`: None where it is not known when a
-    core renames memory; then `forwarded` holds whatever the addresses. `stores`: {bits: what they take over
-    lines in turn}.
+    iteration of a pop and of what moves the stack pointer back. `other_page`: cycles per iteration where a
+    load wants what a store before it wrote by an address on another page of the same memory. `renaming`: None
+    where it is not known when a core renames memory; then `forwarded` holds whatever the addresses.
+    `stores`: {bits: what they take over lines in turn}.
     """
 
     forwarded: Mapping[ForwardingCase, float] = field(default_factory=dict)
@@ -158,6 +159,7 @@ class MemoryTimes:
     three_and_one: float | None = None
     foreseen: float | None = None
     behind_pop: float | None = None
+    other_page: float | None = None
     renaming: RenamingConditions | None = None
     stores: Mapping[int, StoreCurve] = field(default_factory=dict)
 
@@ -165,6 +167,11 @@ class MemoryTimes:
     def foresees(self) -> bool:
         """Whether a load has what a store of the block wrote before its own address is known."""
         return self.foreseen is not None and self.foreseen < self.load / 2
+
+    @property
+    def serves_other_pages(self) -> bool:
+        """Whether a load has what was stored by an address on another page without waiting for the cache."""
+        return self.other_page is not None and self.blocked is not None and self.other_page < self.blocked / 2
 
     def cycles(self, stored: int, loaded: int, offset: int, *, vector: bool) -> float:
         """From a store to a load, so many bits each, so many bytes behind."""

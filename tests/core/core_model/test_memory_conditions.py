@@ -62,6 +62,8 @@ def rows(unit: MemoryUnit) -> Iterator[tuple[str, list[str]]]:
     for writing in ("lea rsi, [rsi]", "mov rsi, r8", "mov rsi, qword ptr [r8+128]"):
         yield writing, [f"mov {PLACE}, rax", writing, f"mov rax, {PLACE}", AGAIN]
     yield "another register", [f"mov {PLACE}, rax", f"mov rax, {OTHER}", AGAIN]
+    yield "another page", [f"mov {PLACE}, rcx", "mov rbx, qword ptr [rdi+4096]"]
+    yield "another page, chained", [f"mov {PLACE}, rax", "mov rax, qword ptr [rdi+4096]", AGAIN]
     yield "the upper half", [f"mov {PLACE}, rax", "mov eax, dword ptr [rsi+4]", AGAIN]
     yield "a byte", [f"mov {PLACE}, rax", "movzx eax, byte ptr [rsi+7]", AGAIN]
     yield "more than was stored", ["mov dword ptr [rsi], eax", f"mov rax, {PLACE}", AGAIN]

@@ -18,11 +18,13 @@ from inference.isa.chains import (
     LINES_IN_TURN,
     ONE_LINE,
     ONE_WORD,
+    OTHER_PAGE,
     THREE_AND_ONE,
     ChainLink,
     DependencyChain,
     MemoryChain,
 )
+from inference.isa.dependences import PAGE_BYTES
 from inference.isa.x86.chains.connectors import (
     EXTEND,
     LOADS,
@@ -212,6 +214,10 @@ def _unchained() -> Iterator[MemoryChain]:
     store = Instruction.create_mem_reg(store_code, _at(0), register_of(store_hole, _VALUE))
     yield MemoryChain(8, 64, "general", BLOCKED, DependencyChain(encoded([store, loads[-1]]), (), loop=True))
     store = Instruction.create_mem_reg(code, _at(0), register_of(hole, _VALUE))
+    far = MemoryOperand(Register.RDI, displ=PAGE_BYTES, displ_size=8)
+    aliased = Instruction.create_reg_mem(load_code, register_of(load_hole, _CHASED), far)
+    chain = DependencyChain(encoded([store, aliased]), (), loop=True)
+    yield MemoryChain(64, 64, "general", OTHER_PAGE, chain)
     chasing = Instruction.create_reg_mem(
         load_code, register_of(load_hole, _CHASED), MemoryOperand(Register.RBX)
     )

@@ -250,6 +250,11 @@ class MemoryConditionsOut(Schema):
     renaming: dict[str, Any] | None = Field(
         default=None, description="Null where it was not measured.", examples=[{"stores_between": 12}]
     )
+    other_page: float | None = Field(
+        default=None,
+        description="Cycles of an iteration whose load reads what was just stored, by another page.",
+        examples=[1.5],
+    )
     stores: list[dict[str, Any]] = Field(
         default=[],
         description="A curve per width.",

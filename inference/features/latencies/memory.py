@@ -18,8 +18,10 @@ _FLAT = 1.1
 
 
 def memory_answer(row: LatencySet) -> Json:
-    """`renaming` and `stores` as core models have them, absent where they were not measured, and both in
-    `words`."""
+    """`renaming`, `other_page` and `stores` as core models have them, absent where they were not measured.
+
+    `words` say all of it.
+    """
     times = memory_times(row.memory)
     return {**renaming_and_stores_json(times), "words": memory_sentences(times)}
 
@@ -27,6 +29,9 @@ def memory_answer(row: LatencySet) -> Json:
 def memory_sentences(times: MemoryTimes) -> list[str]:
     """A sentence per property."""
     renaming = [] if times.renaming is None else list(_renaming_sentences(times.renaming))
+    if times.other_page is not None:
+        served = "is served from the store buffer" if times.serves_other_pages else "waits for the cache"
+        renaming.append(f"A load of what was stored, by another page of the same memory, {served}.")
     return [*renaming, *(_store_sentence(bits, curve) for bits, curve in times.stores.items())]
 
 

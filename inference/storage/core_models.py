@@ -24,6 +24,7 @@ from inference.storage.names import free_name, hold_names
 from inference.storage.rows import ids_of_schemes, load_mapping, load_part
 
 _PORTLESS = (IdiomKind.ZEROING, IdiomKind.ELIMINATED)
+_WAITS_FOR_OLD_VALUE = (IdiomKind.PARTIAL_REGISTER, IdiomKind.FALSE_DEPENDENCY)
 _WAITS_FOR_NOTHING = (IdiomKind.ZEROING, IdiomKind.BREAKING)
 HALF_OF_A_SUM = "half of a way there and back"
 AT_MOST = "a bound"
@@ -89,9 +90,9 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
             for idiom in idioms:
                 kind = IdiomKind(idiom["kind"])
                 kinds[kind].add(text)
-                if kind is IdiomKind.PARTIAL_REGISTER and idiom["latency"] is not None:
-                    merged = idiom["destination"], idiom["destination"]
-                    latencies[text] = {merged: idiom["latency"], **latencies[text]}
+                if kind in _WAITS_FOR_OLD_VALUE and idiom["latency"] is not None:
+                    old_value = idiom["destination"], idiom["destination"]
+                    latencies[text] = {old_value: idiom["latency"], **latencies[text]}
     front_end = None
     if row.front_end is not None:
         sources["front end"] = row.front_end.name

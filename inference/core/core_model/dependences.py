@@ -20,6 +20,8 @@ from inference.isa.dependences import InstructionAccesses, MemoryPlace, OperandA
 UNKNOWN_LATENCY = 1.0
 ASSUMED = "assumed"
 """What the cycles of a pair of operands rest on of which nothing is known."""
+FALSE_DEPENDENCY = "a false dependency"
+"""What the cycles rest on from a destination's old value, which the instruction does not read."""
 MEMORY = "memory"
 _REGISTERS = ("general", "vector")
 _IN_ADDRESS = ("address", "base", "index")
@@ -109,6 +111,8 @@ class DependenceGraph:
         scheme = self._block[place].scheme or ""
         if scheme in self._model.moves:
             return ""
+        if self._is_only_written(place, source):
+            return FALSE_DEPENDENCY
         if (source, destination) not in self._model.latencies.get(scheme, {}):
             return ASSUMED
         return self._model.bases.get(scheme, {}).get((source, destination), "")
@@ -117,7 +121,7 @@ class DependenceGraph:
         for place, one in enumerate(self._block):
             destinations = dict.fromkeys(access.operand for access in one.writes)
             is_foreseen = self._model.memory.foresees and self._is_served(place)
-            for access in one.reads:
+            for access in (*one.reads, *self._false_reads(one)):
                 last = last_write(self._block, place, access)
                 if last is None or (is_foreseen and access.operand.endswith(_IN_ADDRESS)):
                     continue
@@ -133,6 +137,19 @@ class DependenceGraph:
                     )
                     self._by[edge] = access.operand, access.location or MEMORY
                     yield edge
+
+    def _false_reads(self, one: InstructionAccesses) -> list[OperandAccess]:
+        """Registers that it waits for, though it only writes them."""
+        known = self._model.latencies.get(one.scheme or "", {})
+        read = {access.operand for access in one.reads}
+        return [
+            access
+            for access in one.writes
+            if access.location and access.operand not in read and (access.operand, access.operand) in known
+        ]
+
+    def _is_only_written(self, place: int, operand: str) -> bool:
+        return all(access.operand != operand for access in self._block[place].reads)
 
     def _is_served(self, place: int) -> bool:
         """Whether the block stored all that the instruction loads, by an address without an index."""
@@ -160,6 +177,8 @@ class DependenceGraph:
             return 0.0
         loads = access.operand.endswith("address") and any(each.memory for each in one.reads)
         unknown = UNKNOWN_LATENCY if not loads else self._loaded(scheme)
+        if self._is_only_written(place, access.operand):
+            unknown = known[access.operand, access.operand] or unknown  # as long to each result
         cycles = known.get((access.operand, destination), unknown)
         if cycles is None or not one.behind_stack:
             return cycles

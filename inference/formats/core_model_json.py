@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -73,6 +73,15 @@ class LatencyTold(DocumentPart):
     basis: _Text = ""
 
 
+class LatencyOfImmediate(DocumentPart):
+    """The same of an instruction with this immediate, where others take another time."""
+
+    immediate: Annotated[int, Field(ge=0, le=255)]
+    source: _Text
+    destination: _Text
+    cycles: Amount | None
+
+
 class IdiomsTold(DocumentPart):
     """See `CoreModel`."""
 
@@ -120,6 +129,7 @@ class CoreModelDocument(BaseModel):
     front_end: FrontEndTold | None = None
     port_names: PortNamesTold = {}
     scheduler: SchedulerPart | None = None
+    by_immediate: dict[_Text, list[LatencyOfImmediate]] = {}
 
     def model(self) -> CoreModel:
         """The value. Raises `CoreError` for what no port mapping can be, and for names of no port."""
@@ -143,7 +153,15 @@ class CoreModelDocument(BaseModel):
             front_end=None if self.front_end is None else self.front_end.limits(),
             sources=self.sources,
             scheduler=None if self.scheduler is None else self.scheduler.scheduler(ports),
+            by_immediate={scheme: _of_immediates(told) for scheme, told in self.by_immediate.items()},
         )
+
+
+def _of_immediates(told: Sequence[LatencyOfImmediate]) -> dict[int, OperandLatencies]:
+    found: dict[int, dict[tuple[str, str], float | None]] = defaultdict(dict)
+    for one in told:
+        found[one.immediate][one.source, one.destination] = one.cycles
+    return dict(found)
 
 
 def check_port_names(names: Mapping[str, str], ports: Collection[str]) -> None:
@@ -239,9 +257,23 @@ def core_model_json(
         "alone": dict(sorted(model.alone.items())),
         "memory": memory_json(model.memory),
         "front_end": None if model.front_end is None else _front_end(model.front_end),
+        **_immediates_json(model),
         **({"port_names": dict(port_names)} if port_names else {}),
         **_scheduler(model),
     }
+
+
+def _immediates_json(model: CoreModel) -> Json:
+    """Nothing where none matters: files of such models stay as they were."""
+    listed: Json = {
+        scheme: [
+            {"immediate": immediate, "source": source, "destination": destination, "cycles": cycles}
+            for immediate, pairs in sorted(by_immediate.items())
+            for (source, destination), cycles in pairs.items()
+        ]
+        for scheme, by_immediate in sorted(model.by_immediate.items())
+    }
+    return {"by_immediate": listed} if listed else {}
 
 
 def _scheduler(model: CoreModel) -> Json:

@@ -27,7 +27,9 @@ class ChainLink:
 
     def __str__(self) -> str:
         way = f"{self.scheme}: {self.source} → {self.destination}"
-        return f"{way}, {self.values} values" if self.values else way
+        if self.values in (QUICK, SLOW):
+            return f"{way}, {self.values} values"
+        return f"{way}, {self.values}" if self.values else way
 
 
 QUICK, SLOW = "quick", "slow"
@@ -37,11 +39,13 @@ QUICK, SLOW = "quick", "slow"
 class ValueClass:
     """Values with which an instruction takes as long as any others of this class: `QUICK` or `SLOW`.
 
-    `told`: the values, in words.
+    `told`: the values, in words. `immediate`: the only number that an instruction of the class has; its name
+    is "" where chains have that anyway.
     """
 
     name: str
     told: str
+    immediate: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class PairChains:
     """The chains that show a latency; of one that is not `isolated` they only show sums, `why` says it.
 
     Without any chain, `why` says what keeps it from being measured. `classes` of values for which there are
-    chains each; () where values make no difference.
+    chains each; () where values make no difference. Of immediates the first class is the usual one.
     """
 
     link: ChainLink
@@ -85,6 +89,11 @@ class PairChains:
     isolated: bool
     why: str = ""
     classes: tuple[ValueClass, ...] = ()
+
+    @property
+    def is_by_immediate(self) -> bool:
+        """Whether there are chains for several immediates, which may be alike."""
+        return any(one.immediate is not None for one in self.classes)
 
 
 ONE_REGISTER, OLD_VALUE = "one register", "old value"

@@ -76,7 +76,7 @@ class OperandAccess(NamedTuple):
 class InstructionAccesses(NamedTuple):
     """One instruction: `scheme` is None where it has none. `one_register`: all operands that can be the same
     register are. `vector`: what it loads or stores is in a vector register. `behind_stack`: it computes with
-    the stack pointer, which `push` or `pop` moved before."""
+    the stack pointer, which `push` or `pop` moved before. `immediate`: one of 8 bits, None without."""
 
     scheme: str | None
     reads: tuple[OperandAccess, ...]
@@ -84,6 +84,7 @@ class InstructionAccesses(NamedTuple):
     one_register: bool = False
     vector: bool = False
     behind_stack: bool = False
+    immediate: int | None = None
 
     @property
     def in_memory(self) -> bool:

@@ -22,6 +22,10 @@ Latency = Callable[[ChainLink], float | None]
 _IDIOMATIC = 0.1
 """Share of the schemes that wait for nothing with one register, and of those that wait for an old value."""
 
+_BY_IMMEDIATE = 0.03
+"""Share of the immediates with which an instruction takes longer."""
+_MORE = 3
+"""Cycles that an instruction takes more with another immediate at most."""
 _SLOWER = 30
 """Cycles by which slow values make an instruction slower at most."""
 
@@ -30,7 +34,8 @@ def drawn_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency
     """Latencies from 1 to 12 cycles, drawn by a seed; those of `quick` links, else of x86-64's connectors,
     take one, as on most cores.
 
-    Where values matter, slow ones take up to 30 cycles more than quick ones.
+    Where values matter, slow ones take up to 30 cycles more than quick ones. With some immediates
+    instructions take longer, too.
     """
     single = frozenset(quick or connectors())
 
@@ -44,6 +49,9 @@ def drawn_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency
             return None if dice.random() < _IDIOMATIC else _slowest(link)
         if link.values == SLOW:
             return (drawn(replace(link, values="")) or 0.0) + dice.randint(0, _SLOWER)
+        if link.values:  # another immediate than the usual one
+            more = dice.randint(1, _MORE) if dice.random() < _BY_IMMEDIATE else 0
+            return (drawn(replace(link, values="")) or 0.0) + more
         return 1.0 if link in single else float(dice.randint(1, 12))
 
     def _slowest(link: ChainLink) -> float:

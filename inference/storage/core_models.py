@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from django.db import transaction
@@ -65,6 +66,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     """
     latencies: dict[str, OperandLatencies] = {}
     bases: dict[str, LatencyBases] = {}
+    by_immediate: dict[str, dict[int, OperandLatencies]] = {}
     kinds: dict[IdiomKind, set[str]] = {kind: set() for kind in IdiomKind}
     memory = MemoryTimes()
     sources = {}
@@ -84,7 +86,9 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
             rows = rows.filter(scheme__text__in=texts)
         listed = rows.values_list("scheme__text", "pairs", "idioms")
         for text, pairs, idioms in listed.iterator(chunk_size=500):
-            latencies[text], based = _operand_latencies(pairs)
+            latencies[text], based = operand_latencies(pairs)
+            if immediates := latencies_by_immediate(pairs):
+                by_immediate[text] = immediates
             if based:
                 bases[text] = based
             for idiom in idioms:
@@ -108,6 +112,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         memory=memory,
         front_end=front_end,
         sources=sources,
+        by_immediate=by_immediate,
     )
 
 
@@ -163,7 +168,7 @@ def _of(kinds: dict[IdiomKind, set[str]], wanted: Iterable[IdiomKind]) -> frozen
     return frozenset().union(*(kinds[kind] for kind in wanted))
 
 
-def _operand_latencies(pairs: list[Json]) -> tuple[OperandLatencies, LatencyBases]:
+def operand_latencies(pairs: list[Json]) -> tuple[OperandLatencies, LatencyBases]:
     """What is isolated as it is; a sum over two classes of registers halved, since the way back is alike.
 
     Of other bounds it is the whole cycles: an instruction takes as many, and what is above comes of ports
@@ -181,6 +186,17 @@ def _operand_latencies(pairs: list[Json]) -> tuple[OperandLatencies, LatencyBase
         elif pair["at_most"] is not None:
             found[key], bases[key] = _share(pair)
     return found, bases
+
+
+def latencies_by_immediate(pairs: list[Json]) -> dict[int, OperandLatencies]:
+    """The latencies of pairs that depend on it."""
+    found: dict[int, dict[tuple[str, str], float | None]] = defaultdict(dict)
+    for pair in pairs:
+        for one in pair.get("values", ()):
+            if "immediate" in one:
+                whole = {**pair, **one, "why": pair["why"], "values": ()}
+                found[one["immediate"]].update(operand_latencies([whole])[0])
+    return dict(found)
 
 
 def _share(pair: Json) -> tuple[float, str]:

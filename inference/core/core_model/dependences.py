@@ -113,7 +113,7 @@ class DependenceGraph:
             return ""
         if self._is_only_written(place, source):
             return FALSE_DEPENDENCY
-        if (source, destination) not in self._model.latencies.get(scheme, {}):
+        if (source, destination) not in self._model.latencies_of(self._block[place]):
             return ASSUMED
         return self._model.bases.get(scheme, {}).get((source, destination), "")
 
@@ -140,7 +140,7 @@ class DependenceGraph:
 
     def _false_reads(self, one: InstructionAccesses) -> list[OperandAccess]:
         """Registers that it waits for, though it only writes them."""
-        known = self._model.latencies.get(one.scheme or "", {})
+        known = self._model.latencies_of(one)
         read = {access.operand for access in one.reads}
         return [
             access
@@ -160,7 +160,7 @@ class DependenceGraph:
         """From a source to a destination; None where the destination does not wait for it."""
         one = self._block[place]
         scheme = one.scheme or ""
-        known = self._model.latencies.get(scheme, {})
+        known = self._model.latencies_of(one)
         if access.memory is not None and last.memory is not None:
             own = known.get((access.operand, destination))
             if last.writer == place and own is not None:

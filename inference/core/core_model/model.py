@@ -10,7 +10,7 @@ from numpy import interp
 
 from inference.core.mapping import PortMapping
 from inference.core.simulation.policy import SchedulerPolicy
-from inference.isa.dependences import CODE, MemoryPlace
+from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace
 
 OperandLatencies = Mapping[tuple[str, str], float | None]
 """{(source, destination): cycles} of a scheme, None where the destination does not wait for the source."""
@@ -243,10 +243,12 @@ class CoreScheduler:
 @dataclass(frozen=True)
 class CoreModel:
     """`mapping`: ports and slots. `latencies`: by scheme; `bases`: what those of them rest on that were not
-    measured by themselves. `free`: schemes that wait for nothing with one register; `portless`: those of
-    them, and moves, that need no port. `moves`: schemes whose latency is none. `alone`: cycles of one
-    instance of schemes whose ports could not be found. `scheduler`: None where none is known, or where none
-    explains more than ports and slots do. `sources`: {part: what it was taken from, in words}.
+    measured by themselves. `by_immediate`: {scheme: {immediate: latencies}} of pairs that take another time
+    with another one; `latencies` has the least of these. `free`: schemes that wait for nothing with one
+    register; `portless`: those of them, and moves, that need no port. `moves`: schemes whose latency is none.
+    `alone`: cycles of one instance of schemes whose ports could not be found. `scheduler`: None where none is
+    known, or where none explains more than ports and slots do. `sources`: {part: what it was taken from, in
+    words}.
     """
 
     mapping: PortMapping | None = None
@@ -260,3 +262,12 @@ class CoreModel:
     front_end: FrontEndLimits | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
     scheduler: CoreScheduler | None = None
+    by_immediate: Mapping[str, Mapping[int, OperandLatencies]] = field(default_factory=dict)
+
+    def latencies_of(self, one: InstructionAccesses) -> OperandLatencies:
+        """Between the operands of an instruction, with the immediate that it has."""
+        scheme = one.scheme or ""
+        known = self.latencies.get(scheme, {})
+        if one.immediate is None or scheme not in self.by_immediate:
+            return known
+        return {**known, **self.by_immediate[scheme].get(one.immediate, {})}

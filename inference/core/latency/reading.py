@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.core.protocols import Json
 from inference.isa.chains import ChainLink, DependencyChain, PairChains, ValueClass
@@ -43,10 +43,11 @@ class LatencyOfValues:
     most: float | None
     at_most: float | None
     why: str
+    breaks: bool = False
 
     def as_json(self) -> Json:
-        """A plain object."""
-        return {
+        """A plain object; `immediate` and `breaks` only of classes of immediates."""
+        plain: Json = {
             "values": self.values.name,
             "told": self.values.told,
             "least": _rounded(self.least),
@@ -54,6 +55,9 @@ class LatencyOfValues:
             "at_most": _rounded(self.at_most),
             "why": self.why,
         }
+        if self.values.immediate is None:
+            return plain
+        return {**plain, "immediate": self.values.immediate, "breaks": self.breaks}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class PairLatency:
     best: float | None = None
     """The value of the most exact chain."""
     by_values: tuple[LatencyOfValues, ...] = ()
-    """Where values matter, of each class of them; `least` and `most` are over all."""
+    """Where values or immediates matter, of each class of them; `least` and `most` are over all."""
 
     @property
     def is_isolated(self) -> bool:
@@ -128,7 +132,7 @@ def unconfirmed(
         if not any(
             left.agrees(other)
             for _, other in found
-            if other is not left and other.chain.values == left.chain.values
+            if other is not left and (pair.is_by_immediate or other.chain.values == left.chain.values)
         )
     ]
 
@@ -143,7 +147,31 @@ def read_pair(
         (one, _read(pair, [reading for reading in readings if reading.chain.values == one.name], known))
         for one in pair.classes
     ]
+    if pair.is_by_immediate:
+        return _by_immediate(pair.link, each, readings)
     return _joined(pair.link, each, readings)
+
+
+def _by_immediate(
+    link: ChainLink, each: Sequence[tuple[ValueClass, PairLatency]], readings: Sequence[ChainReading]
+) -> PairLatency:
+    """By the usual immediate alone, unless others that were measured take another time."""
+    usual = each[0][1]
+    measured = [
+        (kind, one) for kind, one in each if any(reading.cycles is not None for reading in one.readings)
+    ]
+    if all(_is_alike(usual, one) for _, one in measured):
+        return replace(usual, readings=tuple(readings))
+    return replace(_joined(link, measured, readings), best=usual.best)
+
+
+def _is_alike(usual: PairLatency, other: PairLatency) -> bool:
+    """Whether another immediate shows nothing else."""
+    if usual.breaks != other.breaks or usual.is_isolated != other.is_isolated:
+        return False
+    if usual.least is not None and usual.most is not None and other.least is not None:
+        return usual.least - _APART < other.least < usual.most + _APART
+    return usual.at_most is None or other.at_most is None or abs(usual.at_most - other.at_most) < _APART
 
 
 def _joined(
@@ -163,7 +191,9 @@ def _joined(
         any(one.throughput_limited for one in found),
         all(one.breaks for one in found),
         next((one.best for one in isolated), None),
-        tuple(LatencyOfValues(kind, one.least, one.most, one.at_most, one.why) for kind, one in each),
+        tuple(
+            LatencyOfValues(kind, one.least, one.most, one.at_most, one.why, one.breaks) for kind, one in each
+        ),
     )
 
 

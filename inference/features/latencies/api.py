@@ -96,7 +96,9 @@ class LatencyChainOut(Schema):
     spread: float | None = Field(examples=[0.004])
     note: str = Field(examples=[""])
     values: str = Field(
-        default="", description="Where values matter, which ones operands hold: quick or slow.", examples=[""]
+        default="",
+        description="Where values matter, which ones operands hold: quick or slow; or another immediate.",
+        examples=[""],
     )
     listing: list[str] = Field(
         default=[], description="The code as text, of instruction sets other than x86-64.", examples=[[]]
@@ -107,7 +109,9 @@ class LatencyChainOut(Schema):
 class LatencyOfValuesOut(Schema):
     """The latency of a pair with some values of the operands."""
 
-    values: str = Field(description="quick or slow", examples=["slow"])
+    values: str = Field(
+        description="quick or slow; of an immediate its number, empty of the usual one", examples=["slow"]
+    )
     told: str = Field(description="The values.", examples=["0x3485 / 0x75"])
     least: float | None = Field(examples=[17.0])
     most: float | None = Field(examples=[17.0])
@@ -127,7 +131,7 @@ class OperandPairOut(Schema):
     throughput_limited: bool = Field(description="Chains were limited by throughput.", examples=[False])
     breaks: bool = Field(description="The destination does not wait for the source.", examples=[False])
     values: list[LatencyOfValuesOut] = Field(
-        default=[], description="Where values matter, of each class of them; least and most are over all."
+        default=[], description="Where values or immediates matter, of each; least and most are over all."
     )
     chains: list[LatencyChainOut]
 

@@ -159,7 +159,10 @@ class Command(RunCommand):
             for pair in each.pairs_with_chains() if scheme else each.pairs:
                 self.stdout.write(f"  {pair['source']} → {pair['destination']}: {_cycles(pair)}")
                 for one in pair.get("values", ()):
-                    self.stdout.write(f"    {one['values']} values, {one['told']}: {_cycles(one)}")
+                    with_values = (
+                        one["told"] if "immediate" in one else f"{one['values']} values, {one['told']}"
+                    )
+                    self.stdout.write(f"    {with_values}: {_cycles(one)}")
                 for chain in pair["chains"] if scheme else ():
                     code = "; ".join(instructions_of(chain))
                     cycles = chain["note"] if chain["cycles"] is None else f"{chain['cycles']:.3f}"

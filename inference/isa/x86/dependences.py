@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from iced_x86 import Decoder, Instruction, Register, RegisterExt
+from iced_x86 import Decoder, Instruction, OpKind, Register, RegisterExt
 
 from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace, OperandAccess
 from inference.isa.scheme import Scheme
@@ -157,7 +157,19 @@ class _Reader:
         explicit = list(self._explicit_registers())
         one_register = len(explicit) > 1 and len(set(explicit)) == 1
         vector = any(name.startswith("vector") for name in explicit)
-        return InstructionAccesses(self._scheme.text, tuple(reads), tuple(writes), one_register, vector)
+        return InstructionAccesses(
+            self._scheme.text,
+            tuple(reads),
+            tuple(writes),
+            one_register,
+            vector,
+            immediate=self._immediate(),
+        )
+
+    def _immediate(self) -> int | None:
+        one = self._instruction
+        kinds = [one.op_kind(place) for place in range(one.op_count)]
+        return one.immediate8 if OpKind.IMMEDIATE8 in kinds else None
 
     def _locations(self, each: _KnownPlace) -> Iterator[OperandAccess]:
         place = each.place

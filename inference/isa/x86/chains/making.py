@@ -35,7 +35,7 @@ from inference.isa.x86.chains.ready import (
     with_value,
     written_anew,
 )
-from inference.isa.x86.chains.values import OperandValues, values_of
+from inference.isa.x86.chains.values import OperandValues, values_by_immediate, values_of
 from inference.isa.x86.chains.ways import CannotChainError, Families, Way, WaysBack
 from inference.isa.x86.choosing import Fixed, RegisterChoice, aliases
 from inference.isa.x86.demands import INDICES, Demands, demands, obstacle
@@ -65,16 +65,31 @@ def pair_chains(link: ChainLink) -> PairChains:
     scheme, form = found
     source = next(place for place in sources(scheme) if place.name == link.source)
     target = next(place for place in destinations(scheme) if place.name == link.destination)
+    values = values_of(scheme) or (NOTHING,)
+    if values == (NOTHING,) and MEMORY not in (source.bank, target.bank):
+        values = values_by_immediate(form, _usual_immediate(form)) or values
     try:
         made = [
-            ChainMaker(replace(link, values=values.name), scheme, form, source, target, values).chains()
-            for values in values_of(scheme) or (NOTHING,)
+            ChainMaker(replace(link, values=one.name), scheme, form, source, target, one).chains()
+            for one in values
         ]
     except CannotChainError as error:
         return PairChains(link, (), isolated=False, why=str(error))
-    classes = tuple(one.kind for one in values_of(scheme) if one.kind is not None)
-    chains = tuple(chain for each in made for chain in each.chains)
-    return PairChains(link, chains, made[0].isolated, made[0].why, classes)
+    classes = tuple(one.kind for one in values if one.kind is not None)
+    chains = [
+        chain
+        for one, each in zip(values, made, strict=True)
+        for chain in (each.chains if one.immediate is None else each.chains[:1])
+    ]
+    return PairChains(link, tuple(chains), made[0].isolated, made[0].why, classes)
+
+
+def _usual_immediate(form: Form) -> int:
+    """That of `_instance`, where nothing says another one; 0 of a form without any."""
+    positions = [place for place, hole in enumerate(form.holes) if hole.kind == "immediate"]
+    if not positions:
+        return 0
+    return _SHIFT if _VECTOR_SHIFT.fullmatch(form.mnemonic) else pattern(form).immediate(positions[0]) & 0xFF
 
 
 NOTHING = OperandValues(None, {})
@@ -99,6 +114,7 @@ class ChainMaker:
         self._source = source
         self._target = target
         self._values = values.patterns
+        self._immediate = values.immediate
         self._steady = values.steady
         self._legacy = scheme.encoding == "legacy"
         reason = obstacle(scheme, form, breaking=True)
@@ -298,6 +314,8 @@ class ChainMaker:
             hole.kind == "immediate" for hole in self._form.holes
         ):
             instruction.immediate8 = _SHIFT  # what shifts everything out waits for nothing
+        if self._immediate is not None:
+            instruction.immediate8 = self._immediate
         for choice in self._demands.choices:
             if choice.part == "breaker":
                 continue

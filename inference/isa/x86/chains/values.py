@@ -1,8 +1,9 @@
 """What operands hold in a chain where that matters: values that a way back restores, with an AND and an OR.
 
-Divisions, square roots, and `pdep` and `pext` of some cores take longer with some values: their chains are
-measured with quick and with slow ones. Gathers read the same few elements again and again: their indices are
-zero, and all of their mask is set.
+Divisions, square roots, and `pdep` and `pext` of some cores take longer with some values, and so do shifts by
+`cl` where that is 0, which leave the flags as they were: their chains are measured with quick and with slow
+ones. Gathers read the same few elements again and again: their indices are zero, and all of their mask is
+set. Immediates can choose another way through an instruction (`vextractf128`), so that several are measured.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ from inference.isa.chains import QUICK, SLOW, ValueClass
 from inference.isa.float_values import BITS, float_values
 from inference.isa.scheme import Scheme
 from inference.isa.x86.chains.operands import DATA, INDEX, MASK, Place, is_in_address, places
+from inference.isa.x86.forms import Form
 
 _LOW, _HIGH, _DIVISOR = 133, 0x343A9ED744556677, 0x75E6E44FCCDDEEFF
 """uops.info's slow division of 128 by 64 bits. Its upper bits are one of narrower numbers, signed or not."""
 _ONES = 2**BITS - 1
 _ELEMENTS = {"h": 16, "s": 32, "d": 64}
 _FLOATING = re.compile(r"v?(div|sqrt)[ps]([hsd])")
+_COUNT = 3
+"""Bits that a shift moves by: any number but 0, of which the widest core has no special case."""
+_IMMEDIATE_BITS = 8
+_IMMEDIATES = (0, 1, 0xFF)
+"""Beside the usual one."""
 _BITS_BY_MASK = frozenset({"pdep", "pext"})
 
 
@@ -28,13 +35,14 @@ _BITS_BY_MASK = frozenset({"pdep", "pext"})
 class OperandValues:
     """What operands hold: 64 bits, which vectors repeat, by the names of their places.
 
-    `kind`: None where there is only one choice of values.
+    `kind`: None where there is only one choice of values. `immediate`: None for the usual one.
     """
 
     kind: ValueClass | None
     patterns: Mapping[str, int]
     steady: bool = False
     """What is left in the destination does for the source as well: 1 divided by 1, or what begins near it."""
+    immediate: int | None = None
 
     @property
     def name(self) -> str:
@@ -53,7 +61,21 @@ def values_of(scheme: Scheme) -> tuple[OperandValues, ...]:
         return tuple(_bits_by_mask(read))
     if scheme.category == "gather":
         return (OperandValues(None, dict(_gathered(scheme, read))),)
+    if count := next((place for place in read if place.operand.registers == ("cl",)), None):
+        return tuple(_shift_counts(count))
     return ()
+
+
+def values_by_immediate(form: Form, usual: int) -> tuple[OperandValues, ...]:
+    """Classes of immediates, that of the `usual` one first; () for a form without a free one of 8 bits."""
+    free = [hole for hole in form.holes if hole.kind == "immediate"]
+    if len(free) != 1 or free[0].fixed or free[0].width != _IMMEDIATE_BITS:
+        return ()
+    others = [(f"immediate {value}", value) for value in _IMMEDIATES if value != usual]
+    return (
+        OperandValues(ValueClass("", f"immediate {usual}", usual), {}),
+        *(OperandValues(ValueClass(name, name, value), {}, immediate=value) for name, value in others),
+    )
 
 
 def _is_read(place: Place) -> bool:
@@ -94,6 +116,11 @@ def _bits_by_mask(read: Sequence[Place]) -> Iterator[OperandValues]:
     for name, bits in ((QUICK, 1), (SLOW, _ONES)):
         told = "one bit moved" if name == QUICK else "all bits moved"
         yield OperandValues(ValueClass(name, told), {moved: _HIGH, mask: bits})
+
+
+def _shift_counts(count: Place) -> Iterator[OperandValues]:
+    for name, bits in ((QUICK, _COUNT), (SLOW, 0)):
+        yield OperandValues(ValueClass(name, f"{count.operand.name} = {bits}"), {count.name: bits})
 
 
 def _gathered(scheme: Scheme, read: Sequence[Place]) -> Iterator[tuple[str, int]]:

@@ -1,0 +1,93 @@
+"""A simulated core whose instructions wait for each other as it is told, executing chains and blocks alike.
+
+Instructions are dispatched in order, so many per cycle, and have as many ports as they need: what limits a
+code is its dependences alone. Through memory nothing waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from inference.core.latency import ChainReading
+from inference.isa.chains import DependencyChain
+from inference.isa.dependences import InstructionAccesses
+from inference.isa.x86.blocks import block_of_bytes
+from inference.isa.x86.dependences import accesses_of
+
+_TURNS = 40
+_IN_TIME = 1e-6
+"""Cycles up to which a source is there when its instruction is dispatched, beside rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperandWait:
+    """An instruction that waits for a source: `by` this instruction it was written.
+
+    `is_queued`: the instruction was dispatched before its source was there. `is_read`: False for the old
+    value of what is only written.
+    """
+
+    instruction: InstructionAccesses
+    source: str
+    destination: str
+    by: InstructionAccesses
+    is_queued: bool
+    is_read: bool
+
+
+WaitingTime = Callable[[OperandWait], float | None]
+"""Cycles from a source to a destination; None where that does not wait for it."""
+
+
+@dataclass(frozen=True)
+class DataflowCore:
+    """`cycles` of a wait; `width`: instructions that are dispatched per cycle."""
+
+    cycles: WaitingTime
+    width: int = 8
+
+    def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
+        """See `inference.core.latency.ChainMeasurer`."""
+        del repeat
+        for chain in chains:
+            yield ChainReading(chain, self.per_turn(accesses_of(block_of_bytes(chain.code), alike=True)))
+
+    def per_turn(self, code: Sequence[InstructionAccesses]) -> float:
+        """Cycles that an iteration of code takes in the long run."""
+        first, second = self._until_done(code, _TURNS), self._until_done(code, 2 * _TURNS)
+        return (second - first) / _TURNS
+
+    def _until_done(self, code: Sequence[InstructionAccesses], turns: int) -> float:
+        written: dict[str, tuple[float, InstructionAccesses]] = {}
+        done = 0.0
+        for number, one in enumerate(one for _ in range(turns) for one in code):
+            dispatched = number / self.width
+            results = {
+                each.location: self._result(one, each.operand, dispatched, written)
+                for each in one.writes
+                if each.location
+            }
+            done = max([dispatched, done, *results.values()])
+            written |= {location: (time, one) for location, time in results.items()}
+        return done
+
+    def _result(
+        self,
+        one: InstructionAccesses,
+        destination: str,
+        dispatched: float,
+        written: dict[str, tuple[float, InstructionAccesses]],
+    ) -> float:
+        """When a destination is there."""
+        times = [dispatched]
+        read = {each.operand for each in one.reads}
+        for source in (*one.reads, *(each for each in one.writes if each.operand not in read)):
+            if source.location not in written:
+                continue
+            ready, by = written[source.location]
+            is_queued = ready > dispatched + _IN_TIME
+            wait = OperandWait(one, source.operand, destination, by, is_queued, source.operand in read)
+            if (cycles := self.cycles(wait)) is not None:
+                times.append(max(ready, dispatched) + cycles)
+        return max(times)

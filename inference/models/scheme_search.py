@@ -217,13 +217,14 @@ def select_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> Quer
 
 def latency_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> QuerySet[InstructionScheme]:
     """The same where latencies are measured: the default set has the `CHAINABLE` ones as well, among them all
-    integer divisions; the starter set those of 32 and 64 bits and the square root; x87 the `STACKED` ones.
+    integer divisions, and legacy SSE, whose chains have no VEX beside it; the starter set the divisions of 32
+    and 64 bits and the square root; x87 the `STACKED` ones.
 
     All are the default set, since of the others no chain shows anything, or only if they are asked for.
     """
     word = selection.strip().lower()
     if word in ("default", "all"):
-        return schemes.filter(Q(exclusion="") | CHAINABLE)
+        return schemes.filter(Q(exclusion="") | CHAINABLE | _IS["legacy-sse"])
     more = {"starter": Q(text__in=DIVISIONS | aarch64.DIVISIONS), "x87": STACKED}.get(word)
     chosen = select_schemes(schemes, selection)
     return chosen if more is None else chosen | schemes.filter(more)

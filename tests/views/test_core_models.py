@@ -240,6 +240,7 @@ def test_what_it_does_not_know_is_taken_from_the_nearest_scheme_on_request(
     address = f"/api/v1/core-models/{model.pk}/why"
     (told,) = visitor.post(address, json.dumps(data), content_type="application/json").json()
     taken = {"scheme": "add GPR[32]:RW, GPR[32]:R", "nearest": ADD, "differs": "other width"}
+    taken["parts"] = ["ports", "latencies"]
     assert (told["unknown"], told["taken"]) == ([], [taken])
 
     file = tmp_path / "code.s"

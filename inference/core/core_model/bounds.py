@@ -63,16 +63,21 @@ class CoreBound:
 
 @dataclass(frozen=True, slots=True)
 class TakenScheme:
-    """A scheme that was taken for another one, and in what they differ."""
+    """A scheme that was taken for another one, and in what they differ.
+
+    `parts`: what of the nearest one it has, in words.
+    """
 
     scheme: str
     nearest: str
     differs: str
+    parts: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """`add GPR[16]:RW, GPR[16]:R as add GPR[32]:RW, GPR[32]:R (other width)`."""
-        return f"{self.scheme} as {self.nearest} ({self.differs})"
+        """`add GPR[16]:RW, GPR[16]:R as add GPR[32]:RW, GPR[32]:R (other width): ports, latencies`."""
+        parts = f": {', '.join(self.parts)}" if self.parts else ""
+        return f"{self.scheme} as {self.nearest} ({self.differs}){parts}"
 
 
 @dataclass(frozen=True)

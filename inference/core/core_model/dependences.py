@@ -57,6 +57,11 @@ class DependenceBound:
         return any(step.location == MEMORY for step in self.chain)
 
 
+def _counts_with_load(source: str, destination: str) -> bool:
+    """Whether a value is stored: what that takes is a part of what its load takes."""
+    return destination.endswith("data") and not source.endswith(_IN_ADDRESS)
+
+
 def dependence_bounds(
     block: Sequence[InstructionAccesses], model: CoreModel, copies: int = 1
 ) -> tuple[DependenceBound, DependenceBound]:
@@ -109,7 +114,7 @@ class DependenceGraph:
 
     def _basis(self, place: int, source: str, destination: str) -> str:
         scheme = self._block[place].scheme or ""
-        if scheme in self._model.moves:
+        if scheme in self._model.moves or _counts_with_load(source, destination):
             return ""
         if self._is_only_written(place, source):
             return FALSE_DEPENDENCY
@@ -171,9 +176,7 @@ class DependenceGraph:
             return self._through_memory(place, access.memory, last, one) if cycles is None else cycles
         if one.one_register and scheme in self._model.free and access.location.startswith(_REGISTERS):
             return None  # flags are waited for all the same
-        in_address = access.operand.endswith(_IN_ADDRESS)
-        stored = destination.endswith("data") and not in_address  # counts with its load
-        if stored or scheme in self._model.moves:
+        if _counts_with_load(access.operand, destination) or scheme in self._model.moves:
             return 0.0
         loads = access.operand.endswith("address") and any(each.memory for each in one.reads)
         unknown = UNKNOWN_LATENCY if not loads else self._loaded(scheme)

@@ -9,7 +9,7 @@ in width counts. There is none of another operation.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log2
 
@@ -39,6 +39,8 @@ _STORES = ("mov MEM[64]:W, GPR[64]:R", "mov MEM[32]:W, GPR[32]:R")
 _WHOLE_REGISTER = 32
 """Bits of a general-purpose register from which on nothing of the old value is kept."""
 _BASIS = "as the nearest scheme"
+_OTHER_ENCODING = 2
+"""The rank of the form with or without VEX."""
 _WITH_MEMORY = 3
 """The rank of a form with registers, beside which there is memory."""
 
@@ -52,48 +54,86 @@ class _Match:
 
 
 class NearestSchemes:
-    """A core model that takes what it does not describe from what is nearest, as far as it was asked."""
+    """A core model that takes what it does not describe from what is nearest, as far as it was asked.
+
+    Ports come from the nearest scheme with ports; latencies, and the idioms that were looked for with them,
+    from the nearest one with latencies.
+    """
 
     def __init__(self, model: CoreModel, describe: Describe) -> None:
         self.model = model
         self._describe = describe
-        self._taken: dict[str, TakenScheme | None] = {}
-        self._by_root: dict[str, list[Scheme]] | None = None
+        self._schemes: dict[str, tuple[TakenScheme, ...]] = {}
+        self._with_ports = _ByOperation(
+            describe, () if model.mapping is None else {*model.mapping.usage, *model.moves}
+        )
+        self._with_latencies = _ByOperation(
+            describe, {*model.latencies, *model.free, *model.portless, *model.moves}
+        )
 
     def predict(
         self, block: Sequence[InstructionAccesses], shape: CodeShape, without: Iterable[BoundKind] = ()
     ) -> CorePrediction:
         """As `predict_core`; the prediction tells what was taken for what."""
         left_out = tuple(without)
-        found = predict_core(block, shape, self.model, left_out)
-        self._take(text for text in found.unknown if text not in self._taken)
-        taken = [self._taken.get(text) for text in dict.fromkeys(one.scheme or "" for one in block)]
-        told = tuple(one for one in taken if one is not None)
-        if not told:
-            return found
-        return replace(predict_core(block, shape, self.model, left_out), taken=told)
+        texts = dict.fromkeys(one.scheme for one in block if one.scheme is not None)
+        self._extend([text for text in texts if text not in self._schemes])
+        taken = tuple(scheme for text in texts for scheme in self._schemes[text])
+        return replace(predict_core(block, shape, self.model, left_out), taken=taken)
 
-    def _take(self, schemes: Iterable[str]) -> None:
-        """Extend the model by what is nearest to these."""
-        mapping = self.model.mapping
-        if mapping is None:
-            return
-        found: dict[str, tuple[Scheme, _Match]] = {}
-        for text in schemes:
+    def _extend(self, texts: Sequence[str]) -> None:
+        """Extend the model by what is nearest to schemes that were not looked at before."""
+        for text in texts:
             scheme = self._describe(text)
-            match = None if scheme is None else self._nearest(scheme, mapping)
-            self._taken[text] = None if match is None else TakenScheme(text, match.scheme.text, match.differs)
-            if scheme is not None and match is not None:
-                found[text] = scheme, match
-        if found:
-            self.model = _extended(self.model, mapping, found)
+            if scheme is None:
+                self._schemes[text] = ()
+                continue
+            ports = None if self._has_ports(text) else self._with_ports.nearest(scheme)
+            latencies = None if self._has_latencies(text) else self._with_latencies.nearest(scheme)
+            self._schemes[text] = tuple(self._taken(scheme, ports, latencies))
+            if ports is not None:
+                self.model = _with_ports(self.model, scheme, ports)
+            if latencies is not None:
+                self.model = _with_latencies(self.model, scheme, latencies)
 
-    def _nearest(self, scheme: Scheme, mapping: PortMapping) -> _Match | None:
+    def _has_ports(self, text: str) -> bool:
+        """Whether ports, or the time that it takes alone, are known, or cannot be without a mapping."""
+        model = self.model
+        known = model.mapping is None or text in model.mapping.usage
+        return known or text in model.moves or text in model.alone
+
+    def _has_latencies(self, text: str) -> bool:
+        """Whether latencies, or idioms that were looked for with them, are known."""
+        return text in self.model.latencies or self._is_idiom(text)
+
+    def _taken(self, scheme: Scheme, ports: _Match | None, latencies: _Match | None) -> Iterator[TakenScheme]:
+        parts: dict[_Match, list[str]] = {}
+        if ports is not None:
+            parts[ports] = ["ports"]
+        if latencies is not None:
+            is_idiom = _shares_idioms(scheme, latencies) and self._is_idiom(latencies.scheme.text)
+            parts.setdefault(latencies, []).extend(["latencies", *(["idioms"] if is_idiom else [])])
+        for match, names in parts.items():
+            yield TakenScheme(scheme.text, match.scheme.text, match.differs, tuple(names))
+
+    def _is_idiom(self, text: str) -> bool:
+        model = self.model
+        return any(text in members for members in (model.free, model.portless, model.moves))
+
+
+class _ByOperation:
+    """Schemes that others may be taken for, by their operation; read when first asked."""
+
+    def __init__(self, describe: Describe, texts: Iterable[str]) -> None:
+        self._describe = describe
+        self._texts = texts
+        self._by_root: dict[str, list[Scheme]] | None = None
+
+    def nearest(self, scheme: Scheme) -> _Match | None:
         if self._by_root is None:
             self._by_root = {}
-            for text in (*mapping.usage, *sorted(self.model.moves - mapping.usage.keys())):
-                known = self._describe(text)
-                if known is not None:
+            for text in sorted(self._texts):
+                if (known := self._describe(text)) is not None:
                     self._by_root.setdefault(_root(known), []).append(known)
         return _best(scheme, self._by_root.get(_root(scheme), ()))
 
@@ -137,10 +177,10 @@ def _difference(
     if mine == theirs:
         if scheme.mnemonic == known.mnemonic:
             return 0, ""
-        return (1, "other condition") if encodings[0] == encodings[1] else (2, "other encoding")
+        return (1, "other condition") if encodings[0] == encodings[1] else (_OTHER_ENCODING, "other encoding")
     shorter, longer = sorted((mine, theirs), key=len)
     if encodings[0] != encodings[1] and longer[1:] == shorter:
-        return 2, "other encoding"
+        return _OTHER_ENCODING, "other encoding"
     if len(mine) != len(theirs) or scheme.mnemonic != known.mnemonic:
         return None
     pairs = {(a, b) for a, b in zip(mine, theirs, strict=True) if a != b}
@@ -169,33 +209,46 @@ def _apart(one: Operand, other: Operand) -> float:
     return abs(log2(one.width) - log2(other.width))
 
 
-def _extended(model: CoreModel, mapping: PortMapping, found: dict[str, tuple[Scheme, _Match]]) -> CoreModel:
-    usage, slots = dict(mapping.usage), dict(mapping.slots)
-    latencies, bases = dict(model.latencies), dict(model.bases)
-    alike: dict[str, str] = {}
-    for text, (scheme, match) in found.items():
-        near = match.scheme.text
-        usage[text] = _uops(scheme, match, model, mapping)
-        slots[text] = mapping.slots_of(near)
-        if text not in latencies and near in latencies:
-            latencies[text] = dict(_renamed(scheme, match, latencies[near], _load_latency(model)))
-            bases[text] = dict.fromkeys(latencies[text], _BASIS)
-        if match.rank <= 1 and scheme.width >= _WHOLE_REGISTER:
-            alike[text] = near
-    return replace(
+def _with_ports(model: CoreModel, scheme: Scheme, match: _Match) -> CoreModel:
+    mapping = model.mapping
+    assert mapping is not None, "ports are taken where there are some"
+    usage = {**mapping.usage, scheme.text: _uops(scheme, match, model, mapping)}
+    slots = {**mapping.slots, scheme.text: mapping.slots_of(match.scheme.text)}
+    ports = PortMapping(mapping.ports, usage, mapping.r_max, mapping.issue_width, slots)
+    return replace(model, mapping=ports)
+
+
+def _with_latencies(model: CoreModel, scheme: Scheme, match: _Match) -> CoreModel:
+    """With the idioms as well, where these do not depend on what the two schemes differ in."""
+    text, near, load = scheme.text, match.scheme.text, _load_latency(model)
+    latencies = dict(_renamed(scheme, match, model.latencies.get(near, {}), load))
+    extended = replace(
         model,
-        mapping=PortMapping(mapping.ports, usage, mapping.r_max, mapping.issue_width, slots),
-        latencies=latencies,
-        bases=bases,
-        free=_with(model.free, alike),
-        portless=_with(model.portless, alike),
-        moves=_with(model.moves, alike),
+        latencies={**model.latencies, text: latencies},
+        bases={**model.bases, text: dict.fromkeys(latencies, _BASIS)},
+    )
+    if near in model.by_immediate:
+        immediates = {
+            immediate: dict(_renamed(scheme, match, pairs, load))
+            for immediate, pairs in model.by_immediate[near].items()
+        }
+        extended = replace(extended, by_immediate={**model.by_immediate, text: immediates})
+    if not _shares_idioms(scheme, match):
+        return extended
+    return replace(
+        extended,
+        free=_with(model.free, text, near),
+        portless=_with(model.portless, text, near),
+        moves=_with(model.moves, text, near),
     )
 
 
-def _with(members: frozenset[str], alike: Mapping[str, str]) -> frozenset[str]:
-    """`alike`: {scheme: one that is a member where it is}."""
-    return members | {text for text, near in alike.items() if near in members}
+def _shares_idioms(scheme: Scheme, match: _Match) -> bool:
+    return match.rank <= _OTHER_ENCODING and scheme.width >= _WHOLE_REGISTER
+
+
+def _with(members: frozenset[str], text: str, near: str) -> frozenset[str]:
+    return members | {text} if near in members else members
 
 
 def _uops(scheme: Scheme, match: _Match, model: CoreModel, mapping: PortMapping) -> Uops:
@@ -231,10 +284,16 @@ def _renamed(
     stored = {str(number) for number, one in enumerate(mine, start=1) if one.kind == "memory"}
     in_memory = stored if match.rank == _WITH_MEMORY else set()
     for (first, last), cycles in latencies.items():
-        source = str(int(first) + moved) if first.isdecimal() else first
+        source = _moved(first, moved)
         target = f"{last} data" if last in in_memory else last
         if source in in_memory:
             yield (f"{source} address", target), None if cycles is None else cycles + load
             yield (f"{source} data", target), cycles
-        elif source != "0":
+        elif not source.startswith("0"):
             yield (source, target), cycles
+
+
+def _moved(name: str, by: int) -> str:
+    """An operand, or a part of one (`3 address`), so many places further."""
+    number, space, part = name.partition(" ")
+    return f"{int(number) + by}{space}{part}" if number.isdecimal() else name

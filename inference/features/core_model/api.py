@@ -130,6 +130,9 @@ class TakenSchemeOut(Schema):
     scheme: str = Field(examples=["add GPR[16]:RW, GPR[16]:R"])
     nearest: str = Field(examples=["add GPR[32]:RW, GPR[32]:R"])
     differs: str = Field(examples=["other width"])
+    parts: list[str] = Field(
+        description="What of it was taken: ports, latencies, idioms.", examples=[["ports", "latencies"]]
+    )
 
 
 class BlockReasonOut(Schema):

@@ -157,7 +157,12 @@ class BlockReason:
             "text": self.sentence,
             "unknown": list(prediction.unknown),
             "taken": [
-                {"scheme": one.scheme, "nearest": one.nearest, "differs": one.differs}
+                {
+                    "scheme": one.scheme,
+                    "nearest": one.nearest,
+                    "differs": one.differs,
+                    "parts": list(one.parts),
+                }
                 for one in prediction.taken
             ],
             "lacking": list(prediction.lacking),

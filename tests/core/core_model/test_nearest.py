@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from inference.core.core_model import Assumptions, BoundKind, CorePrediction
+from inference.core.core_model import Assumptions, BoundKind, CoreModel, CorePrediction
 from inference.core.core_model.blocks import CoreModelBlocks
+from inference.core.mapping import PortMapping
 from inference.isa.x86.blocks import Block, read_blocks
 from tests.core.core_model.test_bounds import ADD, CORE, IMUL, LOAD
 
@@ -75,3 +78,50 @@ def test_each_block_tells_what_was_taken_in_it_alone() -> None:
     assert explained.predict(block("imul rax, rbx")).taken == ()
     again = explained.predict(block("add eax, ebx"))
     assert [one.nearest for one in again.taken] == [ADD]
+
+
+VEX = ("vpxor XMM:W, XMM:R, XMM:R", "vmulps XMM:W, XMM:R, XMM:R", "vmulps XMM:W, XMM:R, MEM[128]:R")
+LEGACY = ("pxor XMM:RW, XMM:R", "mulps XMM:RW, XMM:R", "mulps XMM:RW, MEM[128]:R")
+VECTORS = CoreModel(
+    PortMapping(("0",), dict.fromkeys((*VEX, *LEGACY), ((1, 1),))),
+    latencies={
+        VEX[0]: {("2", "1"): 2.0, ("3", "1"): 2.0},
+        VEX[1]: {("2", "1"): 3.0, ("3", "1"): 3.0},
+        VEX[2]: {("2", "1"): 3.0, ("3 address", "1"): 10.0, ("3 data", "1"): 3.0},
+    },
+    free=frozenset({VEX[0]}),
+    portless=frozenset({VEX[0]}),
+)
+
+
+def dependences(code: str) -> float:
+    return bound(CoreModelBlocks(VECTORS, NEAREST).predict(block(code)), BoundKind.DEPENDENCES)
+
+
+def test_latencies_and_idioms_are_taken_where_ports_are_known() -> None:
+    assert dependences("mulps xmm0, xmm1") == 3
+    assert dependences("pxor xmm0, xmm0\nmulps xmm0, xmm1") == 0
+    found = CoreModelBlocks(VECTORS, NEAREST).predict(block("pxor xmm0, xmm0\nmulps xmm0, xmm1"))
+    assert [(one.scheme, one.nearest, one.differs, one.parts) for one in found.taken] == [
+        (LEGACY[0], VEX[0], "other encoding", ("latencies", "idioms")),
+        (LEGACY[1], VEX[1], "other encoding", ("latencies",)),
+    ]
+    assert found.taken[0].text == f"{LEGACY[0]} as {VEX[0]} (other encoding): latencies, idioms"
+
+
+def test_parts_of_operands_are_those_of_the_nearest() -> None:
+    chased = "mulps xmm0, xmmword ptr [rsi]\nmovq rsi, xmm0"
+    explained = CoreModelBlocks(VECTORS, NEAREST)
+    explained.predict(block(chased))
+    assert explained.model.latencies[LEGACY[2]] == {
+        ("1", "1"): 3.0,
+        ("2 address", "1"): 10.0,
+        ("2 data", "1"): 3.0,
+    }
+
+
+def test_what_is_measured_is_not_taken_from_others() -> None:
+    own = replace(VECTORS, latencies={**VECTORS.latencies, LEGACY[0]: {("1", "1"): 1.0, ("2", "1"): 1.0}})
+    found = CoreModelBlocks(own, NEAREST).predict(block("pxor xmm0, xmm0"))
+    assert found.taken == ()
+    assert bound(found, BoundKind.DEPENDENCES) == 1

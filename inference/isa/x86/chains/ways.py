@@ -295,9 +295,8 @@ class WaysBack:
             return [assembled(code, (to, SCRATCH), (of, families.target))], (link,)
         if target.bank == FLAGS:
             return _copied_flag(target)
-        if target.width not in LOADS:
-            raise CannotChainError("what it stores is wider than a general-purpose register")
-        code, hole, text = LOADS[target.width]
+        # Of what is wider, its first part: a store serves loads of a part as well.
+        code, hole, text = LOADS[min(target.width, GPR64.width)]
         load = Instruction.create_reg_mem(
             code, register_of(hole, SCRATCH), MemoryOperand(register_of(GPR64, families.base))
         )

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from inference.core.core_model import CoreModel, FrontEndLimits, LatencyBases, OperandLatencies
+from inference.core.core_model import CoreModel, FrontEndLimits
 from inference.core.errors import CoreError, InvalidInputError
 from inference.core.mapping import PortMapping, ports_in, uops_of
 from inference.core.protocols import Json
+from inference.formats.core_latencies_json import (
+    BypassesPart,
+    LatencyOfImmediatePart,
+    LatencyPart,
+    conditions_json,
+    latencies_and_bases,
+    latencies_by_immediate,
+    latencies_json,
+)
 from inference.formats.core_memory_json import DocumentPart, MemoryTold, memory_json
 from inference.formats.foreign_texts import check_texts
 from inference.formats.json_fields import StrictJsonError, load_object
@@ -61,27 +70,6 @@ class PortsTold(DocumentPart):
     slots: dict[_Text, Annotated[int, Field(ge=1, le=10_000)]] = {}
 
 
-class LatencyTold(DocumentPart):
-    """From a source operand to a destination; `cycles` is null where the destination does not wait.
-
-    `basis`: what the number rests on, "" where it was measured by itself.
-    """
-
-    source: _Text
-    destination: _Text
-    cycles: Amount | None
-    basis: _Text = ""
-
-
-class LatencyOfImmediate(DocumentPart):
-    """The same of an instruction with this immediate, where others take another time."""
-
-    immediate: Annotated[int, Field(ge=0, le=255)]
-    source: _Text
-    destination: _Text
-    cycles: Amount | None
-
-
 class IdiomsTold(DocumentPart):
     """See `CoreModel`."""
 
@@ -122,25 +110,22 @@ class CoreModelDocument(BaseModel):
     note: str = ""
     sources: dict[_Text, _Text] = {}
     mapping: PortsTold | None = None
-    latencies: dict[_Text, list[LatencyTold]] = {}
+    latencies: dict[_Text, list[LatencyPart]] = {}
     idioms: IdiomsTold = IdiomsTold()
     alone: dict[_Text, Amount] = {}
     memory: MemoryTold = MemoryTold()
     front_end: FrontEndTold | None = None
     port_names: PortNamesTold = {}
     scheduler: SchedulerPart | None = None
-    by_immediate: dict[_Text, list[LatencyOfImmediate]] = {}
+    by_immediate: dict[_Text, list[LatencyOfImmediatePart]] = {}
+    unqueued: dict[_Text, list[LatencyPart]] = {}
+    bypasses: BypassesPart = BypassesPart()
 
     def model(self) -> CoreModel:
         """The value. Raises `CoreError` for what no port mapping can be, and for names of no port."""
         ports = () if self.mapping is None else self.mapping.ports
         check_port_names(self.port_names, ports)
-        latencies: dict[str, OperandLatencies] = {}
-        bases: dict[str, LatencyBases] = {}
-        for scheme, pairs in self.latencies.items():
-            latencies[scheme] = {(one.source, one.destination): one.cycles for one in pairs}
-            if based := {(one.source, one.destination): one.basis for one in pairs if one.basis}:
-                bases[scheme] = based
+        latencies, bases = latencies_and_bases(self.latencies)
         return CoreModel(
             None if self.mapping is None else _port_mapping(self.mapping),
             latencies,
@@ -153,15 +138,10 @@ class CoreModelDocument(BaseModel):
             front_end=None if self.front_end is None else self.front_end.limits(),
             sources=self.sources,
             scheduler=None if self.scheduler is None else self.scheduler.scheduler(ports),
-            by_immediate={scheme: _of_immediates(told) for scheme, told in self.by_immediate.items()},
+            by_immediate=latencies_by_immediate(self.by_immediate),
+            unqueued=latencies_and_bases(self.unqueued)[0],
+            bypasses=self.bypasses.value(),
         )
-
-
-def _of_immediates(told: Sequence[LatencyOfImmediate]) -> dict[int, OperandLatencies]:
-    found: dict[int, dict[tuple[str, str], float | None]] = defaultdict(dict)
-    for one in told:
-        found[one.immediate][one.source, one.destination] = one.cycles
-    return dict(found)
 
 
 def check_port_names(names: Mapping[str, str], ports: Collection[str]) -> None:
@@ -237,9 +217,6 @@ def core_model_json(
     model: CoreModel, *, name: str, isa: str, note: str = "", port_names: Mapping[str, str] | None = None
 ) -> Json:
     """A value as a document that `read_core_model` reads back unchanged."""
-    latencies = {
-        scheme: _latencies(pairs, model, scheme) for scheme, pairs in sorted(model.latencies.items())
-    }
     return {
         "format": FORMAT_NAME,
         "version": VERSION,
@@ -248,7 +225,7 @@ def core_model_json(
         "note": note,
         "sources": dict(model.sources),
         "mapping": None if model.mapping is None else _ports(model.mapping),
-        "latencies": latencies,
+        "latencies": latencies_json(model),
         "idioms": {
             "free": sorted(model.free),
             "portless": sorted(model.portless),
@@ -257,23 +234,10 @@ def core_model_json(
         "alone": dict(sorted(model.alone.items())),
         "memory": memory_json(model.memory),
         "front_end": None if model.front_end is None else _front_end(model.front_end),
-        **_immediates_json(model),
+        **conditions_json(model),
         **({"port_names": dict(port_names)} if port_names else {}),
         **_scheduler(model),
     }
-
-
-def _immediates_json(model: CoreModel) -> Json:
-    """Nothing where none matters: files of such models stay as they were."""
-    listed: Json = {
-        scheme: [
-            {"immediate": immediate, "source": source, "destination": destination, "cycles": cycles}
-            for immediate, pairs in sorted(by_immediate.items())
-            for (source, destination), cycles in pairs.items()
-        ]
-        for scheme, by_immediate in sorted(model.by_immediate.items())
-    }
-    return {"by_immediate": listed} if listed else {}
 
 
 def _scheduler(model: CoreModel) -> Json:
@@ -324,17 +288,3 @@ def _ports(mapping: PortMapping) -> Json:
         },
         "slots": dict(mapping.slots),
     }
-
-
-def _latencies(pairs: OperandLatencies, model: CoreModel, scheme: str) -> list[Json]:
-    bases = model.bases.get(scheme, {})
-    told: list[Json] = []
-    for (source, destination), cycles in pairs.items():
-        one: Json = {
-            "source": source,
-            "destination": destination,
-            "cycles": cycles,
-        }
-        basis = bases.get((source, destination), "")
-        told.append({**one, "basis": basis} if basis else one)
-    return told

@@ -61,33 +61,36 @@ class DataflowCore:
     def _until_done(self, code: Sequence[InstructionAccesses], turns: int) -> float:
         written: dict[str, tuple[float, InstructionAccesses]] = {}
         done = 0.0
-        for number, one in enumerate(one for _ in range(turns) for one in code):
+        for number, instruction in enumerate(instruction for _ in range(turns) for instruction in code):
             dispatched = number / self.width
             results = {
-                each.location: self._result(one, each.operand, dispatched, written)
-                for each in one.writes
-                if each.location
+                write.location: self._result(instruction, write.operand, dispatched, written)
+                for write in instruction.writes
+                if write.location
             }
             done = max([dispatched, done, *results.values()])
-            written |= {location: (time, one) for location, time in results.items()}
+            written |= {location: (time, instruction) for location, time in results.items()}
         return done
 
     def _result(
         self,
-        one: InstructionAccesses,
+        instruction: InstructionAccesses,
         destination: str,
         dispatched: float,
         written: dict[str, tuple[float, InstructionAccesses]],
     ) -> float:
         """When a destination is there."""
         times = [dispatched]
-        read = {each.operand for each in one.reads}
-        for source in (*one.reads, *(each for each in one.writes if each.operand not in read)):
+        read = {access.operand for access in instruction.reads}
+        unread = (access for access in instruction.writes if access.operand not in read)
+        for source in (*instruction.reads, *unread):
             if source.location not in written:
                 continue
             ready, by = written[source.location]
             is_queued = ready > dispatched + _IN_TIME
-            wait = OperandWait(one, source.operand, destination, by, is_queued, source.operand in read)
+            wait = OperandWait(
+                instruction, source.operand, destination, by, is_queued, source.operand in read
+            )
             if (cycles := self.cycles(wait)) is not None:
                 times.append(max(ready, dispatched) + cycles)
         return max(times)

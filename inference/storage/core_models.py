@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from django.db import transaction
 from django.db.models import Q
 
-from inference.core.core_model import CoreModel, FrontEndLimits, LatencyBases, MemoryTimes, OperandLatencies
+from inference.core.core_model import CoreModel, FrontEndLimits, MemoryTimes
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.explain import NotCharacterised
 from inference.core.front_end import read_front_end
@@ -21,16 +19,15 @@ from inference.isa.x86.same_work import LEGACY_SSE, WORK_OF_OTHERS, same_work
 from inference.models import InstructionScheme, LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.front_ends import settled_readings
+from inference.storage.measured_latencies import (
+    NEEDS_NO_PORT,
+    WAITS_FOR_NOTHING,
+    MeasuredLatencies,
+    latencies_of_schemes,
+)
 from inference.storage.names import free_name, hold_names
 from inference.storage.rows import ids_of_schemes, load_mapping, load_part
 
-_PORTLESS = (IdiomKind.ZEROING, IdiomKind.ELIMINATED)
-_WAITS_FOR_OLD_VALUE = (IdiomKind.PARTIAL_REGISTER, IdiomKind.FALSE_DEPENDENCY)
-_WAITS_FOR_NOTHING = (IdiomKind.ZEROING, IdiomKind.BREAKING)
-HALF_OF_A_SUM = "half of a way there and back"
-AT_MOST = "a bound"
-_OFF = 0.1
-"""Cycles by which a bound may be too small."""
 _AT_FULL_RATE = 1.2
 """Times the cycles of an instruction at the full rate, up to which a scheme alone runs at it."""
 
@@ -64,11 +61,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
 
     What it lacks is said by its predictions.
     """
-    latencies: dict[str, OperandLatencies] = {}
-    bases: dict[str, LatencyBases] = {}
-    by_immediate: dict[str, dict[int, OperandLatencies]] = {}
-    kinds: dict[IdiomKind, set[str]] = {kind: set() for kind in IdiomKind}
-    memory = MemoryTimes()
+    memory, measured = MemoryTimes(), MeasuredLatencies()
     sources = {}
     mapping, alone = None, {}
     if row.mapping is not None:
@@ -85,34 +78,25 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         if texts is not None:
             rows = rows.filter(scheme__text__in=texts)
         listed = rows.values_list("scheme__text", "pairs", "idioms")
-        for text, pairs, idioms in listed.iterator(chunk_size=500):
-            latencies[text], based = operand_latencies(pairs)
-            if immediates := latencies_by_immediate(pairs):
-                by_immediate[text] = immediates
-            if based:
-                bases[text] = based
-            for idiom in idioms:
-                kind = IdiomKind(idiom["kind"])
-                kinds[kind].add(text)
-                if kind in _WAITS_FOR_OLD_VALUE and idiom["latency"] is not None:
-                    old_value = idiom["destination"], idiom["destination"]
-                    latencies[text] = {old_value: idiom["latency"], **latencies[text]}
+        measured = latencies_of_schemes(listed.iterator(chunk_size=500))
     front_end = None
     if row.front_end is not None:
         sources["front end"] = row.front_end.name
         front_end = _limits(row.front_end)
     return CoreModel(
         mapping,
-        latencies,
-        bases,
-        free=_of(kinds, _WAITS_FOR_NOTHING),
-        portless=_of(kinds, _PORTLESS),
-        moves=frozenset(kinds[IdiomKind.ELIMINATED]),
+        measured.latencies,
+        measured.bases,
+        free=measured.of(WAITS_FOR_NOTHING),
+        portless=measured.of(NEEDS_NO_PORT),
+        moves=measured.of((IdiomKind.ELIMINATED,)),
         alone=alone,
         memory=memory,
         front_end=front_end,
         sources=sources,
-        by_immediate=by_immediate,
+        by_immediate=measured.by_immediate,
+        bypasses=measured.bypasses,
+        unqueued=measured.unqueued,
     )
 
 
@@ -162,49 +146,6 @@ def _needs_no_port(row: PortMappingRow) -> Q:
     if row.r_max is not None:
         found |= Q(reason=NotCharacterised.MISSING, cycles__lte=_AT_FULL_RATE / row.r_max)
     return found
-
-
-def _of(kinds: dict[IdiomKind, set[str]], wanted: Iterable[IdiomKind]) -> frozenset[str]:
-    return frozenset().union(*(kinds[kind] for kind in wanted))
-
-
-def operand_latencies(pairs: list[Json]) -> tuple[OperandLatencies, LatencyBases]:
-    """What is isolated as it is; a sum over two classes of registers halved, since the way back is alike.
-
-    Of other bounds it is the whole cycles: an instruction takes as many, and what is above comes of ports
-    that others in the chain need, too. Where values matter, they are the quick ones: a bound holds whatever
-    they are.
-    """
-    found: dict[tuple[str, str], float | None] = {}
-    bases: dict[tuple[str, str], str] = {}
-    for pair in pairs:
-        key = pair["source"], pair["destination"]
-        if pair["breaks"]:
-            found[key] = None
-        elif pair["least"] is not None:
-            found[key] = max(pair["least"], 0.0)
-        elif pair["at_most"] is not None:
-            found[key], bases[key] = _share(pair)
-    return found, bases
-
-
-def latencies_by_immediate(pairs: list[Json]) -> dict[int, OperandLatencies]:
-    """The latencies of pairs that depend on it."""
-    found: dict[int, dict[tuple[str, str], float | None]] = defaultdict(dict)
-    for pair in pairs:
-        for one in pair.get("values", ()):
-            if "immediate" in one:
-                whole = {**pair, **one, "why": pair["why"], "values": ()}
-                found[one["immediate"]].update(operand_latencies([whole])[0])
-    return dict(found)
-
-
-def _share(pair: Json) -> tuple[float, str]:
-    bounds = [one["at_most"] for one in pair.get("values", ()) if one["at_most"] is not None]
-    bound = float(min(bounds, default=pair["at_most"]))
-    if all(word in pair["why"] for word in ("general-purpose", "vector")):
-        return max((bound + 1) / 2, 1.0), HALF_OF_A_SUM
-    return max(float(math.floor(bound + _OFF)), 0.0), AT_MOST
 
 
 def fused_pairs(machine: int | None) -> frozenset[str] | None:

@@ -80,9 +80,15 @@ PAGES = {
         "from the store buffer, or only when the store is done.",
         can=("Open a chain as a basic block.",),
     ),
+    "latency-bypasses": Help(
+        "Kinds of instructions whose latencies depend on which kind they wait for: how many cycles two of "
+        "them in turn take beyond what each takes with itself.",
+        can=("Open the chains behind it on the pages of the schemes.",),
+    ),
     "latency-scheme": Help(
         "The latencies of one scheme with every chain that was measured for them: code, cycles and spread. "
-        "Divisions have those of quick and of slow values.",
+        "Divisions and shifts by cl have those of quick and of slow values, instructions with an immediate "
+        "those of several where they differ.",
     ),
     "core-models": Help(
         "What is known of each core, as one model: ports, slots, latencies, front end and scheduler.",

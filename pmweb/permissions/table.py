@@ -256,6 +256,7 @@ INFERENCE = {
     "latency-set": page(),
     "latency-set-export": export("inference.LatencySet"),
     "latency-memory": page(),
+    "latency-bypasses": page(),
     "latency-set-again": button(),
     "latency-scheme": page(),
     "know": form(),

@@ -30,6 +30,7 @@ from inference.core.core_model.bounds import (
 from inference.core.core_model.chained import LatencyEnd, chained_latency, known_latencies
 from inference.core.core_model.cycles import CriticalCycle, Edge, critical_cycle
 from inference.core.core_model.model import (
+    BypassTimes,
     CoreModel,
     CoreScheduler,
     FrontEndLimits,
@@ -43,6 +44,7 @@ from inference.core.core_model.overview import CoreOverview, KindOnPort, PortOfC
 __all__ = [
     "Assumptions",
     "BoundKind",
+    "BypassTimes",
     "CodeShape",
     "CoreBound",
     "CoreModel",

@@ -156,7 +156,9 @@ def predict_core(
         bounds += _of_mapping(block, shape, model, model.mapping, stores)
     if not model.latencies:
         lacking.append("no latencies: each takes a cycle")
-    registers, whole = dependence_bounds(block, model, shape.copies)
+    front_end = [] if model.front_end is None else [_front_end(block, shape, model)]
+    others = max((bound.cycles for bound in (*bounds, *front_end)), default=0.0)
+    registers, whole = _chains(block, model, others, shape.copies)
     bounds.append(_of_chain(BoundKind.DEPENDENCES, registers))
     through_memory = [] if whole is registers else [_of_chain(BoundKind.MEMORY, whole)]
     if stores is not None:
@@ -170,8 +172,7 @@ def predict_core(
         bounds.append(max(through_memory, key=lambda bound: bound.cycles))
     if model.front_end is None:
         lacking.append("no front end")
-    else:
-        bounds.append(_front_end(block, shape, model))
+    bounds += front_end
     if model.scheduler is not None and BoundKind.SCHEDULER not in without and not unknown:
         bounds += _of_scheduler(block, shape, model, model.scheduler, bounds, without)
     kept = [bound for bound in bounds if bound.kind not in without]
@@ -306,6 +307,17 @@ def _jumps(shape: CodeShape, model: CoreModel) -> int:
 
 def _fused(shape: CodeShape, fused: Collection[str]) -> int:
     return sum(pair in fused for pair in shape.pairs)
+
+
+def _chains(
+    block: Sequence[InstructionAccesses], model: CoreModel, others: float, copies: int
+) -> tuple[DependenceBound, DependenceBound]:
+    """Through registers alone, and through all. Where the `others` hold a block up, nothing is queued."""
+    if any(one.scheme in model.unqueued for one in block):
+        unqueued = dependence_bounds(block, model.without_queues(), copies)
+        if unqueued[1].cycles <= others:
+            return unqueued
+    return dependence_bounds(block, model, copies)
 
 
 def _of_chain(kind: BoundKind, found: DependenceBound) -> CoreBound:

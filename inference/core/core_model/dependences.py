@@ -4,6 +4,7 @@ A node is a value that an instruction writes: (instruction, destination operand)
 the value that one of its sources has, with the latency between these two operands; from the iteration before
 where that was written there. A stored value reaches a load of the same place in the time that forwarding
 takes. Where nothing is known of a pair of operands, it takes a cycle, and a load what loads take.
+Neighbours of some kinds take longer together (`BypassTimes`).
 """
 
 from __future__ import annotations
@@ -182,8 +183,13 @@ class DependenceGraph:
         unknown = UNKNOWN_LATENCY if not loads else self._loaded(scheme)
         if self._is_only_written(place, access.operand):
             unknown = known[access.operand, access.operand] or unknown  # as long to each result
-        cycles = known.get((access.operand, destination), unknown)
-        if cycles is None or not one.behind_stack:
+        ends = access.operand, destination
+        cycles = known.get(ends, unknown)
+        if cycles is None:
+            return None
+        producer = self._block[last.writer].scheme or ""
+        cycles += self._model.bypasses.between(producer, last.access.operand, scheme, ends)
+        if not one.behind_stack:
             return cycles
         moved = any(written.location == access.location for written in one.writes)
         return max(cycles, self._model.memory.behind_pop or 0.0) if moved else cycles

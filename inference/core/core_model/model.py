@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from numpy import interp
@@ -225,6 +225,28 @@ def is_contained(stored: int, loaded: int, offset: int) -> bool:
     return offset >= 0 and 8 * offset + loaded <= stored
 
 
+@dataclass(frozen=True)
+class BypassTimes:
+    """`kinds`: {scheme: {(source, destination): number of a kind}}. `excess`: cycles that two neighbours of
+    these kinds take together, one way and back, beyond their latencies.
+
+    A neighbour counts half of it: over a cycle of dependences that is right where an excess is a sum of what
+    the producer and what the consumer adds.
+    """
+
+    kinds: Mapping[str, Mapping[tuple[str, str], int]] = field(default_factory=dict)
+    excess: tuple[tuple[float, ...], ...] = ()
+
+    def between(self, producer: str, destination: str, consumer: str, ends: tuple[str, str]) -> float:
+        """From a destination of one scheme to another scheme, by these operands of it."""
+        kind = self.kinds.get(consumer, {}).get(ends)
+        if kind is None:
+            return 0.0
+        made = (of for (_, to), of in self.kinds.get(producer, {}).items() if to == destination)
+        first = next(made, None)
+        return 0.0 if first is None else self.excess[first][kind] / 2
+
+
 @dataclass(frozen=True, slots=True)
 class CoreScheduler:
     """A core's scheduler on the ports of its mapping (masks are of these).
@@ -248,7 +270,8 @@ class CoreModel:
     register; `portless`: those of them, and moves, that need no port. `moves`: schemes whose latency is none.
     `alone`: cycles of one instance of schemes whose ports could not be found. `scheduler`: None where none is
     known, or where none explains more than ports and slots do. `sources`: {part: what it was taken from, in
-    words}.
+    words}. `bypasses`: what latencies have beside others. `unqueued`: latencies while nothing else is queued,
+    of pairs that take less then.
     """
 
     mapping: PortMapping | None = None
@@ -263,6 +286,8 @@ class CoreModel:
     sources: Mapping[str, str] = field(default_factory=dict)
     scheduler: CoreScheduler | None = None
     by_immediate: Mapping[str, Mapping[int, OperandLatencies]] = field(default_factory=dict)
+    bypasses: BypassTimes = field(default_factory=BypassTimes)
+    unqueued: Mapping[str, OperandLatencies] = field(default_factory=dict)
 
     def latencies_of(self, one: InstructionAccesses) -> OperandLatencies:
         """Between the operands of an instruction, with the immediate that it has."""
@@ -271,3 +296,8 @@ class CoreModel:
         if one.immediate is None or scheme not in self.by_immediate:
             return known
         return {**known, **self.by_immediate[scheme].get(one.immediate, {})}
+
+    def without_queues(self) -> CoreModel:
+        """With the latencies that hold while nothing else is queued."""
+        quicker = {text: {**self.latencies.get(text, {}), **pairs} for text, pairs in self.unqueued.items()}
+        return replace(self, latencies={**self.latencies, **quicker})

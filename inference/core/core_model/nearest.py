@@ -90,7 +90,7 @@ class NearestSchemes:
                 continue
             ports = None if self._has_ports(text) else self._with_ports.nearest(scheme)
             latencies = None if self._has_latencies(text) else self._with_latencies.nearest(scheme)
-            self._schemes[text] = tuple(self._taken(scheme, ports, latencies))
+            self._schemes[text] = tuple(self._nearest_schemes(scheme, ports, latencies))
             if ports is not None:
                 self.model = _with_ports(self.model, scheme, ports)
             if latencies is not None:
@@ -106,7 +106,9 @@ class NearestSchemes:
         """Whether latencies, or idioms that were looked for with them, are known."""
         return text in self.model.latencies or self._is_idiom(text)
 
-    def _taken(self, scheme: Scheme, ports: _Match | None, latencies: _Match | None) -> Iterator[TakenScheme]:
+    def _nearest_schemes(
+        self, scheme: Scheme, ports: _Match | None, latencies: _Match | None
+    ) -> Iterator[TakenScheme]:
         parts: dict[_Match, list[str]] = {}
         if ports is not None:
             parts[ports] = ["ports"]

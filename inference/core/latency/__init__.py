@@ -3,6 +3,7 @@
 | module | |
 |---|---|
 | `reading` | what the chains of a pair say: a value with minimum and maximum, or a bound |
+| `bypasses` | which latencies depend on the instructions beside |
 | `idioms` | what a choice of operands makes of a scheme |
 | `memory` | what chains through memory say |
 | `algorithm` | which chains to measure, connectors first, and the latencies that follow |

@@ -14,6 +14,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Protocol
 
+from inference.core.latency.bypasses import (
+    BypassChains,
+    Bypasses,
+    ChainMixer,
+    bypass_chains,
+    is_excessive,
+    read_bypasses,
+)
 from inference.core.latency.idioms import Idiom, IdiomReader
 from inference.core.latency.memory import MemoryLatency, read_memory
 from inference.core.latency.reading import ChainReading, PairLatency, read_pair, unconfirmed
@@ -32,7 +40,8 @@ class ChainMeasurer(Protocol):
 class LatencyProblem:
     """What to find out: `pairs` of operands by `connectors`, `idioms`, and latencies of `memory`.
 
-    `additions`: ordinary instructions that wait for nothing, which idioms are held against.
+    `additions`: ordinary instructions that wait for nothing, which idioms are held against. `mixer`: makes
+    the chains that show bypasses, None for none.
     """
 
     pairs: Sequence[PairChains]
@@ -40,6 +49,7 @@ class LatencyProblem:
     idioms: Sequence[IdiomChains] = ()
     additions: DependencyChain | None = None
     memory: Sequence[MemoryChain] = ()
+    mixer: ChainMixer | None = None
 
     def chains(self) -> list[DependencyChain]:
         """All chains, each code once."""
@@ -89,27 +99,53 @@ def infer_latencies(
 
     `heard` is called with every reading, how many there are, and how many there will be as far as is known.
     """
-    readings = _Readings()
-    wanted, done = problem.first_chains(), 0
+    readings = _MeasuredReadings(measurer, heard)
+    wanted = problem.first_chains()
     for look in range(LOOKS):
-        total = done + len(wanted)
-        for reading in measurer.measure(wanted, look):
-            readings.add(reading)
-            done += 1
-            heard(reading, done, total)
+        readings.measure(wanted, look)
         known = _known(problem.connectors, readings)
         wanted = _wanted_again(problem, readings, known)
         if not wanted:
             break
     pairs = tuple(read_pair(pair, readings.of(pair.chains), known) for pair in problem.pairs)
+    beside: list[DependencyChain] = []
+    if problem.mixer is not None:
+        plan = bypass_chains(pairs, known, problem.mixer)
+        beside = _each_once(plan.chains())
+        _measure_bypasses(plan, beside, readings)
+        measured = {reading.chain: reading for reading in readings.of(beside)}
+        pairs = tuple(_with_bypasses(pairs, read_bypasses(plan, measured)))
     memory = {one.chain: found for one in problem.memory for found in readings.of([one.chain])}
     return LatencyResult(
         pairs,
         known,
         tuple(_idioms(problem, pairs, readings, known)),
         read_memory(problem.memory, memory, known),
-        tuple(readings.of(problem.chains())),
+        tuple(readings.of(_each_once([*problem.chains(), *beside]))),
     )
+
+
+def _measure_bypasses(plan: BypassChains, chains: list[DependencyChain], readings: _MeasuredReadings) -> None:
+    """Measure these chains, and those that seem to show something until two readings agree."""
+    again = chains
+    for look in range(LOOKS):
+        readings.measure(again, look)
+        excessive = (reading.chain for reading in readings.of(chains) if is_excessive(plan, reading))
+        again = [chain for chain in excessive if not readings.is_sure(_code(chain))]
+        if not again:
+            break
+
+
+def _with_bypasses(pairs: Sequence[PairLatency], bypasses: Bypasses) -> Iterator[PairLatency]:
+    """The pairs with what they take beside others, and the chains that show it."""
+    for pair in pairs:
+        kind, alone = bypasses.kinds.get(pair.link), bypasses.alone.get(pair.link)
+        evidence = bypasses.readings.get(pair.link, ())
+        if kind is not None:
+            pair = replace(pair, kind=kind, beside=tuple(bypasses.excess[kind]))
+        if alone is not None:
+            pair = replace(pair, least=alone, queued=pair.least)
+        yield replace(pair, readings=(*pair.readings, *evidence)) if evidence else pair
 
 
 def _wanted_again(
@@ -167,6 +203,24 @@ class _Readings:
     def is_sure(self, code: tuple[bytes, bool]) -> bool:
         """Whether two readings of a code agree."""
         return any(a.agrees(b) for a, b in combinations(self._by_code.get(code, ()), 2))
+
+
+class _MeasuredReadings(_Readings):
+    """The same of a measurer, which `heard` is told of."""
+
+    def __init__(self, measurer: ChainMeasurer, heard: Callable[[ChainReading, int, int], None]) -> None:
+        super().__init__()
+        self._measurer = measurer
+        self._heard = heard
+        self._count = 0
+
+    def measure(self, chains: Sequence[DependencyChain], look: int) -> None:
+        """Measure these for the `look`th time, from 0."""
+        total = self._count + len(chains)
+        for reading in self._measurer.measure(chains, look):
+            self.add(reading)
+            self._count += 1
+            self._heard(reading, self._count, total)
 
 
 def _middle(found: Sequence[ChainReading]) -> ChainReading:

@@ -81,6 +81,12 @@ class PairLatency:
     best: float | None = None
     """The value of the most exact chain."""
     by_values: tuple[LatencyOfValues, ...] = ()
+    queued: float | None = None
+    """The least where other instructions wait as well, if that is more: see `bypasses`."""
+    kind: int | None = None
+    """Number of its kind, where latencies depend on the kinds of neighbours; see `bypasses`."""
+    beside: tuple[float, ...] = ()
+    """Cycles that it and a neighbour of each kind take together beyond the least of both."""
     """Where values or immediates matter, of each class of them; `least` and `most` are over all."""
 
     @property
@@ -100,6 +106,8 @@ class PairLatency:
             "throughput_limited": self.throughput_limited,
             "breaks": self.breaks,
             "values": [one.as_json() for one in self.by_values],
+            **({} if self.queued is None else {"queued": _rounded(self.queued)}),
+            **({} if self.kind is None else {"kind": self.kind, "beside": list(self.beside)}),
             "chains": [
                 {
                     "code": one.chain.code.hex(),
@@ -237,12 +245,18 @@ class _Candidate:
 
 def _candidate(reading: ChainReading, known: Mapping[ChainLink, float]) -> _Candidate | None:
     """None where a connector is not known."""
-    cycles, others = reading.cycles, _connectors(reading.chain)
+    cycles, others = reading.cycles, own_connectors(reading.chain)
     if cycles is None or not known.keys() >= set(others):
         return None
     closing, times = sum(known[link] for link in others), _times(reading.chain)
     error = _error(cycles + closing)
     return _Candidate(reading.chain, (cycles - closing) / times, error / times)
+
+
+def link_value(reading: ChainReading, known: Mapping[ChainLink, float]) -> float | None:
+    """Cycles that a chain leaves for its first link; None where a connector is not known."""
+    candidate = _candidate(reading, known)
+    return None if candidate is None else candidate.value
 
 
 def _error(cycles: float) -> float:
@@ -254,7 +268,7 @@ def _is_whole(cycles: float) -> bool:
     return abs(cycles - round(cycles)) <= _error(cycles)
 
 
-def _connectors(chain: DependencyChain) -> list[ChainLink]:
+def own_connectors(chain: DependencyChain) -> list[ChainLink]:
     """All links but the wanted one, which a turn can pass several times."""
     return [link for link in chain.others if link != chain.links[0]]
 
@@ -273,7 +287,7 @@ def _consistent(candidates: Sequence[_Candidate]) -> tuple[list[float], bool]:
     """
     ways: dict[frozenset[ChainLink], list[_Candidate]] = defaultdict(list)
     for one in sorted(candidates, key=lambda each: len(each.chain.links)):
-        ways[frozenset(_connectors(one.chain))].append(one)
+        ways[frozenset(own_connectors(one.chain))].append(one)
     direct = ways.pop(frozenset(), [])
     chosen, limited = [], False
     for found in ways.values():

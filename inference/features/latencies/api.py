@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
+from inference.features.latencies.bypasses import bypass_kinds
 from inference.features.latencies.comparison_api import router as comparison_router
 from inference.features.latencies.documented import documented_share
 from inference.features.latencies.memory import memory_answer
@@ -190,6 +191,18 @@ class MemoryLatencyOut(Schema):
     note: str = Field(examples=[""])
 
 
+class BypassKindOut(Schema):
+    """Schemes that take as long beside all others."""
+
+    kind: int = Field(description="Its number.", examples=[0])
+    schemes: int = Field(examples=[412])
+    examples: list[str] = Field(examples=[["vaddps XMM:W, XMM:R, XMM:R"]])
+    beside: list[float] = Field(
+        description="Cycles that two in turn, of this kind and of each kind, take beyond their latencies.",
+        examples=[[0.0, 1.0]],
+    )
+
+
 @router.get("/latencies", response=PageOf[LatencySetOut])
 def list_latency_sets(
     request: HttpRequest, paging: Query[Paging], q: Text = "", sort: SetSort = "-created"
@@ -277,6 +290,12 @@ def get_memory_conditions(request: HttpRequest, latency_set_id: Id) -> Any:
 def list_memory_latencies(request: HttpRequest, latency_set_id: Id) -> Any:
     """Loads by width and address, and loads of what was stored before."""
     return get_object_or_404(LatencySet, pk=latency_set_id).memory
+
+
+@router.get("/latencies/{latency_set_id}/bypasses", response=list[BypassKindOut])
+def list_bypass_kinds(request: HttpRequest, latency_set_id: Id) -> Any:
+    """Kinds of instructions that take longer beside each other; none where none do."""
+    return [kind.as_json() for kind in bypass_kinds(get_object_or_404(LatencySet, pk=latency_set_id))]
 
 
 def _set(row: Any) -> dict[str, Any]:

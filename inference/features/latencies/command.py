@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.features.inferring.request import DEFAULT_SEED
+from inference.features.latencies.bypasses import neighbour_words
 from inference.features.latencies.comparison_command import comparison_lines
 from inference.features.latencies.documented import NEAR, documented_share
 from inference.features.latencies.exporting import latencies_xml
@@ -157,7 +158,8 @@ class Command(RunCommand):
             for idiom in each.idioms:
                 self.stdout.write(f"  {idiom['kind']}: {_idiom(idiom)}")
             for pair in each.pairs_with_chains() if scheme else each.pairs:
-                self.stdout.write(f"  {pair['source']} → {pair['destination']}: {_cycles(pair)}")
+                neighbours = f" ({words})" if (words := neighbour_words(pair)) else ""
+                self.stdout.write(f"  {pair['source']} → {pair['destination']}: {_cycles(pair)}{neighbours}")
                 for one in pair.get("values", ()):
                     with_values = (
                         one["told"] if "immediate" in one else f"{one['values']} values, {one['told']}"

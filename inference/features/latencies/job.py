@@ -25,6 +25,7 @@ from inference.isa.latency_chains import connectors, links_of, obstacle_to_chain
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import idioms_of, memory_chains, plain_additions
+from inference.isa.x86.chains.mixing import MixedChains
 from inference.measuring.aarch64_chains import AArch64Chains
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions
 from inference.measuring.items import reading_of
@@ -195,7 +196,7 @@ def _problem(task: Task, isa: str, schemes: Sequence[str]) -> LatencyProblem:
         raise JobError("none of these schemes has a pair of operands that a chain can be made of")
     if isa != X86:
         return LatencyProblem(pairs, ways)
-    return LatencyProblem(pairs, ways, idioms, plain_additions(), memory_chains())
+    return LatencyProblem(pairs, ways, idioms, plain_additions(), memory_chains(), MixedChains())
 
 
 def _chosen(isa: ISA, selection: str | list[int]) -> list[str]:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.protocols import Json
 from inference.features.latencies import comparison_pages
+from inference.features.latencies.bypasses import bypass_kinds, neighbour_words
 from inference.features.latencies.documented import documented_core, documented_share
 from inference.features.latencies.exporting import latencies_xml
 from inference.features.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
@@ -85,6 +86,7 @@ def latency_scheme(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
         {
             **pair,
             "chains": [_with_text(chain) for chain in pair["chains"]],
+            "neighbours": neighbour_words(pair),
             "documented": documented_latency(
                 core, ChainLink(row.scheme.text, pair["source"], pair["destination"])
             ),
@@ -120,6 +122,12 @@ def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
         "store_figure": store_figure(stores) if stores else None,
     }
     return render(request, "inference/latencies/memory.html", context)
+
+
+def latency_bypasses(request: HttpRequest, pk: int) -> HttpResponse:
+    """Kinds of instructions that take longer beside each other."""
+    row = get_object_or_404(latency_sets(), pk=pk)
+    return render(request, "inference/latencies/bypasses.html", {"row": row, "kinds": bypass_kinds(row)})
 
 
 def _with_text(chain: Json) -> Json:
@@ -180,6 +188,7 @@ urlpatterns = [
     path("latencies/<int:pk>/", latency_set, name="latency-set"),
     path("latencies/<int:pk>/schemes/<int:scheme>/", latency_scheme, name="latency-scheme"),
     path("latencies/<int:pk>/memory/", latency_memory, name="latency-memory"),
+    path("latencies/<int:pk>/bypasses/", latency_bypasses, name="latency-bypasses"),
     path("latencies/<int:pk>/again/", latency_set_again, name="latency-set-again"),
     path("latencies/<int:pk>/xml/", latency_set_export, name="latency-set-export"),
     path("latencies/<int:pk>/edit/", latency_set_edit, name="latency-set-edit"),

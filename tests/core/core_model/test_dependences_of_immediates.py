@@ -19,7 +19,7 @@ from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_chains import SimulatedLatencies
 from inference.measuring.simulated_dataflow import DataflowCore, OperandWait
-from inference.storage.core_models import latencies_by_immediate, operand_latencies
+from inference.storage.measured_latencies import latencies_of_schemes
 
 EXTRACT, SHUFFLE = "vextractf128 XMM:W, YMM:R, IMM[8]:R", "vpermilps XMM:W, XMM:R, IMM[8]:R"
 SHIFT = "shl GPR[32]:RW, cl:R"
@@ -41,13 +41,9 @@ def inferred(*texts: str) -> LatencyResult:
 
 @pytest.fixture(scope="module")
 def model() -> CoreModel:
-    listed = {pair.link.scheme: [pair.as_json()] for pair in inferred(EXTRACT, SHUFFLE).pairs}
-    return CoreModel(
-        latencies={text: operand_latencies(pairs)[0] for text, pairs in listed.items()},
-        by_immediate={
-            text: found for text, pairs in listed.items() if (found := latencies_by_immediate(pairs))
-        },
-    )
+    rows = [(pair.link.scheme, [pair.as_json()], []) for pair in inferred(EXTRACT, SHUFFLE).pairs]
+    measured = latencies_of_schemes(rows)
+    return CoreModel(latencies=measured.latencies, by_immediate=measured.by_immediate)
 
 
 def test_a_latency_says_with_which_immediate_it_holds() -> None:
@@ -106,7 +102,7 @@ def test_shifts_by_no_bits_do_not_stand_for_others() -> None:
     pairs = [pair_chains(link) for link in links_of(SHIFT)]
     problem = LatencyProblem(pairs, [*map(pair_chains, connectors())])
     found = infer_latencies(problem, SimulatedLatencies(latency)).pairs
-    known = operand_latencies([pair.as_json() for pair in found])[0]
+    known = latencies_of_schemes([(SHIFT, [pair.as_json() for pair in found], [])]).latencies[SHIFT]
     assert {ends: cycles for ends, cycles in known.items() if cycles != pytest.approx(1.0, abs=0.1)} == {}
     to_flags = [pair for pair in found if pair.link.destination == "flags"]
     assert all({one.values.name for one in pair.by_values} == {QUICK, SLOW} for pair in to_flags)

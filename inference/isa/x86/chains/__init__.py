@@ -12,6 +12,7 @@ nothing.
 | `connectors` | the instructions that close chains |
 | `making` | the chains of a pair |
 | `idioms` | chains for a choice of operands: one register for all, or the destination's old value |
+| `mixing` | two instructions in turn, one among others |
 | `memory` | loads, and loads of what was stored |
 | `renaming` | when a stored value is there at once |
 | `store_lines` | stores over cache lines in turn |
@@ -23,4 +24,12 @@ from inference.isa.x86.chains.making import pair_chains
 from inference.isa.x86.chains.memory import memory_chains
 from inference.isa.x86.chains.operands import links_of
 
-__all__ = ["connectors", "idioms_of", "links_of", "memory_chains", "pair_chains", "plain_additions"]
+__all__ = [
+    "MixedChains",
+    "connectors",
+    "idioms_of",
+    "links_of",
+    "memory_chains",
+    "pair_chains",
+    "plain_additions",
+]

@@ -1,0 +1,261 @@
+"""Bypasses: latencies that depend on the instructions beside, read from chains of two schemes in turn.
+
+1. Pairs of operands that take as long with themselves and with every connector are a *class*.
+2. Of the largest classes each has a representative; every two take turns in a chain. What that takes beyond
+   the least of both is their *excess*: the sum of both ways, since no chain shows one of them alone.
+3. Classes with the same excess beside all others are one *kind*. A chain of any kinds then takes the least of
+   its links and half of the excess of each two neighbours: that is exact where an excess is a sum of what
+   the producer and what the consumer adds, whichever of them it is.
+4. Representatives also stand alone, among instructions that wait for nothing. Some cores hand a result on
+   sooner while nothing is queued: then the class has that latency, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+from typing import Protocol
+
+from inference.core.latency.reading import ChainReading, PairLatency, link_value, own_connectors
+from inference.isa.chains import ChainLink, DependencyChain
+
+_EXCESS = 0.5
+"""Cycles from which on an excess counts: latencies are whole cycles."""
+_MOST_CLASSES = 24
+"""Representatives: 300 chains of two, which take about a hundredth of all."""
+_FEWEST_MEMBERS = 2
+_FILLERS = (3, 7, 11, 15)
+"""Instructions beside one that stands alone: as many as cores of 4 to 16 slots dispatch with it per cycle."""
+_OFF = 0.1
+"""Cycles by which a chain may seem quicker than it is."""
+
+
+class ChainMixer(Protocol):
+    """Makes chains of those of single instructions."""
+
+    def mixed(self, first: DependencyChain, second: DependencyChain) -> DependencyChain | None:
+        """Both in turn, each waiting for the other; None where they cannot."""
+        ...
+
+    def spaced(self, chain: DependencyChain, fillers: int) -> DependencyChain | None:
+        """With so many instructions that wait for nothing; None where it is no single instruction."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bypasses:
+    """`kinds` of links. `excess`: of two kinds in turn, in cycles, symmetric. `alone`: the latency of links
+    among instructions that wait for nothing, where it is less. `readings`: of representatives.
+    """
+
+    kinds: Mapping[ChainLink, int]
+    excess: Sequence[Sequence[float]]
+    alone: Mapping[ChainLink, float]
+    readings: Mapping[ChainLink, Sequence[ChainReading]]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkClass:
+    """Pairs that are alike; `chains`: of single instructions, of up to two of them, the first of which
+    represents the class."""
+
+    members: Sequence[PairLatency]
+    chains: Sequence[DependencyChain]
+
+
+Signature = tuple[tuple[str, float], ...]
+"""(connectors, cycles that a way back by them shows beyond what the link takes with itself)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BypassChains:
+    """`signatures` of all links that have one. `mixed`: {numbers of two classes: their chain}; `spaced`:
+    {number of a class: its chains}."""
+
+    signatures: Mapping[ChainLink, Signature]
+    classes: Sequence[LinkClass]
+    mixed: Mapping[tuple[int, int], DependencyChain]
+    spaced: Mapping[int, Sequence[DependencyChain]]
+
+    def chains(self) -> list[DependencyChain]:
+        """All of them."""
+        return [*self.mixed.values(), *(chain for chains in self.spaced.values() for chain in chains)]
+
+
+def bypass_chains(
+    pairs: Sequence[PairLatency], connectors: Mapping[ChainLink, float], mixer: ChainMixer
+) -> BypassChains:
+    """The chains that show the bypasses between pairs. `connectors`: their latencies."""
+    signatures = {
+        pair.link: signature for pair in pairs if (signature := _signature(pair, connectors)) is not None
+    }
+    classes = _classes([pair for pair in pairs if pair.link in signatures], signatures, mixer)
+    mixed = {}
+    for (a, first), (b, second) in combinations(enumerate(classes), 2):
+        if (chain := mixer.mixed(first.chains[0], second.chains[0])) is not None:
+            mixed[a, b] = chain
+    for number, members in enumerate(classes):
+        if (chain := mixer.mixed(members.chains[0], members.chains[-1])) is not None:
+            mixed[number, number] = chain
+    spaced = {
+        number: [
+            chain for fillers in _FILLERS if (chain := mixer.spaced(members.chains[0], fillers)) is not None
+        ]
+        for number, members in enumerate(classes)
+        if _least(members.members[0]) > 1 + _EXCESS
+    }
+    return BypassChains(signatures, classes, mixed, spaced)
+
+
+def _classes(
+    pairs: Sequence[PairLatency], signatures: Mapping[ChainLink, Signature], mixer: ChainMixer
+) -> list[LinkClass]:
+    """The largest classes that have a representative, the largest first."""
+    alike: dict[tuple[int, Signature], list[PairLatency]] = defaultdict(list)
+    for pair in pairs:
+        alike[round(_least(pair)), signatures[pair.link]].append(pair)
+    classes = []
+    for members in sorted(alike.values(), key=len, reverse=True):
+        direct = [(pair, chain) for pair in members if (chain := _direct(pair, mixer)) is not None]
+        if len(members) < _FEWEST_MEMBERS or not direct:
+            continue
+        represented = [pair for pair, _ in direct]
+        ordered = (*represented, *(pair for pair in members if pair not in represented))
+        classes.append(LinkClass(ordered, [chain for _, chain in direct[:2]]))
+    return classes[:_MOST_CLASSES]
+
+
+def _least(pair: PairLatency) -> float:
+    assert pair.least is not None, "pairs of a class are isolated"
+    return pair.least
+
+
+def _direct(pair: PairLatency, mixer: ChainMixer) -> DependencyChain | None:
+    """A chain of one instruction alone."""
+    chains = (reading.chain for reading in pair.readings if reading.cycles is not None)
+    direct = (chain for chain in chains if chain.links == (pair.link,))
+    return next((chain for chain in direct if mixer.mixed(chain, chain) is not None), None)
+
+
+def _signature(pair: PairLatency, connectors: Mapping[ChainLink, float]) -> Signature | None:
+    """None without a chain of its own, and where values matter."""
+    if pair.least is None or pair.least < _EXCESS or pair.by_values:
+        return None
+    values: dict[str, float] = {}
+    for reading in sorted(pair.readings, key=lambda reading: len(reading.chain.links)):
+        if (value := link_value(reading, connectors)) is not None:
+            values[", ".join(sorted(map(str, set(own_connectors(reading.chain)))))] = value
+    own = values.pop("", None)
+    if own is None:
+        return None
+    return tuple((way, round(2 * (value - own)) / 2) for way, value in sorted(values.items()))
+
+
+def read_bypasses(plan: BypassChains, readings: Mapping[DependencyChain, ChainReading]) -> Bypasses:
+    """What the chains show; nothing where no excess counts."""
+    excess = dict(_excess(plan, readings))
+    kinds = _kinds(len(plan.classes), excess)
+    matrix = [[_between(kinds, a, b, excess) for b in range(len(kinds))] for a in range(len(kinds))]
+    alone = dict(_alone(plan, readings))
+    if not any(value for row in matrix for value in row):
+        kinds, matrix = [], []
+    return Bypasses(_kinds_of_links(plan, kinds), matrix, alone, _evidence(plan, readings))
+
+
+def _kinds_of_links(plan: BypassChains, kinds: Sequence[Sequence[int]]) -> dict[ChainLink, int]:
+    """Of the members of classes, and of others with a signature that classes of one kind alone have."""
+    of_members = {
+        pair.link: kind
+        for kind, numbers in enumerate(kinds)
+        for number in numbers
+        for pair in plan.classes[number].members
+    }
+    by_signature: dict[Signature, set[int]] = defaultdict(set)
+    for link, kind in of_members.items():
+        by_signature[plan.signatures[link]].add(kind)
+    by_likeness = {
+        link: min(by_signature[signature])
+        for link, signature in plan.signatures.items()
+        if len(by_signature.get(signature, ())) == 1
+    }
+    return {**by_likeness, **of_members}
+
+
+def is_excessive(plan: BypassChains, reading: ChainReading) -> bool:
+    """Whether two in turn took longer than alone, which may be a disturbance: they are measured again."""
+    cycles = reading.cycles
+    numbers = next((numbers for numbers, chain in plan.mixed.items() if chain == reading.chain), None)
+    if numbers is None or cycles is None:
+        return False
+    return cycles - sum(_least(plan.classes[number].members[0]) for number in numbers) >= _EXCESS
+
+
+def _excess(
+    plan: BypassChains, readings: Mapping[DependencyChain, ChainReading]
+) -> Iterator[tuple[tuple[int, int], float]]:
+    for (a, b), chain in plan.mixed.items():
+        reading = readings.get(chain)
+        if reading is None or reading.cycles is None:
+            continue
+        first, second = plan.classes[a], plan.classes[b]
+        member = second.members[len(second.chains) - 1] if a == b else second.members[0]
+        excess = reading.cycles - _least(first.members[0]) - _least(member)
+        yield (a, b), excess
+        yield (b, a), excess
+
+
+def _kinds(classes: int, excess: Mapping[tuple[int, int], float]) -> list[list[int]]:
+    """Classes that are alike beside all that both were measured with."""
+    kinds: list[list[int]] = []
+    for number in range(classes):
+        kind = next((kind for kind in kinds if _is_alike(number, kind[0], classes, excess)), None)
+        if kind is None:
+            kinds.append([number])
+        else:
+            kind.append(number)
+    return kinds
+
+
+def _is_alike(a: int, b: int, classes: int, excess: Mapping[tuple[int, int], float]) -> bool:
+    common = [k for k in range(classes) if (a, k) in excess and (b, k) in excess]
+    return bool(common) and all(abs(excess[a, k] - excess[b, k]) < _EXCESS for k in common)
+
+
+def _between(
+    kinds: Sequence[Sequence[int]], a: int, b: int, excess: Mapping[tuple[int, int], float]
+) -> float:
+    values = [excess[i, j] for i in kinds[a] for j in kinds[b] if (i, j) in excess]
+    between = median(values) if values else 0.0
+    return round(between, 2) if abs(between) >= _EXCESS else 0.0
+
+
+def _alone(
+    plan: BypassChains, readings: Mapping[DependencyChain, ChainReading]
+) -> Iterator[tuple[ChainLink, float]]:
+    for number, chains in plan.spaced.items():
+        cycles = [
+            reading.cycles
+            for chain in chains
+            if (reading := readings.get(chain)) and reading.cycles is not None
+        ]
+        queued = _least(plan.classes[number].members[0])
+        if not cycles or min(cycles) > queued - _EXCESS:
+            continue
+        saved = queued - math.floor(min(cycles) + _OFF)  # what is left of a cycle is that of the fillers
+        for pair in plan.classes[number].members:
+            yield pair.link, max(_least(pair) - saved, 0.0)
+
+
+def _evidence(
+    plan: BypassChains, readings: Mapping[DependencyChain, ChainReading]
+) -> dict[ChainLink, list[ChainReading]]:
+    """The readings of each representative."""
+    evidence: dict[ChainLink, list[ChainReading]] = defaultdict(list)
+    for chain in plan.chains():
+        if chain in readings:
+            evidence[chain.links[0]].append(readings[chain])
+    return dict(evidence)

@@ -30,6 +30,8 @@ class Aspect(StrEnum):
     """What differs in one number of its code, by the bytes of that."""
     FUSION = "fusion"
     """A comparison and a branch in slot-bound code: 1 together, 0 with something between them."""
+    MOVE = "move and operation"
+    """A register move and an operation that updates the copy, in the same way."""
 
 
 @dataclass(frozen=True, slots=True)

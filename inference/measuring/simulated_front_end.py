@@ -6,10 +6,10 @@ import itertools
 import random
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
-from iced_x86 import Decoder, FlowControl, Instruction
+from iced_x86 import Decoder, FlowControl, Instruction, OpKind
 
 from inference.isa.timed_code import CodeReading, TimedCode
 from inference.isa.x86.forms import MNEMONICS
@@ -27,8 +27,9 @@ class SimulatedFrontEnd:
 
     `taken`, `untaken`: branches per cycle. `crossing`: cycles that a short loop loses over two cache lines.
     `wide`: slots of an instruction with a number of four bytes or more. `fused`: mnemonics whose comparison
-    a branch behind it joins. `roomy`: bytes that instructions of a loop need on average, not to take a
-    quarter longer. `noise` is the standard deviation of a Gaussian factor.
+    a branch behind it joins; `moved`: what joins a register move before it, of the copy. `roomy`: bytes that
+    instructions of a loop need on average, not to take a quarter longer. `noise` is the standard deviation of
+    a Gaussian factor.
     """
 
     slots: int = 6
@@ -41,6 +42,7 @@ class SimulatedFrontEnd:
     wide: int = 1
     fused: frozenset[str] = frozenset({"cmp", "test"})
     roomy: int = 0
+    moved: frozenset[str] = frozenset()
     noise: float = 0.0
     seed: int = 1
 
@@ -49,7 +51,7 @@ class SimulatedFrontEnd:
         """One of many."""
         dice = random.Random(f"front end {seed}")  # noqa: S311  not for secrets
         some = dice.sample(("cmp", "test", "add", "sub", "and", "inc", "dec"), dice.randint(0, 7))
-        return cls(
+        core = cls(
             slots=dice.randint(4, 8),
             decoded=dice.randint(3, 4),
             fetched_bytes=dice.choice((16, 32)),
@@ -62,6 +64,8 @@ class SimulatedFrontEnd:
             noise=noise,
             seed=seed,
         )
+        moved = dice.sample(("add", "sub", "xor", "shl", "inc", "not"), dice.choice((0, 0, 6)))
+        return replace(core, moved=frozenset(moved))
 
     def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
         """See `CodeTimer`; the same code and seed give the same reading."""
@@ -96,6 +100,15 @@ class SimulatedFrontEnd:
 
     def _joined(self, instructions: Sequence[Instruction]) -> int:
         return sum(
-            MNEMONICS[first.mnemonic] in self.fused and second.flow_control == FlowControl.CONDITIONAL_BRANCH
+            (
+                MNEMONICS[first.mnemonic] in self.fused
+                and second.flow_control == FlowControl.CONDITIONAL_BRANCH
+            )
+            or self._joins_move(first, second)
             for first, second in itertools.pairwise(instructions)
         )
+
+    def _joins_move(self, move: Instruction, update: Instruction) -> bool:
+        is_move = MNEMONICS[move.mnemonic] == "mov" and move.op_kind(1) == OpKind.REGISTER
+        copied = is_move and update.op_count > 0 and update.op_register(0) == move.op_register(0)
+        return copied and MNEMONICS[update.mnemonic] in self.moved

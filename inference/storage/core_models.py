@@ -11,7 +11,7 @@ from django.db.models import Q
 from inference.core.core_model import CoreModel, FrontEndLimits, MemoryTimes
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.explain import NotCharacterised
-from inference.core.front_end import read_front_end
+from inference.core.front_end import FrontEnd, read_front_end
 from inference.core.latency import IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
@@ -168,6 +168,10 @@ def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
         loop_capacity=None if capacity.at_least else capacity.value,
         taken=found.number("taken").value,
         nops=found.number("nops").value,
-        fused=frozenset(pair.name for pair in found.fusion if pair.is_fused) if found.fusion else None,
+        fused=_fused(found) if found.fusion else None,
         by_length=found.straight_lengths,
     )
+
+
+def _fused(front_end: FrontEnd) -> frozenset[str]:
+    return frozenset(pair.name for pair in (*front_end.fusion, *front_end.moves) if pair.is_fused)

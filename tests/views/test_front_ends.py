@@ -105,9 +105,12 @@ def test_programs_read_numbers_and_pairs(visitor: Client, measured: MeasuredFron
     numbers = {number["name"]: number for number in found["numbers"]}
     assert numbers["slots"]["value"] == pytest.approx(SimulatedFrontEnd.drawn(SEED).slots, rel=0.01)
     assert numbers["slots"]["codes"][0]["loop"]
-    assert {pair["pair"].split()[0] for pair in found["fusion"] if pair["fused"]} == (
+    branches = [pair for pair in found["fusion"] if " + j" in pair["pair"]]
+    assert {pair["pair"].split()[0] for pair in branches if pair["fused"]} == (
         SimulatedFrontEnd.drawn(SEED).fused
     )
+    moves = [pair["pair"] for pair in found["fusion"] if pair not in branches and pair["fused"]]
+    assert {name.partition(" + ")[2].split()[0] for name in moves} == SimulatedFrontEnd.drawn(SEED).moved
 
 
 def test_the_shell_shows_what_was_measured(measured: MeasuredFrontEnd) -> None:

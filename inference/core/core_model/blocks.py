@@ -10,7 +10,7 @@ from inference.isa.x86.blocks import Block
 from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.copies import stores_of, usual_copies
 from inference.isa.x86.dependences import accesses_of
-from inference.isa.x86.fusion import pairs_of
+from inference.isa.x86.fusion import moves_of, pairs_of
 from inference.isa.x86.scheme_set import described
 
 
@@ -44,8 +44,14 @@ def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
         in_loop=in_loop or loop,
         stores=sum(map(stores_of, block.instructions)),
     )
-    pairs = pairs_of(block) if loop else ()
-    return CodeShape(len(block.code), loop, pairs, copied=in_loop and not loop, copies=copies)
+    return CodeShape(
+        len(block.code),
+        loop,
+        pairs_of(block) if loop else (),
+        copied=in_loop and not loop,
+        copies=copies,
+        moves=moves_of(block),
+    )
 
 
 def _scheme(text: str) -> Scheme | None:

@@ -16,7 +16,7 @@ from inference.core.core_model.dependences import (
 )
 from inference.core.core_model.last_writes import blocked_loads, on_one_page
 from inference.core.core_model.loads import load_bound
-from inference.core.core_model.model import CoreModel, CoreScheduler
+from inference.core.core_model.model import CoreModel, CoreScheduler, FrontEndLimits
 from inference.core.core_model.scheduler import simulated_cycles
 from inference.core.core_model.stores import StoreBound, store_bound, without_shared_stores
 from inference.core.experiment import Experiment
@@ -122,7 +122,8 @@ class CodeShape:
 
     `pairs`: names of instructions and conditional jumps right behind them, which a core may make one of, as
     `FrontEndLimits.fused` has them; that of a loop's own jump is the last, "" where it stands alone.
-    `copies`: of straight code, until code comes again that was executed before.
+    `copies`: of straight code, until code comes again that was executed before. `moves`: as `pairs`, of
+    register moves and operations on the copy right behind them.
     """
 
     size: int
@@ -130,6 +131,7 @@ class CodeShape:
     pairs: tuple[str, ...] = ()
     copied: bool = False
     copies: int = 1
+    moves: tuple[str, ...] = ()
 
 
 def predict_core(
@@ -211,7 +213,7 @@ def _of_mapping(
         *described,
         *(one for one in others if one.scheme in model.moves or one.scheme in model.alone),
     ]
-    jumps = _jumps(shape, model) - _paired_nops(block, model)
+    jumps = _jumps(shape, model) - _paired_nops(block, model) - _fused_moves(shape, model.front_end)
     if mapping.issue_width is not None:
         slots = sum(mapping.slots_of(one.scheme or "") for one in everything) + jumps
         bounds.append(CoreBound(BoundKind.SLOTS, slots / mapping.issue_width, f"{slots:g} issue slots"))
@@ -242,7 +244,8 @@ def _of_scheduler(
     A policy is known from code that its ports limit. Where a chain does, simulated schedulers hold up what
     real ones do not: `add rdx, 1; cmp rdx, 64` takes 1.00 cycles on a Zen 5, simulated 1.71.
     """
-    if model.mapping is None or _paired_nops(block, model):  # how NOPs share slots is not simulated
+    shared = _paired_nops(block, model) + _fused_moves(shape, model.front_end)
+    if model.mapping is None or shared:  # how instructions share slots is not simulated
         return []
     work = _work(block, model, model.mapping)
     ports = _busiest({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
@@ -314,10 +317,16 @@ def _chains(
 ) -> tuple[DependenceBound, DependenceBound]:
     """Through registers alone, and through all. Where the `others` hold a block up, nothing is queued."""
     if any(one.scheme in model.unqueued for one in block):
-        unqueued = dependence_bounds(block, model.without_queues(), copies)
+        unqueued = dependence_bounds(block, model.without_queues, copies)
         if unqueued[1].cycles <= others:
             return unqueued
     return dependence_bounds(block, model, copies)
+
+
+def _fused_moves(shape: CodeShape, front_end: FrontEndLimits | None) -> int:
+    """Moves that take no slot of their own, but that of the operation on the copy."""
+    fused = () if front_end is None or front_end.fused is None else front_end.fused
+    return sum(pair in fused for pair in shape.moves)
 
 
 def _of_chain(kind: BoundKind, found: DependenceBound) -> CoreBound:
@@ -333,7 +342,8 @@ def _is_portless(one: InstructionAccesses, model: CoreModel) -> bool:
 def _front_end(block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel) -> CoreBound:
     limits = model.front_end
     assert limits is not None, "asked where there is a front end"
-    instructions, paired = len(block), _paired_nops(block, model)
+    instructions = len(block)
+    paired = _paired_nops(block, model) + _fused_moves(shape, limits)
     width = None if model.mapping is None else model.mapping.r_max
     # Whatever runs at the core's width has passed the front end at that rate.
     most = limits.dispatched

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from statistics import median
 
 from numpy import interp
@@ -23,7 +24,8 @@ class FrontEndLimits:
     """What comes in per cycle. `loop_capacity`: instructions in the longest loop that is handed over at
     `slots` per cycle; `taken`: branches; `nops`: in a loop. `by_length`: (bytes of an average instruction,
     instructions per cycle) of straight code, by length. `fused`: pairs of an instruction and a conditional
-    jump that are one (`cmp reg, imm + je`), None where that was not measured."""
+    jump, or a register move and an operation on the copy, that are one (`cmp reg, imm + je`, `mov reg, reg +
+    add reg, reg`), None where that was not measured."""
 
     slots: float | None = None
     straight_instructions: float | None = None
@@ -297,6 +299,7 @@ class CoreModel:
             return known
         return {**known, **self.by_immediate[scheme].get(one.immediate, {})}
 
+    @cached_property
     def without_queues(self) -> CoreModel:
         """With the latencies that hold while nothing else is queued."""
         quicker = {text: {**self.latencies.get(text, {}), **pairs} for text, pairs in self.unqueued.items()}

@@ -38,7 +38,7 @@ class FrontEndNumber:
 
 @dataclass(frozen=True, slots=True)
 class FusionPair:
-    """Cycles of slot-bound code with a comparison and a branch side by side and with a move between them."""
+    """Cycles of slot-bound code with two instructions side by side and with a move between them."""
 
     name: str
     together: float
@@ -52,7 +52,8 @@ class FrontEnd:
 
     `rates`: (instructions in a loop, instructions per cycle) by what fills it. `loop_lengths`,
     `straight_lengths`: (bytes of an instruction, on average, instructions per cycle). `offsets`: (bytes
-    behind the beginning of a cache line, cycles per iteration).
+    behind the beginning of a cache line, cycles per iteration). `fusion`: comparisons and branches; `moves`:
+    moves and operations on the copy.
     """
 
     numbers: tuple[FrontEndNumber, ...]
@@ -61,6 +62,7 @@ class FrontEnd:
     straight_lengths: tuple[tuple[float, float], ...]
     offsets: tuple[tuple[int, float], ...]
     fusion: tuple[FusionPair, ...]
+    moves: tuple[FusionPair, ...] = ()
 
     @property
     def unhindered_bytes(self) -> int | None:
@@ -106,6 +108,15 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
             float(sum(pair.is_fused for pair in fusion)) if fusion else None,
         )
     )
+    moves = _fusion(of[Aspect.MOVE], slots.value)
+    numbers.append(
+        FrontEndNumber(
+            "moved",
+            f"Moves in one slot with the operation on the copy, of {len(moves)}",
+            float(sum(pair.is_fused for pair in moves)) if moves else None,
+            tuple(of[Aspect.MOVE]),
+        )
+    )
     return FrontEnd(
         tuple(numbers),
         _rates(of[Aspect.SIZE]),
@@ -113,6 +124,7 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
         _straight(of[Aspect.STRAIGHT_LENGTH], of[Aspect.STRAIGHT_MIX]),
         tuple(sorted((code.value, cycles) for code, cycles in of[Aspect.OFFSET])),
         fusion,
+        moves,
     )
 
 

@@ -44,6 +44,7 @@ def front_end(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(front_ends(), pk=pk)
     found = front_end_of(row)
     conditions, comparisons = _fusion_table(found.fusion)
+    operations, moves = _fusion_table(found.moves)
     context = {
         "row": row,
         "found": found,
@@ -53,6 +54,8 @@ def front_end(request: HttpRequest, pk: int) -> HttpResponse:
         "offset_figure": offset_figure(found.offsets) if found.offsets else None,
         "conditions": conditions,
         "comparisons": comparisons,
+        "operations": operations,
+        "moves": moves,
         "unsettled": sum(one["cycles"] is None for one in row.readings),
     }
     return render(request, "inference/front_end/front_end.html", context)

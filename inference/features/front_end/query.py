@@ -93,7 +93,7 @@ def number_json(number: FrontEndNumber) -> Json:
 
 
 def fusion_json(found: FrontEnd) -> list[Json]:
-    """The pairs of comparison and branch, for programs."""
+    """The pairs of comparison and branch, and of move and operation, for programs."""
     return [
         {
             "pair": pair.name,
@@ -101,7 +101,7 @@ def fusion_json(found: FrontEnd) -> list[Json]:
             "together": round(pair.together, 4),
             "apart": round(pair.apart, 4),
         }
-        for pair in found.fusion
+        for pair in (*found.fusion, *found.moves)
     ]
 
 

@@ -63,6 +63,7 @@ def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
         *(_offsets() if offsets else ()),
         *_encodings(),
         *_fusions(),
+        *_moves(),
     )
 
 
@@ -220,3 +221,37 @@ def _fusions() -> Iterator[FrontEndCode]:
                     registers=(("rax", rax), ("rbx", rbx)),
                 )
                 yield FrontEndCode(Aspect.FUSION, f"{name} + j{condition}", together, timed)
+
+
+# Moves and operations on the copy that the core may make one operation of.
+
+_COPY = bytes.fromhex("4989c0")  # mov r8, rax
+_OTHER_COPY = bytes.fromhex("4589d1")  # mov r9d, r10d
+_ON_COPY: Mapping[str, str] = {
+    "add reg, reg": "4901f8",  # rdi
+    "sub reg, reg": "4929f8",
+    "and reg, reg": "4921f8",
+    "or reg, reg": "4909f8",
+    "xor reg, reg": "4931f8",
+    "add reg, imm": "4983c005",
+    "sub reg, imm": "4983e805",
+    "and reg, imm": "4983e005",
+    "or reg, imm": "4983c805",
+    "xor reg, imm": "4983f005",
+    "shl reg, imm": "49c1e005",
+    "shr reg, imm": "49c1e805",
+    "sar reg, imm": "49c1f805",
+    "inc reg": "49ffc0",
+    "dec reg": "49ffc8",
+    "neg reg": "49f7d8",
+    "not reg": "49f7d0",
+}
+"""By what does something with r8."""
+
+
+def _moves() -> Iterator[FrontEndCode]:
+    for name, operation in _ON_COPY.items():
+        update = bytes.fromhex(operation)
+        for together, code in ((1, _COPY + update + _OTHER_COPY), (0, _COPY + _OTHER_COPY + update)):
+            timed = TimedCode(code + _NOP * _FUSION_NOPS, 3 + _FUSION_NOPS, loop=True)
+            yield FrontEndCode(Aspect.MOVE, f"mov reg, reg + {name}", together, timed)

@@ -38,6 +38,8 @@ def test_every_number_is_the_cores_own(seed: int) -> None:
         assert front_end.number(name).value == pytest.approx(true, rel=0.02, abs=0.03), name
     for pair in front_end.fusion:
         assert pair.is_fused == (pair.name.split()[0] in core.fused), pair.name
+    for pair in front_end.moves:
+        assert pair.is_fused == (pair.name.partition(" + ")[2].split()[0] in core.moved), pair.name
 
 
 def test_a_loop_that_nothing_slows_down_is_at_least_as_long() -> None:
@@ -72,7 +74,8 @@ def test_what_was_not_measured_has_no_number() -> None:
 
 
 def test_pairs_are_the_same_instructions_in_two_orders() -> None:
-    pairs = [asked for asked in front_end_codes(offsets=False) if asked.aspect is Aspect.FUSION]
+    aspects = (Aspect.FUSION, Aspect.MOVE)
+    pairs = [asked for asked in front_end_codes(offsets=False) if asked.aspect in aspects]
     assert len({asked.name for asked in pairs}) > 100
     by_name: dict[str, set[bytes]] = {}
     for asked in pairs:

@@ -6,6 +6,8 @@ code is its dependences alone. Through memory nothing waits.
 
 from __future__ import annotations
 
+import random
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -42,16 +44,21 @@ WaitingTime = Callable[[OperandWait], float | None]
 
 @dataclass(frozen=True)
 class DataflowCore:
-    """`cycles` of a wait; `width`: instructions that are dispatched per cycle."""
+    """`cycles` of a wait; `width`: instructions that are dispatched per cycle. `noise`: standard deviation of
+    a Gaussian factor of each reading, the same for the same chain, seed and repeat.
+    """
 
     cycles: WaitingTime
     width: int = 8
+    noise: float = 0.0
+    seed: int = 1
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:
         """See `inference.core.latency.ChainMeasurer`."""
-        del repeat
         for chain in chains:
-            yield ChainReading(chain, self.per_turn(accesses_of(block_of_bytes(chain.code), alike=True)))
+            dice = random.Random(zlib.crc32(chain.code, repeat) ^ self.seed)  # noqa: S311  not for secrets
+            cycles = self.per_turn(accesses_of(block_of_bytes(chain.code), alike=True))
+            yield ChainReading(chain, cycles * dice.gauss(1, self.noise))
 
     def per_turn(self, code: Sequence[InstructionAccesses]) -> float:
         """Cycles that an iteration of code takes in the long run."""

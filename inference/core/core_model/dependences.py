@@ -23,6 +23,8 @@ ASSUMED = "assumed"
 """What the cycles of a pair of operands rest on of which nothing is known."""
 FALSE_DEPENDENCY = "a false dependency"
 """What the cycles rest on from a destination's old value, which the instruction does not read."""
+BESIDE = "with half of what both take longer beside each other"
+"""What the cycles rest on between neighbours of kinds that delay each other."""
 MEMORY = "memory"
 _REGISTERS = ("general", "vector")
 _IN_ADDRESS = ("address", "base", "index")
@@ -111,6 +113,8 @@ class DependenceGraph:
         place, destination = self.nodes[edge.target]
         source, location = self._by[edge]
         basis = "" if location == MEMORY else self._basis(place, source, destination)
+        if location != MEMORY and self._excess(self.nodes[edge.source], place, (source, destination)):
+            basis = ", ".join(filter(None, (basis, BESIDE)))
         return ChainStep(place, source, destination, edge.cycles, location, basis)
 
     def _basis(self, place: int, source: str, destination: str) -> str:
@@ -143,6 +147,12 @@ class DependenceGraph:
                     )
                     self._by[edge] = access.operand, access.location or MEMORY
                     yield edge
+
+    def _excess(self, producer: tuple[int, str], place: int, ends: tuple[str, str]) -> float:
+        """What an instruction takes longer by these operands for the value that it waits for."""
+        writer, written = producer
+        producing, waiting = self._block[writer].scheme or "", self._block[place].scheme or ""
+        return self._model.bypasses.between(producing, written, waiting, ends)
 
     def _false_reads(self, one: InstructionAccesses) -> list[OperandAccess]:
         """Registers that it waits for, though it only writes them."""
@@ -187,8 +197,7 @@ class DependenceGraph:
         cycles = known.get(ends, unknown)
         if cycles is None:
             return None
-        producer = self._block[last.writer].scheme or ""
-        cycles += self._model.bypasses.between(producer, last.access.operand, scheme, ends)
+        cycles += self._excess((last.writer, last.access.operand), place, ends)
         if not one.behind_stack:
             return cycles
         moved = any(written.location == access.location for written in one.writes)

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from inference.core.core_model import CodeShape, CoreModel, FrontEndLimits, predict_core
+from inference.core.core_model.dependences import BESIDE
 from inference.core.latency import LatencyProblem, LatencyResult, infer_latencies
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
@@ -71,16 +72,16 @@ def plain(wait: OperandWait) -> float | None:
 
 
 @cache
-def inferred(core: WaitingTime) -> LatencyResult:
+def inferred(core: WaitingTime, noise: float = 0.0, seed: int = 1) -> LatencyResult:
     pairs = [pair_chains(link) for text in SCHEMES for link in links_of(text)]
     idioms = [idiom for text in SCHEMES for idiom in idioms_of(text)]
     ways = [*map(pair_chains, connectors())]
     problem = LatencyProblem(pairs, ways, idioms, plain_additions(), mixer=MixedChains())
-    return infer_latencies(problem, DataflowCore(core, WIDTH))
+    return infer_latencies(problem, DataflowCore(core, WIDTH, noise, seed))
 
 
-def model_of(core: WaitingTime) -> CoreModel:
-    result = inferred(core)
+def model_of(core: WaitingTime, noise: float = 0.0, seed: int = 1) -> CoreModel:
+    result = inferred(core, noise, seed)
     rows = [
         (
             text,
@@ -126,6 +127,17 @@ def test_a_chain_takes_what_its_neighbours_make_of_it(code: str) -> None:
     assert predict_core(accesses, shape, model_of(zen5)).cycles == pytest.approx(measured, rel=0.03)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_makes_no_other_kinds(seed: int) -> None:
+    noisy, exact = model_of(zen5, 0.005, seed), model_of(zen5)
+    for code in CODES:
+        (block,) = read_blocks(code, 1)
+        shape = CodeShape(len(block.code), loop=False, copied=True)
+        predictions = [predict_core(accesses_of(block), shape, model).cycles for model in (noisy, exact)]
+        assert predictions[0] == pytest.approx(predictions[1], rel=0.03), code
+    assert not model_of(plain, 0.005, seed).bypasses.excess
+
+
 def test_a_set_says_what_takes_less_alone_and_what_more_beside_others() -> None:
     pairs = {(pair.link.scheme, pair.link.source): pair for pair in inferred(zen5).pairs}
     alone = pairs["vpaddd XMM:W, XMM:R, XMM:R", "2"]
@@ -137,6 +149,13 @@ def test_a_set_says_what_takes_less_alone_and_what_more_beside_others() -> None:
     assert pairs["vfmadd231ps XMM:RW, XMM:R, XMM:R", "1"].kind == multiplying.kind
     codes = {reading.chain.links for reading in multiplying.readings}
     assert any({link.scheme for link in links} > {multiplying.link.scheme} for links in codes)
+
+
+def test_the_chain_says_what_neighbours_add() -> None:
+    (block,) = read_blocks("vmulps xmm0, xmm0, xmm1\nvaddps xmm0, xmm0, xmm1", 1)
+    found = predict_core(accesses_of(block), CodeShape(len(block.code), loop=False), model_of(zen5))
+    steps = sorted((step.cycles, step.basis) for step in found.chain)
+    assert steps == [(pytest.approx(cycles), BESIDE) for cycles in (2.5, 3.5)]
 
 
 def test_a_core_without_bypasses_has_no_kinds() -> None:

@@ -121,7 +121,15 @@ def conditions_json(model: CoreModel) -> Json:
         for scheme, immediates in sorted(model.by_immediate.items())
     }
     unqueued: Json = {scheme: _pairs_json(pairs) for scheme, pairs in sorted(model.unqueued.items())}
-    parts = {"by_immediate": by_immediate, "unqueued": unqueued, "bypasses": _bypasses_json(model.bypasses)}
+    false_dependences: Json = {
+        scheme: dict(cycles) for scheme, cycles in sorted(model.false_dependences.items())
+    }
+    parts = {
+        "by_immediate": by_immediate,
+        "unqueued": unqueued,
+        "bypasses": _bypasses_json(model.bypasses),
+        "false_dependences": false_dependences,
+    }
     return {name: part for name, part in parts.items() if part}
 
 

@@ -120,6 +120,7 @@ class CoreModelDocument(BaseModel):
     by_immediate: dict[_Text, list[LatencyOfImmediatePart]] = {}
     unqueued: dict[_Text, list[LatencyPart]] = {}
     bypasses: BypassesPart = BypassesPart()
+    false_dependences: dict[_Text, dict[_Text, Amount]] = {}
 
     def model(self) -> CoreModel:
         """The value. Raises `CoreError` for what no port mapping can be, and for names of no port."""
@@ -141,6 +142,7 @@ class CoreModelDocument(BaseModel):
             by_immediate=latencies_by_immediate(self.by_immediate),
             unqueued=latencies_and_bases(self.unqueued)[0],
             bypasses=self.bypasses.value(),
+            false_dependences=self.false_dependences,
         )
 
 

@@ -97,6 +97,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         by_immediate=measured.by_immediate,
         bypasses=measured.bypasses,
         unqueued=measured.unqueued,
+        false_dependences=measured.false_dependences,
     )
 
 

@@ -13,7 +13,6 @@ from inference.core.protocols import Json
 
 NEEDS_NO_PORT = (IdiomKind.ZEROING, IdiomKind.ELIMINATED)
 WAITS_FOR_NOTHING = (IdiomKind.ZEROING, IdiomKind.BREAKING)
-_WAITS_FOR_OLD_VALUE = (IdiomKind.PARTIAL_REGISTER, IdiomKind.FALSE_DEPENDENCY)
 HALF_OF_A_SUM = "half of a way there and back"
 AT_MOST = "a bound"
 _OFF = 0.1
@@ -32,6 +31,7 @@ class MeasuredLatencies:
     by_immediate: dict[str, dict[int, OperandLatencies]] = field(default_factory=dict)
     unqueued: dict[str, OperandLatencies] = field(default_factory=dict)
     bypasses: BypassTimes = field(default_factory=BypassTimes)
+    false_dependences: dict[str, dict[str, float]] = field(default_factory=dict)
     idioms: dict[IdiomKind, set[str]] = field(default_factory=lambda: {kind: set() for kind in IdiomKind})
 
     def of(self, kinds: Collection[IdiomKind]) -> frozenset[str]:
@@ -49,9 +49,11 @@ def latencies_of_schemes(rows: Iterable[LatencyRow]) -> MeasuredLatencies:
         for idiom in idioms:
             kind = IdiomKind(idiom["kind"])
             known.idioms[kind].add(text)
-            if kind in _WAITS_FOR_OLD_VALUE and idiom["latency"] is not None:
-                old_value = idiom["destination"], idiom["destination"]
-                latencies = {old_value: idiom["latency"], **latencies}
+            destination, cycles = idiom["destination"], idiom["latency"]
+            if kind is IdiomKind.PARTIAL_REGISTER and cycles is not None:
+                latencies = {(destination, destination): cycles, **latencies}
+            if kind is IdiomKind.FALSE_DEPENDENCY and cycles is not None:
+                known.false_dependences.setdefault(text, {})[destination] = cycles
         known.latencies[text] = latencies
         if bases:
             known.bases[text] = bases

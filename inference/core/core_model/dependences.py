@@ -4,7 +4,8 @@ A node is a value that an instruction writes: (instruction, destination operand)
 the value that one of its sources has, with the latency between these two operands; from the iteration before
 where that was written there. A stored value reaches a load of the same place in the time that forwarding
 takes. Where nothing is known of a pair of operands, it takes a cycle, and a load what loads take.
-Neighbours of some kinds take longer together (`BypassTimes`).
+Neighbours of some kinds take longer together (`BypassTimes`). A destination that an instruction only writes
+is a source as well where the core waits for it: a false dependency.
 """
 
 from __future__ import annotations
@@ -156,13 +157,9 @@ class DependenceGraph:
 
     def _false_reads(self, one: InstructionAccesses) -> list[OperandAccess]:
         """Registers that it waits for, though it only writes them."""
-        known = self._model.latencies_of(one)
+        waited = self._model.false_dependences.get(one.scheme or "", {})
         read = {access.operand for access in one.reads}
-        return [
-            access
-            for access in one.writes
-            if access.location and access.operand not in read and (access.operand, access.operand) in known
-        ]
+        return [access for access in one.writes if access.operand in waited and access.operand not in read]
 
     def _is_only_written(self, place: int, operand: str) -> bool:
         return all(access.operand != operand for access in self._block[place].reads)
@@ -189,10 +186,18 @@ class DependenceGraph:
             return None  # flags are waited for all the same
         if _counts_with_load(access.operand, destination) or scheme in self._model.moves:
             return 0.0
+        return self._through_register(place, access, destination, last)
+
+    def _through_register(
+        self, place: int, access: OperandAccess, destination: str, last: _LastWrite
+    ) -> float | None:
+        """The same through a register or the flags, where nothing makes it wait for less than that."""
+        one = self._block[place]
+        known = self._model.latencies_of(one)
         loads = access.operand.endswith("address") and any(each.memory for each in one.reads)
-        unknown = UNKNOWN_LATENCY if not loads else self._loaded(scheme)
-        if self._is_only_written(place, access.operand):
-            unknown = known[access.operand, access.operand] or unknown  # as long to each result
+        unknown = UNKNOWN_LATENCY if not loads else self._loaded(one.scheme or "")
+        if self._is_only_written(place, access.operand):  # it takes as long to each result
+            unknown = self._model.false_dependences[one.scheme or ""][access.operand]
         ends = access.operand, destination
         cycles = known.get(ends, unknown)
         if cycles is None:

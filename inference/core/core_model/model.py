@@ -273,7 +273,8 @@ class CoreModel:
     `alone`: cycles of one instance of schemes whose ports could not be found. `scheduler`: None where none is
     known, or where none explains more than ports and slots do. `sources`: {part: what it was taken from, in
     words}. `bypasses`: what latencies have beside others. `unqueued`: latencies while nothing else is queued,
-    of pairs that take less then.
+    of pairs that take less then. `false_dependences`: {scheme: {destination: cycles}} from what a destination
+    held before, which the scheme waits for and does not read.
     """
 
     mapping: PortMapping | None = None
@@ -290,6 +291,7 @@ class CoreModel:
     by_immediate: Mapping[str, Mapping[int, OperandLatencies]] = field(default_factory=dict)
     bypasses: BypassTimes = field(default_factory=BypassTimes)
     unqueued: Mapping[str, OperandLatencies] = field(default_factory=dict)
+    false_dependences: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def latencies_of(self, one: InstructionAccesses) -> OperandLatencies:
         """Between the operands of an instruction, with the immediate that it has."""

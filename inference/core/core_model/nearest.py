@@ -237,6 +237,9 @@ def _with_latencies(model: CoreModel, scheme: Scheme, match: _Match) -> CoreMode
         extended = replace(extended, by_immediate={**model.by_immediate, text: immediates})
     if not _shares_idioms(scheme, match):
         return extended
+    if near in model.false_dependences:
+        known = {**model.false_dependences, text: model.false_dependences[near]}
+        extended = replace(extended, false_dependences=known)
     return replace(
         extended,
         free=_with(model.free, text, near),

@@ -141,11 +141,14 @@ def _with_bypasses(pairs: Sequence[PairLatency], bypasses: Bypasses) -> Iterator
     for pair in pairs:
         kind, alone = bypasses.kinds.get(pair.link), bypasses.alone.get(pair.link)
         evidence = bypasses.readings.get(pair.link, ())
-        if kind is not None:
-            pair = replace(pair, kind=kind, beside=tuple(bypasses.excess[kind]))
-        if alone is not None:
-            pair = replace(pair, least=alone, queued=pair.least)
-        yield replace(pair, readings=(*pair.readings, *evidence)) if evidence else pair
+        yield replace(
+            pair,
+            least=pair.least if alone is None else alone,
+            queued=None if alone is None else pair.least,
+            kind=kind,
+            beside=() if kind is None else tuple(bypasses.excess[kind]),
+            readings=(*pair.readings, *evidence),
+        )
 
 
 def _wanted_again(

@@ -96,6 +96,7 @@ def model_of(core: WaitingTime, noise: float = 0.0, seed: int = 1) -> CoreModel:
         front_end=FrontEndLimits(slots=float(WIDTH)),
         bypasses=known.bypasses,
         unqueued=known.unqueued,
+        false_dependences=known.false_dependences,
     )
 
 

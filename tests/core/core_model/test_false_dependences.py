@@ -8,6 +8,8 @@ import pytest
 
 from inference.core.core_model import BoundKind, CodeShape, CoreModel, predict_core
 from inference.core.core_model.dependences import FALSE_DEPENDENCY
+from inference.formats.core_model_json import core_model_json, read_core_model
+from inference.formats.quoting import json_text
 from inference.isa.x86.blocks import read_blocks
 from inference.isa.x86.dependences import accesses_of
 
@@ -20,14 +22,7 @@ PLAIN = CoreModel(
         ADD: {("1", "1"): 1.0, ("2", "1"): 1.0},
     }
 )
-WAITING = replace(
-    PLAIN,
-    latencies={
-        **PLAIN.latencies,
-        BLSR: {("1", "1"): 1.0, **PLAIN.latencies[BLSR]},
-        EXPAND: {("1", "1"): 5.0, **PLAIN.latencies[EXPAND]},
-    },
-)
+WAITING = replace(PLAIN, false_dependences={BLSR: {"1": 1.0}, EXPAND: {"1": 5.0}})
 
 
 @pytest.mark.parametrize(
@@ -51,3 +46,9 @@ def test_the_chain_says_that_the_dependency_is_a_false_one() -> None:
     (block,) = read_blocks("blsr rax, rbx", 1)
     (step,) = predict_core(accesses_of(block), CodeShape(5, loop=False), WAITING).chain
     assert (step.source, step.destination, step.basis) == ("1", "1", FALSE_DEPENDENCY)
+
+
+def test_a_file_keeps_false_dependences() -> None:
+    document = core_model_json(WAITING, name="m", isa="x86-64")
+    assert read_core_model(json_text(document)).model().false_dependences == WAITING.false_dependences
+    assert "false_dependences" not in core_model_json(PLAIN, name="m", isa="x86-64")

@@ -10,7 +10,8 @@ nothing.
 |---|---|
 | `operands` | the operands that a latency can go from and to |
 | `connectors` | the instructions that close chains |
-| `making` | the chains of a pair |
+| `making` | the chains of a pair with some values |
+| `pairs` | the chains of a pair |
 | `idioms` | chains for a choice of operands: one register for all, or the destination's old value |
 | `mixing` | two instructions in turn, one among others |
 | `memory` | loads, and loads of what was stored |
@@ -20,9 +21,9 @@ nothing.
 
 from inference.isa.x86.chains.connectors import connectors
 from inference.isa.x86.chains.idioms import idioms_of, plain_additions
-from inference.isa.x86.chains.making import pair_chains
 from inference.isa.x86.chains.memory import memory_chains
 from inference.isa.x86.chains.operands import links_of
+from inference.isa.x86.chains.pairs import pair_chains
 
 __all__ = [
     "MixedChains",

@@ -20,12 +20,10 @@ from inference.isa.x86.chains.operands import (
     MASK,
     MEMORY,
     Place,
-    destinations,
     in_words,
     is_in_address,
     is_partial,
     places,
-    sources,
 )
 from inference.isa.x86.chains.ready import (
     SPARE_MASK,
@@ -35,7 +33,7 @@ from inference.isa.x86.chains.ready import (
     with_value,
     written_anew,
 )
-from inference.isa.x86.chains.values import OperandValues, values_by_immediate, values_of
+from inference.isa.x86.chains.values import OperandValues
 from inference.isa.x86.chains.ways import CannotChainError, Families, Way, WaysBack
 from inference.isa.x86.choosing import Fixed, RegisterChoice, aliases
 from inference.isa.x86.demands import INDICES, Demands, demands, obstacle
@@ -43,53 +41,18 @@ from inference.isa.x86.exclusion import TOP_OF_STACK
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR32, GPR64, X87, XMM, ZMM
 from inference.isa.x86.instances import ADDRESS_OF_CODE
-from inference.isa.x86.scheme_set import described
 
 KEPT = (8, 9, 10, 11, 12, 5, 7, 6, 3, 2, 1, 0)
 """General-purpose registers, in the order in which operands take them that are not of the link."""
 CHAINED = (3, 7, 5, 6, 12, 11, 10, 9, 8, 2, 1, 0)
 BASE, LOW_BASE = 14, 6
-_VECTOR_SHIFT, _SHIFT = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
+VECTOR_SHIFT, VECTOR_SHIFT_BITS = re.compile(r"v?ps(ll|rl|ra)[wdq]"), 5
 _NO_STORE = "no instruction stores a constant of {} bits"
 _BANKS = frozenset({"general", "vector", "mmx", "x87", MASK, FLAGS, MEMORY})
 _GROWING = frozenset({"fmul", "fdiv", "fdivr"})
 _NOPS = 10
 """Behind what changes memory; on a Zen 4 more than six change nothing."""
 _OF_STACK = "through the top of the stack, to which an exchange brings it back"
-
-
-def pair_chains(link: ChainLink) -> PairChains:
-    """The chains for a pair of operands of `links_of`: for each class of values, where these matter."""
-    found = described(link.scheme)
-    assert found is not None, "links are of schemes that there are"
-    scheme, form = found
-    source = next(place for place in sources(scheme) if place.name == link.source)
-    target = next(place for place in destinations(scheme) if place.name == link.destination)
-    values = values_of(scheme) or (NOTHING,)
-    if values == (NOTHING,) and MEMORY not in (source.bank, target.bank):
-        values = values_by_immediate(form, _usual_immediate(form)) or values
-    try:
-        made = [
-            ChainMaker(replace(link, values=one.name), scheme, form, source, target, one).chains()
-            for one in values
-        ]
-    except CannotChainError as error:
-        return PairChains(link, (), isolated=False, why=str(error))
-    classes = tuple(one.kind for one in values if one.kind is not None)
-    chains = [
-        chain
-        for one, each in zip(values, made, strict=True)
-        for chain in (each.chains if one.immediate is None else each.chains[:1])
-    ]
-    return PairChains(link, tuple(chains), made[0].isolated, made[0].why, classes)
-
-
-def _usual_immediate(form: Form) -> int:
-    """That of `_instance`, where nothing says another one; 0 of a form without any."""
-    positions = [place for place, hole in enumerate(form.holes) if hole.kind == "immediate"]
-    if not positions:
-        return 0
-    return _SHIFT if _VECTOR_SHIFT.fullmatch(form.mnemonic) else pattern(form).immediate(positions[0]) & 0xFF
 
 
 NOTHING = OperandValues(None, {})
@@ -310,10 +273,10 @@ class ChainMaker:
     def _instance(self, families: Families) -> list[Instruction]:
         before = [one for place in places(self._scheme) for one in self._made_ready(place, families)]
         instruction = pattern(self._form)
-        if _VECTOR_SHIFT.fullmatch(self._scheme.mnemonic) and any(
+        if VECTOR_SHIFT.fullmatch(self._scheme.mnemonic) and any(
             hole.kind == "immediate" for hole in self._form.holes
         ):
-            instruction.immediate8 = _SHIFT  # what shifts everything out waits for nothing
+            instruction.immediate8 = VECTOR_SHIFT_BITS  # what shifts everything out waits for nothing
         if self._immediate is not None:
             instruction.immediate8 = self._immediate
         for choice in self._demands.choices:

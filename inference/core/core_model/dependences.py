@@ -189,7 +189,7 @@ class DependenceGraph:
         return self._through_register(place, access, destination, last)
 
     def _through_register(
-        self, place: int, access: OperandAccess, destination: str, last: _LastWrite
+        self, place: int, access: OperandAccess, destination: str, last: LastWrite
     ) -> float | None:
         """The same through a register or the flags, where nothing makes it wait for less than that."""
         one = self._block[place]

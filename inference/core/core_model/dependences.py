@@ -99,6 +99,8 @@ class DependenceGraph:
                 if key not in self._numbers:
                     self._numbers[key] = len(self.nodes)
                     self.nodes.append(key)
+        self._registers = {access.location for one in block for access in one.writes}
+        self._has_stores = any(access.memory is not None for one in block for access in one.writes)
         self.edges = list(self._edges())
 
     def bound(self, edges: Sequence[Edge]) -> DependenceBound:
@@ -133,6 +135,8 @@ class DependenceGraph:
             destinations = dict.fromkeys(access.operand for access in one.writes)
             is_foreseen = self._model.memory.foresees and self._is_served(place)
             for access in (*one.reads, *self._false_reads(one)):
+                if not self._is_written(access):
+                    continue
                 last = last_write(self._block, place, access)
                 if last is None or (is_foreseen and access.operand.endswith(_IN_ADDRESS)):
                     continue
@@ -163,6 +167,10 @@ class DependenceGraph:
 
     def _is_only_written(self, place: int, operand: str) -> bool:
         return all(access.operand != operand for access in self._block[place].reads)
+
+    def _is_written(self, access: OperandAccess) -> bool:
+        """Whether the block may write what is read: most loop bodies of experiments write few registers."""
+        return self._has_stores if access.memory is not None else access.location in self._registers
 
     def _is_served(self, place: int) -> bool:
         """Whether the block stored all that the instruction loads, by an address without an index."""

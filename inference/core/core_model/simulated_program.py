@@ -140,21 +140,18 @@ class _Waits:
         for edge in edges_of(graph):
             self._entering[edge.target].append(edge)
         self._ready = [self._least_latency(block, model, node) for node in range(len(graph.nodes))]
+        self._made: list[list[int]] = [[] for _ in block]
+        for node, (place, _) in enumerate(graph.nodes):
+            self._made[place].append(node)
 
     def latency(self, instruction: int) -> int:
         """Cycles from issue until the last result of an instruction returns, at most `LONGEST_LATENCY`."""
-        own = [
-            ready
-            for (place, _), ready in zip(self._graph.nodes, self._ready, strict=True)
-            if place == instruction
-        ]
-        return min(max([1, *map(round, own)]), LONGEST_LATENCY)
+        own = [round(self._ready[node]) for node in self._made[instruction]]
+        return min(max([1, *own]), LONGEST_LATENCY)
 
     def of(self, instruction: int) -> Iterator[Wait]:
         """The results that an instruction waits for, made by instructions that need a port."""
-        for node, (place, _) in enumerate(self._graph.nodes):
-            if place != instruction:
-                continue
+        for node in self._made[instruction]:
             for edge in self._entering[node]:
                 if not self._is_handed_on(node):
                     early = max(edge.cycles - self._ready[node], 0.0)

@@ -29,6 +29,8 @@ class Evaluator:
 
     `r_max`: instructions per cycle that the bottleneck outside the ports lets through, None for no such
     bound; it is the same for all mappings (`cycles_one` takes the mapping's own limits and slots).
+    `least`: cycles float64[n_experiments] that each experiment takes at least whatever the mapping, such as
+    those of its code in the front end; None for no such bound.
     `compiled`: numba kernels (True; ImportError without numba), numpy (False), or whichever there is (None).
     For a single mapping numpy is done before numba is loaded.
     """
@@ -39,6 +41,7 @@ class Evaluator:
         n_ports: int,
         r_max: float | None = None,
         *,
+        least: Floats | None = None,
         compiled: bool | None = None,
     ) -> None:
         check_ports(n_ports)
@@ -48,6 +51,8 @@ class Evaluator:
         self.n_ports = n_ports
         self.r_max = r_max
         self.floor = _floor(table, r_max)
+        if least is not None:
+            np.maximum(self.floor, least, out=self.floor)
         self.compiled = _has_numba() if compiled is None else compiled
 
     def cycles(self, population: Population, threads: int = 1) -> Floats:

@@ -72,9 +72,8 @@ class SearchArrays:
         alone = np.isin(table.scheme, schemes)
         inside = np.flatnonzero(np.logical_and.reduceat(alone, table.offsets[:-1]))
         some = table.selected(inside, schemes)
-        floor = self._evaluator.r_max
         return SearchArrays(
-            Evaluator(some, self._evaluator.n_ports, floor),
+            Evaluator(some, self._evaluator.n_ports, least=self._evaluator.floor[inside]),
             self._measured[inside],
             self.times[schemes],
             self._members[schemes],

@@ -1,0 +1,121 @@
+"""What experiments take beyond what ports and slots allow, by simulating a mapping from outside a search.
+
+A scheduler binds µops to ports before it knows what else will come, so that experiments take longer than any
+mapping with the right ports says. A search that takes such times at their word explains them by µops that do
+not exist. Simulating costs hundreds of times what a linear program does, so a search does not: between two
+searches each measurement is divided by its waste under the mapping at hand, and the next search learns from
+these corrected times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from inference.core.arrays import Floats
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
+from inference.core.predicting import MappingPredictor
+from inference.core.tables import ExperimentTable
+
+Simulated = Callable[[PortMapping, Experiment], float | None]
+"""Cycles per execution of an experiment as the core's scheduler makes it under a mapping; None where it
+cannot be simulated, or ports do not limit it."""
+
+
+class WasteSource(Protocol):
+    """What is known of a core beside its ports."""
+
+    def least_cycles(self, measured: Mapping[Experiment, float]) -> Mapping[Experiment, float]:
+        """{experiment: cycles that its code takes on any ports}, of those that it can tell of.
+
+        Args:
+            measured: {experiment: cycles}; what is told of an experiment may rest on others.
+        """
+        ...
+
+    def simulator(
+        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
+    ) -> Simulated | None:
+        """The core's scheduler, inferred under a mapping where it is not known yet.
+
+        Args:
+            mapping: The ports at hand.
+            measured: {experiment: cycles}.
+            pulse: Called between simulations; False ends an inference with the best so far.
+
+        Returns:
+            None where no scheduler explains more than ports and slots do.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class WastefulTimes:
+    """Experiments on a core whose scheduler wastes.
+
+    Args:
+        experiments: In the order of the arrays.
+        measured: Cycles.
+        bounds: Cycles that ports and slots of the mapping allow.
+        predicted: Cycles with what the scheduler wastes; `bounds` where it was not simulated.
+    """
+
+    experiments: tuple[Experiment, ...]
+    measured: Floats
+    bounds: Floats
+    predicted: Floats
+
+    @property
+    def corrected(self) -> dict[Experiment, float]:
+        """{experiment: cycles without its waste}: measured × bound / predicted."""
+        cycles = self.measured * self.bounds / self.predicted
+        return dict(zip(self.experiments, cycles.tolist(), strict=True))
+
+    @property
+    def error(self) -> float:
+        """The mean relative error of the predictions."""
+        return float(np.mean(np.abs(self.predicted / self.measured - 1)))
+
+    @property
+    def error_of_bounds(self) -> float:
+        """The mean relative error of ports and slots alone."""
+        return float(np.mean(np.abs(self.bounds / self.measured - 1)))
+
+
+def wasteful_times(
+    measured: Mapping[Experiment, float],
+    mapping: PortMapping,
+    simulated: Simulated | None,
+    least: Mapping[Experiment, float] | None = None,
+    pulse: Callable[[], None] = lambda: None,
+) -> WastefulTimes:
+    """Measured experiments with what a mapping and a scheduler say of them.
+
+    Args:
+        measured: {experiment: cycles} of schemes that the mapping describes.
+        mapping: Ports and slots.
+        simulated: None without a scheduler.
+        least: {experiment: cycles that it takes on any ports}, as `WasteSource.least_cycles` tells.
+        pulse: Called between experiments.
+    """
+    experiments = tuple(measured)
+    table = ExperimentTable.from_experiments(experiments, _schemes(experiments))
+    ports = MappingPredictor(mapping).cycles(table)
+    floor = np.array([(least or {}).get(experiment, 0.0) for experiment in experiments])
+    bounds = np.maximum(ports, floor)
+    predicted = bounds.copy()
+    for place, experiment in enumerate(experiments if simulated is not None else ()):
+        pulse()
+        assert simulated is not None
+        cycles = simulated(mapping, experiment)
+        if cycles is not None:
+            predicted[place] = max(cycles, bounds[place])
+    return WastefulTimes(experiments, np.array([*measured.values()]), bounds, predicted)
+
+
+def _schemes(experiments: Collection[Experiment]) -> list[str]:
+    return sorted({scheme for experiment in experiments for scheme in experiment.schemes})

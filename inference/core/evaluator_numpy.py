@@ -101,9 +101,10 @@ def _chunks(table: ExperimentTable, row_bytes: int) -> list[tuple[int, int]]:
 def losses(cycles: Floats, measured: Floats, loss: Loss) -> Floats:
     """What each prediction counts: float64[n_mappings, n_experiments]."""
     errors = (cycles - measured) / measured
-    sizes: Floats = np.abs(errors)
     if loss.spread == 0:
-        return sizes
+        return np.abs(errors)
+    errors = np.where(errors < 0, np.minimum(errors + loss.forgiven, 0.0), errors)
+    sizes: Floats = np.abs(errors)
     squares = errors * errors
     spreads = np.where(errors > 0, loss.spread, loss.waste * loss.spread)
     bounded = squares / (squares + spreads * spreads)

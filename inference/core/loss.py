@@ -16,18 +16,22 @@ class Loss(NamedTuple):
     time from below, and no core beats them beyond the noise, which `spread` stands for; many waste a little,
     since ports are chosen before they are free. So what is explained exactly counts, a prediction that is too
     slow is wrong, one that is too fast may only be incomplete, and how far off it is hardly matters.
+
+    `forgiven`: a share of the measured time that a prediction may be too fast by and count nothing, where
+    any experiment may have been wasted as much on.
     """
 
     spread: float
     over: float
     waste: float
     distance: float
+    forgiven: float = 0.0
 
 
 RELATIVE = Loss(spread=0.0, over=1.0, waste=1.0, distance=1.0)
 """The relative error itself, whose mean is D_avg (thesis §5.1.3)."""
 
 
-def bounded(spread: float) -> Loss:
+def bounded(spread: float, forgiven: float = 0.0) -> Loss:
     """The loss for measurements with this noise, a share of the cycles."""
-    return Loss(spread, over=2.0, waste=2.0, distance=0.15)
+    return Loss(spread, over=2.0, waste=2.0, distance=0.15, forgiven=forgiven)

@@ -38,9 +38,11 @@ def cycles_of(arrays: EvaluationArrays, rows: Rows, base: Number, mixes: Mixes, 
 def loss_of(cycles: Number, measured: Number, loss: Loss) -> Number:
     """What a prediction counts, as `Loss` has it."""
     error = (cycles - measured) / measured
-    size = abs(error)
     if loss.spread == 0:
-        return size
+        return abs(error)
+    if error < 0:
+        error = min(error + loss.forgiven, 0.0)
+    size = abs(error)
     square = error * error
     spread = loss.spread if error > 0 else loss.waste * loss.spread
     bounded = square / (square + spread * spread)

@@ -34,10 +34,18 @@ class PacedReporter:
         """Whether there is something to keep: then the wish to stop and keep it interrupts nothing."""
         self.finishing = False
         """Whether somebody wants the best that there is, and the search shall come to its end."""
+        self._deadline: float | None = None
+
+    def limit(self, seconds: float) -> None:
+        """Wish for the best that there is after so many seconds."""
+        self._deadline = self.clock() + seconds
 
     def pulse(self) -> None:
         """Cheap enough for inner loops; raises `InterruptedRunError` when somebody wants a stop."""
         now = self.clock()
+        if self._deadline is not None and now > self._deadline and self.may_finish and not self.finishing:
+            self.finishing = True
+            self.emit(Log("warning", "the time limit is reached: the search ends with the best so far"))
         if now - self._pulsed >= PULSE_EVERY:
             self._pulsed = now
             try:

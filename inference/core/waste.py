@@ -29,6 +29,11 @@ cannot be simulated, or ports do not limit it."""
 class WasteSource(Protocol):
     """What is known of a core beside its ports."""
 
+    @property
+    def width(self) -> int | None:
+        """Slots that it dispatches per cycle, as measured; None where they were not."""
+        ...
+
     def least_cycles(self, measured: Mapping[Experiment, float]) -> Mapping[Experiment, float]:
         """{experiment: cycles that its code takes on any ports}, of those that it can tell of.
 

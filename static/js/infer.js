@@ -31,8 +31,6 @@ function suitMachine(event) {
   const measures = how().explores !== "true" && (how().exact === "true" ? form.elements.source.value !== "datasets" : chosen?.dataset.measures === "true");
   form.querySelector('[data-field="bottleneck"]').toggleAttribute("hidden", !measures);
   if (!chosen || !event || !["source", "machine"].includes(event.target.name)) return;
-  const guessed = how().exact !== "true" && how().explores !== "true"; // the others search for the number of ports
-  if (chosen.dataset.ports && guessed && !estimating.touched.has("set_ports")) form.elements.set_ports.value = chosen.dataset.ports;
   const own = how().exact === "true" ? "probes" : how().explores === "true" ? "default" : null;
   if (!estimating.touched.has("selection")) form.elements.selection.value = (chosen.dataset.measures === "true" && own) || chosen.dataset.selection;
 }

@@ -13,14 +13,16 @@ from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InterruptedRunError
 from inference.core.events import Log, PacedReporter, PhaseStarted, Progress
 from inference.core.executor import Executor
-from inference.core.mapping import PortMapping
+from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pmevo.climb import Climb, without_repeats
 from inference.core.pmevo.congruence import congruent_schemes, learnable
 from inference.core.pmevo.events import Congruence, phases
+from inference.core.pmevo.finishing import Finished, Finishing, LearntData
 from inference.core.pmevo.fitness import FitnessGate
+from inference.core.pmevo.heartbeat import heartbeat
 from inference.core.pmevo.islands import Evolved, evolve
 from inference.core.pmevo.observing import Observations, Observer
-from inference.core.pmevo.plan import ceiling_of
+from inference.core.pmevo.plan import ceiling_of, first_ports
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.problem import EXCESS, FrontPoint, PMEvoProblem, PMEvoResult
 from inference.core.pmevo.refit.bounded import BoundedSearch, best_known_first
@@ -80,7 +82,7 @@ class _Search:
         self.state = (
             SearchState(np.empty(0))
             if resume is None
-            else from_checkpoint(self.whose, resume, self.settings.ports)
+            else from_checkpoint(self.whose, resume, self.settings.ports or MAX_PORTS)
         )
         self._current: Callable[[], SearchState] = lambda: self.state
         self.pace.may_finish = self.state.evolved is not None or self.state.refit is not None
@@ -95,22 +97,31 @@ class _Search:
     def _run(self) -> PMEvoResult:
         seen = self._observe()
         classes = self._filter(seen)
-        self.settings = self._with_ceiling(seen)
+        self.settings = self._with_limits(seen)
         self.pace.may_finish = True  # from here on, each stage has something by the time that it may end
+        if self.settings.seconds is not None:
+            self.pace.limit(self.settings.seconds)
         representatives = tuple(members[0] for members in classes)
+        data = self._data(seen, classes)
         judge = FitnessGate(
-            *learnable(seen.times, classes, self.settings), representatives, self.settings, self.pace
+            *learnable(seen.times, classes, self.settings),
+            representatives,
+            self.settings,
+            self.pace,
+            data.least_of(seen.times, self.settings) if data.least else None,
         )
         viewer = Viewer(classes, judge, self.problem.held_out)
-        times = np.array([seen.scheme_times[scheme] for scheme in representatives])
+        times = data.alone
+        finished: Finished | None = None
         front: tuple[FrontPoint, ...] = ()
         evolved = None if self.settings.search == "refit" else self._evolve(judge, times, viewer)
         if evolved is not None and self.settings.search == "evolution":
             best, error = self._climb(judge, evolved)
             mapping = viewer.mapping(best, 0)
         else:
-            members = np.array([len(members) for members in classes])
-            mapping, error, front = self._refit(judge, times, members, evolved, viewer)
+            point, front = self._refit(judge, times, data.members, evolved, viewer)
+            finished = self._finished(data, point, viewer)
+            mapping, error = self._mapping_of(viewer, finished.point, finished.n_ports), finished.point.error
         viewer.show(lambda: mapping, now=True)
         return PMEvoResult(
             mapping=mapping,
@@ -121,7 +132,43 @@ class _Search:
             front=front,
             exhaustive=seen.exhaustive,
             excess=int(np.count_nonzero(judge.measured > (1 + EXCESS) * judge.cycles_of(mapping))),
+            simulated=None if finished is None else finished.simulated,
+            scheduled_error=None if finished is None else finished.error,
+            unscheduled_error=None if finished is None else finished.error_of_ports,
         )
+
+    def _data(self, seen: Observations, classes: Sequence[Sequence[str]]) -> LearntData:
+        core = self.problem.core
+        return LearntData(
+            seen.times,
+            core.least_cycles(seen.times) if core is not None and self.settings.waste else {},
+            classes,
+            np.array([seen.scheme_times[members[0]] for members in classes]),
+            self._domains(classes),
+        )
+
+    def _finished(self, data: LearntData, point: RefitPoint, viewer: Viewer) -> Finished:
+        """The mapping on as many ports as the data ask for, without the waste that a scheduler explains."""
+        finished = Finished(point, self.settings.n_ports)
+        if self.settings.objective != "bounded" or self.pace.finishing:
+            return finished
+        finishing = Finishing(
+            data,
+            self.settings,
+            self.pace,
+            self.seed,
+            partial(_stream, self.seed),
+            partial(self._mapping_of, viewer),
+        )
+        if self.problem.settings.ports is None:
+            finished = finishing.with_more_ports(point, self.settings.most_ports)
+        if self.problem.core is not None and self.settings.waste:
+            finished = finishing.without_waste(finished, self.problem.core)
+        return finished
+
+    def _mapping_of(self, viewer: Viewer, point: RefitPoint, n_ports: int) -> PortMapping:
+        slots = point.usage.slots.tolist() if point.issue_width is not None else ()
+        return viewer.mapping(point.usage.population(n_ports), 0, point.issue_width, slots)
 
     def _observe(self) -> Observations:
         self._enter("measuring")
@@ -143,15 +190,26 @@ class _Search:
         self.pace.emit(Congruence(len(seen.scheme_times), len(classes), classes, why))
         return classes
 
-    def _with_ceiling(self, seen: Observations) -> PMEvoSettings:
+    def _with_limits(self, seen: Observations) -> PMEvoSettings:
+        """The settings with what the core and the data say: ports to begin with, slots, R_max."""
+        settings = self.settings
+        core = self.problem.core
+        if settings.ports is None:
+            ports = first_ports(seen.scheme_times, self.problem.domains, settings.most_ports)
+            settings = replace(settings, ports=ports)
+        if core is not None and core.width is not None and settings.issue_width is None:
+            settings = replace(settings, issue_width=float(core.width))
+        return self._with_r_max(settings, seen)
+
+    def _with_r_max(self, settings: PMEvoSettings, seen: Observations) -> PMEvoSettings:
         """The settings with R_max, where it is neither given nor out of the question but can be seen."""
-        if self.settings.r_max is not None or self.settings.ceiling == "none":
-            return self.settings
+        if settings.r_max is not None or settings.ceiling == "none":
+            return settings
         r_max = ceiling_of(seen.times)
         if r_max is None:
-            return self.settings
+            return settings
         self.pace.emit(Log("info", f"R_max = {r_max:.3f}: many experiments reach this rate, none exceeds it"))
-        return replace(self.settings, r_max=r_max)
+        return replace(settings, r_max=r_max)
 
     def _evolve(self, judge: FitnessGate, times: Floats, viewer: Viewer) -> Evolved:
         self._enter("evolution")
@@ -172,16 +230,15 @@ class _Search:
 
     def _refit(
         self, judge: FitnessGate, times: Floats, members: Int64s, evolved: Evolved | None, viewer: Viewer
-    ) -> tuple[PortMapping, float, tuple[FrontPoint, ...]]:
-        """From what evolved, or from nothing: the mapping chosen, its error, and the whole front."""
+    ) -> tuple[RefitPoint, tuple[FrontPoint, ...]]:
+        """From what evolved, or from nothing: the point chosen, and the whole front."""
         self._enter("refit")
         stream = partial(_stream, self.seed)
         refit = Refit(judge, times, members, self._starts(times, evolved), stream, self.state.refit)
         self._current = lambda: replace(self.state, refit=refit.states())
 
         def as_mapping(point: RefitPoint) -> PortMapping:
-            slots = point.usage.slots.tolist() if point.issue_width is not None else ()
-            return viewer.mapping(point.usage.population(self.settings.ports), 0, point.issue_width, slots)
+            return self._mapping_of(viewer, point, self.settings.n_ports)
 
         def listen(best: RefitPoint | None) -> None:
             self._save()
@@ -202,7 +259,7 @@ class _Search:
             )
             front = with_true(front, best)
         points = tuple(FrontPoint(*point.objectives, as_mapping(point)) for point in front)
-        return as_mapping(best), best.error, points
+        return best, points
 
     def _bounded(
         self,
@@ -216,16 +273,15 @@ class _Search:
         """The mapping with the fewest µops and slots that no measurement contradicts."""
         self._enter("bounded")
         arrays = SearchArrays(judge.evaluator, judge.measured, times, members)
+        beat = heartbeat(self.pace, "schemes re-fitted in local searches")
         search = BoundedSearch(
             arrays,
             front,
             self.settings,
             partial(_stream, self.seed, "bounded"),
-            self.pace.pulse,
+            beat,
             self.state.bounded,
-            partial(
-                best_known_first, arrays, self.settings, partial(_stream, self.seed, "known"), self.pace.pulse
-            ),
+            partial(best_known_first, arrays, self.settings, partial(_stream, self.seed, "known"), beat),
         )
         began, already = self.pace.clock(), search.state.done
         while not (search.ended or (self.pace.finishing and search.state.done)):
@@ -257,7 +313,7 @@ class _Search:
         wanted = self.settings.starts
         if evolved is None:
             return [
-                Usage.random(times, self.settings.ports, _stream(self.seed, "start", index))
+                Usage.random(times, self.settings.n_ports, _stream(self.seed, "start", index))
                 for index in range(wanted)
             ]
         fittest = without_repeats(evolved, wanted).population
@@ -300,10 +356,12 @@ class _Search:
         self._save(now=now)
 
     def _save(self, *, now: bool = False) -> None:
-        self.pace.save(lambda: to_checkpoint(self.whose, self._current(), self.settings.ports), now=now)
+        self.pace.save(
+            lambda: to_checkpoint(self.whose, self._current(), self.settings.ports or MAX_PORTS), now=now
+        )
 
 
-_STREAMS = {"chain": 3, "start": 4, "bounded": 5, "known": 6}  # 0 to 2 are the evolution's
+_STREAMS = {"chain": 3, "start": 4, "bounded": 5, "known": 6, "finish": 7}  # 0 to 2 are the evolution's
 
 
 def _stream(seed: int, name: str, *number: int) -> np.random.Generator:

@@ -23,8 +23,9 @@ from inference.core.pmevo.population import (
     joined,
     random_population,
 )
-from inference.core.pmevo.refit.chain import lists_of, port_sets
+from inference.core.pmevo.refit.chain import lists_of
 from inference.core.pmevo.refit.front import Objective, Prices
+from inference.core.pmevo.refit.port_sets import PortSets
 from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
@@ -42,13 +43,13 @@ class Improver:
             judge.evaluator, judge.measured, times, np.ones(len(times), dtype=np.int64)
         )
         self._wanted = min(settings.refits, len(times))
-        self._sets = port_sets(settings.ports, self._arrays.widest)
+        self._sets = PortSets.of(settings.n_ports, self._arrays.widest)
         self._prices = Prices(
             settings.kind_price * self._arrays.experiments_per_scheme,
             settings.volume_price * self._arrays.experiments_per_scheme,
         )
         self._objective = Objective(judge.loss, per_slot=0.0)
-        self._ports = settings.ports
+        self._ports = settings.n_ports
 
     def improved(self, population: Population, random: np.random.Generator) -> Population:
         """The first of a population with some schemes re-fitted, as a population of one."""
@@ -103,7 +104,7 @@ class Breeder:
         settings = judge.settings
         self._judge = judge
         self._settings = settings
-        self._limits = count_limits(scheme_times, settings.ports, settings.congruence_epsilon)
+        self._limits = count_limits(scheme_times, settings.n_ports, settings.congruence_epsilon)
         self._seed = seed
         self._size = size
         self._stage = stage

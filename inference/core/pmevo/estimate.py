@@ -77,7 +77,7 @@ def estimate(
 
 def _evolving(settings: PMEvoSettings, learnt: int) -> float:
     """Seconds on one thread."""
-    sets = 2 ** min(settings.ports, _MOST_PORTS)
+    sets = 2 ** min(settings.ports or _MOST_PORTS, _MOST_PORTS)
     each = _PER_EXPERIMENT + _SCHEMES_PER_EXPERIMENT * sets * _PER_SET
     return float(settings.population * (settings.max_generations + 1) * learnt * each)
 

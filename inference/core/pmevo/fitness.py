@@ -67,9 +67,10 @@ class FitnessGate:
         schemes: Sequence[str],
         settings: PMEvoSettings,
         pace: PacedReporter,
+        least: Floats | None = None,
     ) -> None:
         table = ExperimentTable.from_experiments(experiments, schemes)
-        self._set_up(table, np.array(measured, dtype=np.float64), settings, pace)
+        self._set_up(table, np.array(measured, dtype=np.float64), settings, pace, least)
 
     @classmethod
     def over(
@@ -81,14 +82,19 @@ class FitnessGate:
         return judge
 
     def _set_up(
-        self, table: ExperimentTable, measured: Floats, settings: PMEvoSettings, pace: PacedReporter
+        self,
+        table: ExperimentTable,
+        measured: Floats,
+        settings: PMEvoSettings,
+        pace: PacedReporter,
+        least: Floats | None = None,
     ) -> None:
         self.table = table
         self.measured = measured
         self.settings = settings
         self.evaluations = 0
         self.pace = pace
-        self.evaluator = Evaluator(table, settings.ports, r_max=settings.r_max)
+        self.evaluator = Evaluator(table, settings.n_ports, r_max=settings.r_max, least=least)
         self.loss = bounded(settings.spread) if settings.objective == "bounded" else RELATIVE
         self.threads = settings.threads or len(os.sched_getaffinity(0))
         self._chunk = 2
@@ -100,7 +106,7 @@ class FitnessGate:
 
     def cycles_of(self, mapping: PortMapping) -> Floats:
         """What a mapping predicts, within its own limits, for the experiments learnt from: float64[n]."""
-        return self.evaluator.cycles_one(mapping)
+        return Evaluator(self.table, len(mapping.ports)).cycles_one(mapping)
 
     def errors(self, population: Population) -> Floats:
         """The mean loss of every mapping: D_avg, or the bounded one where that is the objective.

@@ -146,7 +146,7 @@ class _Archipelago:
         ]
         answers = self._executor.carry_out(epoch, self._bytes, pieces, self._judge.pace)
         read = [decode(answer) for answer in answers]
-        after = tuple(_evolved(answer, self._settings.ports) for answer in read)
+        after = tuple(_evolved(answer, self._settings.n_ports) for answer in read)
         self._judge.evaluations += sum(answer.meta["evaluations"] for answer in read)
         stories: Stories = np.stack([answer.arrays["story"].astype(np.float64) for answer in read])
         teller.tell_together(until + 1 - stories.shape[1], stories, self._sizes)
@@ -170,7 +170,7 @@ def epoch(common: bytes, piece: bytes, context: TaskContext) -> bytes:
         state = breeder.first()
         told.append(story(state))
     else:
-        state = _evolved(facts, settings.ports)
+        state = _evolved(facts, settings.n_ports)
     until = facts.meta["until"]
     while state.generation < until and not state.converged(settings.convergence):
         state = breeder.next(state)

@@ -15,6 +15,7 @@ import numpy as np
 
 from inference.core.experiment import Experiment
 from inference.core.holdout import random_mixes
+from inference.core.pmevo.refit.usage import natural_width
 
 # The bottleneck outside the ports, R_max, seen in the measurements themselves (§3.2.2).
 
@@ -49,6 +50,25 @@ def ceiling_of(times: Mapping[Experiment, float]) -> float | None:
         for scheme in experiment.schemes
     }
     return highest if len(there) >= _LEAST_SCHEMES * len(schemes) else None
+
+
+def first_ports(alone: Mapping[str, float], domains: Mapping[str, str], most: int) -> int:
+    """Ports to begin with where their number is not given, at most so many.
+
+    Each part of a core has as many as its quickest scheme shows; schemes for several parts add one, such as
+    that of stores. Without parts, as many as the quickest scheme shows.
+
+    Args:
+        alone: {scheme: cycles alone}.
+        domains: {scheme: the part that it is for}.
+    """
+    widest: dict[str | None, int] = {}
+    for scheme, cycles in alone.items():
+        part = domains.get(scheme)
+        widest[part] = max(widest.get(part, 1), natural_width(cycles))
+    if len(widest) > 1 and None in widest:
+        widest[None] = 1
+    return min(most, sum(widest.values()))
 
 
 MIX_LENGTHS = (3, 4, 5)

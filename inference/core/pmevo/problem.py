@@ -9,6 +9,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Measured
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.waste import Simulated, WasteSource
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,7 @@ class PMEvoProblem:
 
     `forms`: {scheme with memory: (the one with a register in its place, access)}, access being r, w or rw.
     `domains`: {scheme: the part of the core that all its µops are for}, such as integer, vector or memory.
+    `core`: what is known of the core beside its ports, None for nothing.
     """
 
     schemes: tuple[str, ...]
@@ -24,6 +26,7 @@ class PMEvoProblem:
     held_out: Sequence[Measured] = field(default=())
     forms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     domains: Mapping[str, str] = field(default_factory=dict)
+    core: WasteSource | None = None
 
     def __post_init__(self) -> None:
         if not self.schemes:
@@ -63,7 +66,9 @@ class PMEvoResult:
     `front`: what can be had for more or fewer µop kinds, most accurate first; `mapping` is one of them, and
     it is empty where nothing but the evolution ran. `exhaustive`: how many experiments the paper's plan would
     have measured; None for recorded data. `excess`: how many of those learnt from take `EXCESS` longer than
-    the mapping says.
+    the mapping says. `simulated` tells what a scheduler makes of the mapping, None where none explains more;
+    `scheduled_error` and `unscheduled_error` are mean relative errors with it and without, on experiments
+    that it was not chosen by.
     """
 
     mapping: PortMapping
@@ -74,6 +79,9 @@ class PMEvoResult:
     front: tuple[FrontPoint, ...] = ()
     exhaustive: int | None = None
     excess: int = 0
+    simulated: Simulated | None = None
+    scheduled_error: float | None = None
+    unscheduled_error: float | None = None
 
 
 def assumptions(settings: PMEvoSettings) -> tuple[str, ...]:

@@ -77,6 +77,7 @@ def to_checkpoint(whose: Json, state: SearchState, n_ports: int) -> Checkpoint:
     arrays: dict[str, Any] = {"answers": state.answers}
     meta: Json = {"search": whose, "climbed": state.climbed, "evolved": None}
     meta["unusable"] = dict(state.unusable)
+    meta["ports"] = n_ports
     if state.evolved is not None:
         meta["evolved"], evolved = packed_evolved(state.evolved)
         arrays |= evolved
@@ -90,7 +91,11 @@ def to_checkpoint(whose: Json, state: SearchState, n_ports: int) -> Checkpoint:
 
 
 def from_checkpoint(whose: Json, checkpoint: Checkpoint, n_ports: int) -> SearchState:
-    """The state saved; `InvalidInputError` where the checkpoint belongs to another search."""
+    """The state saved, on `n_ports` ports where it does not say how many.
+
+    Raises `InvalidInputError` where the checkpoint belongs to another search.
+    """
+    n_ports = checkpoint.meta.get("ports", n_ports)
     saved = checkpoint.meta.get("search")
     if not isinstance(saved, dict) or saved.get("algorithm") != "pmevo":
         raise InvalidInputError("this checkpoint is not one of PMEvo")

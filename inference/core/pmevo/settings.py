@@ -43,6 +43,7 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
         "volume_weight": "1",
         "duplicates": "add",
         "climb_share": "1",
+        "seconds": "1000000",
     },
 }
 """Settings that differ from the defaults, as text; "paper" follows the paper to the letter."""
@@ -52,7 +53,9 @@ PRESETS: Mapping[str, Mapping[str, str]] = {
 class PMEvoSettings:
     """How PMEvo searches. `metadata["paper"]` of a field is what the publication used."""
 
-    ports: int = setting(8, "Number of ports of the inferred port mapping.", "given by the user")
+    ports: int | None = setting(
+        None, "Number of ports of the inferred port mapping; empty: as many as the data ask for.", "given"
+    )
     search: str = setting(
         "refit",
         "evolution: the paper's; refit: exact, one scheme after another; both: within evolution and after.",
@@ -207,12 +210,25 @@ class PMEvoSettings:
     perturbation_patience: int = setting(
         40, "Bounded objective: local searches in a row without a better mapping after which it ends.", None
     )
+    most_ports: int = setting(24, "Where the number of ports is empty: ports at most.", None)
+    waste: bool = setting(
+        True,
+        "Where a scheduler explains them: measured times are corrected by what it wastes, in a few rounds.",
+        "not assumed",
+    )
+    seconds: float | None = setting(
+        900.0, "The search ends after so many seconds with the best mapping so far; empty: no limit.", "none"
+    )
     threads: int = setting(
         0, "Threads that evaluate mappings; 0: one per processor. No effect on the answer.", None
     )
 
     def __post_init__(self) -> None:
-        check_whole("ports", self.ports, 1, MAX_PORTS)
+        if self.ports is not None:
+            check_whole("ports", self.ports, 1, MAX_PORTS)
+        check_whole("most_ports", self.most_ports, 1, MAX_PORTS)
+        if self.seconds is not None:
+            check_number("seconds", self.seconds, 1, 1e7)
         check_whole("population", self.population, 2, 10_000_000)
         check_whole("max_generations", self.max_generations, 0, 1_000_000)
         check_whole("threads", self.threads, 0, 1024)
@@ -256,6 +272,12 @@ class PMEvoSettings:
         check_choice("plan", self.plan, PLANS)
         check_choice("duplicates", self.duplicates, DUPLICATES)
         check_choice("scaling", self.scaling, SCALINGS)
+
+    @property
+    def n_ports(self) -> int:
+        """The number of ports, where it is known by now."""
+        assert self.ports is not None, "a search begins with a number of ports"
+        return self.ports
 
     @property
     def minimises(self) -> str:

@@ -33,7 +33,7 @@ class Viewer:
         self._on = "held-out" if held_out else "training"
         table = ExperimentTable.from_experiments(held_out, sorted(known)) if held_out else judge.table
         self._measured = np.array(list(held_out.values())) if held_out else judge.measured
-        self._evaluator = Evaluator(table, self._settings.ports)
+        self._table = table
 
     def mapping(
         self,
@@ -48,7 +48,7 @@ class Viewer:
         """
         members = [(scheme, k) for k, each in enumerate(self.classes) for scheme in each]
         usage = {scheme: population.row(index, k) for scheme, k in sorted(members)}
-        ports = tuple(str(k) for k in range(self._settings.ports))
+        ports = tuple(str(k) for k in range(population.n_ports))
         taken = {scheme: slots[k] for scheme, k in members} if slots else {}
         return PortMapping(ports, usage, self._settings.r_max, issue_width, taken)
 
@@ -57,5 +57,5 @@ class Viewer:
         if not (self._pace.due("snapshot", SHOW_EVERY) or now):
             return
         shown = mapping()
-        table = self._evaluator.table
-        self._pace.emit(Snapshot(shown, self._measured, self._evaluator.cycles_one(shown), table, self._on))
+        cycles = Evaluator(self._table, len(shown.ports)).cycles_one(shown)
+        self._pace.emit(Snapshot(shown, self._measured, cycles, self._table, self._on))

@@ -23,6 +23,8 @@ LABELS = {
     "r_max": "R_max",
     "max_generations": "Maximum generations",
     "volume_weight": "Volume weight",
+    "seconds": "Time limit in seconds",
+    "waste": "Correct times by waste",
     "climb_share": "Share improved by local search",
     "most_ports": "Maximum ports",
     "widest": "Maximum ports per µop",
@@ -59,7 +61,7 @@ PMEVO_CHOICES: Mapping[str, Sequence[str]] = {
     "repeats": pmevo_settings.REPEATS,
 }
 PMEVO_GROUPS: Mapping[str, Sequence[str]] = {
-    "The mapping": ("r_max", "ceiling", "volume_weight"),
+    "The mapping": ("r_max", "ceiling", "volume_weight", "most_ports", "seconds"),
     "Measuring, on a machine or a simulated processor": ("plan", "most_experiments", "learnt_mixes"),
     "Congruent schemes": (
         "congruence_epsilon",
@@ -91,7 +93,7 @@ PMEVO_GROUPS: Mapping[str, Sequence[str]] = {
         "perturbations",
         "perturbation_patience",
     ),
-    "Where measurements barely decide": ("apart", "regular_forms", "forgive_waste"),
+    "Where measurements barely decide": ("apart", "regular_forms", "forgive_waste", "waste"),
 }
 
 
@@ -162,11 +164,6 @@ class OfferedAlgorithm:
     def explores(self) -> bool:
         """Whether it measures the bottleneck itself."""
         return ALGORITHMS[self.key].explores
-
-    @property
-    def ports_text(self) -> str:
-        """What the field for the number of ports holds where nothing suits better."""
-        return as_text(ALGORITHMS[self.key].default_ports)
 
     def tunables(self) -> list[Setting]:
         """All settings in the order of the class."""

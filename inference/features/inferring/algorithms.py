@@ -16,6 +16,7 @@ from inference.core.explain import STAGES, ExplainProblem, ExplainResult, Explai
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.pmevo import FrontPoint, PMEvoProblem, PMEvoSettings
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
+from inference.core.waste import WasteSource
 from inference.isa.domains import domains_of, undivided
 from inference.isa.register_forms import forms_among
 from inference.isa.x86.probes import PREFERRED
@@ -23,8 +24,6 @@ from inference.runs.execute import open_workshop
 from inference.runs.machines.measurer import Log
 from inference.storage import characterisations
 from inference.storage.evidence import KEY, Evidence, evidence_json, verdict_in_words
-
-DEFAULT_PORTS = 8
 
 KNOWN = ("uops", "widths", "improper", "documented")
 """What may be known of schemes beforehand, see `CegarProblem` and `ExplainProblem`; `documented` are their
@@ -36,7 +35,7 @@ class InferenceTask:
     """What is to be inferred: schemes, complete settings, what is known beforehand, and the seed.
 
     `known` has the fields of `KNOWN` as far as there is something to say. `held_out` judges mappings on the
-    way.
+    way. `core`: what is known of the core beside its ports, None for nothing.
     """
 
     schemes: Sequence[str]
@@ -44,6 +43,7 @@ class InferenceTask:
     known: Json
     held_out: Sequence[Measured]
     seed: int
+    core: WasteSource | None = None
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,15 @@ class Inferred:
 class Algorithm(Protocol):
     """An inference algorithm as a run needs it.
 
-    `default_ports`: where neither the user nor the machine says how many; None: it searches for the number.
-    `mixes`: how many are measured to judge by, unless the user says. `exact`: it takes measurements at their
-    word, so that a bottleneck that it is not told of would mislead it. `knows`: what it can make use of that
-    is known of schemes. `explores`: it measures schemes alone and the bottleneck itself, and which schemes
-    can be judged is known only afterwards. `never_held_out`: of recorded data,
-    experiments of up to so many different schemes, which it needs.
+    All of them search for the number of ports where none is given. `mixes`: how many are measured to judge
+    by, unless the user says. `exact`: it takes measurements at their word, so that a bottleneck that it is
+    not told of would mislead it. `knows`: what it can make use of that is known of schemes. `explores`: it
+    measures schemes alone and the bottleneck itself, and which schemes can be judged is known only
+    afterwards. `never_held_out`: of recorded data, experiments of up to so many different schemes, which it
+    needs.
     """
 
     title: str
-    default_ports: int | None
     mixes: int
     exact: bool
     knows: Sequence[str]
@@ -109,7 +108,6 @@ class PMEvo:
     """Evolution (§5)."""
 
     title = "PMEvo"
-    default_ports: int | None = DEFAULT_PORTS
     mixes = 1000
     exact = False
     knows: Sequence[str] = ()
@@ -137,7 +135,9 @@ class PMEvo:
         """Measure, filter, evolve, climb."""
         settings = PMEvoSettings.parse(question.settings)
         schemes = tuple(question.schemes)
-        problem = PMEvoProblem(schemes, settings, question.held_out, forms_among(schemes), undivided(schemes))
+        problem = PMEvoProblem(
+            schemes, settings, question.held_out, forms_among(schemes), undivided(schemes), question.core
+        )
         with open_workshop(settings.threads) as executor:
             found = pmevo.infer(problem, measurer, reporter, question.seed, resume, executor)
         report: Json = {
@@ -148,11 +148,20 @@ class PMEvo:
             "exhaustive": found.exhaustive,
             "assumptions": list(pmevo.assumptions(settings)),
             "excess": found.excess,
+            "scheduled_error": found.scheduled_error,
+            "unscheduled_error": found.unscheduled_error,
         }
         summary = f"mean relative error on the experiments learnt from: {100 * found.final_error:.2f} %"
+        if found.scheduled_error is not None and found.unscheduled_error is not None:
+            summary += (
+                f"; with the scheduler that explains what it wastes, {found.scheduled_error:.2%} on "
+                f"experiments that it was not chosen by, {found.unscheduled_error:.2%} without"
+            )
         told: Json = {
             "assumptions": report["assumptions"],
             "excess": found.excess,
+            "scheduled_error": found.scheduled_error,
+            "unscheduled_error": found.unscheduled_error,
             "classes": len(found.congruence_classes),
             "exhaustive": found.exhaustive,
             "front": [
@@ -166,7 +175,6 @@ class Cegar:
     """Counter-example-guided inference (ch. 4)."""
 
     title = "CEGAR"
-    default_ports: int | None = None
     mixes = 200
     exact = True
     knows: Sequence[str] = ("uops", "widths", "improper")
@@ -225,7 +233,6 @@ class Explain:
     """Explainable inference (ch. 6)."""
 
     title = "Explainable inference"
-    default_ports: int | None = None
     mixes = 1000
     exact = False
     knows: Sequence[str] = ("uops", "improper", "documented")

@@ -73,7 +73,9 @@ class Command(RunCommand):
             metavar="N",
             help="no more than N of them, spread evenly over the selection; not with --dataset",
         )
-        parser.add_argument("--ports", type=int, metavar="N", help="number of ports")
+        parser.add_argument(
+            "--ports", type=int, metavar="N", help="number of ports; without it, as many as the data ask for"
+        )
         parser.add_argument(
             "--seed", type=int, default=DEFAULT_SEED, metavar="S", help=f"default: {DEFAULT_SEED}"
         )

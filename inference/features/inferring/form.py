@@ -333,9 +333,7 @@ def _completed(data: Any, offer: OfferedAlgorithm) -> Any:
         return data
     filled = data.copy()
     for setting in missing:
-        filled[SETTING + setting.name] = (
-            offer.ports_text if setting.name in OWN_FIELDS else setting.default_text
-        )
+        filled[SETTING + setting.name] = setting.default_text
     return filled
 
 

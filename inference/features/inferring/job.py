@@ -17,6 +17,7 @@ from inference.core.protocols import Event, Json
 from inference.core.residuals import Residuals
 from inference.features.evaluations.job import log_of, scores_of
 from inference.features.inferring.algorithms import ALGORITHMS, InferenceTask, Inferred
+from inference.features.inferring.core_facts import core_facts
 from inference.features.inferring.request import InferConfig, read_config
 from inference.features.inferring.subject import Subject, last_stages, open_subject, own_stages
 from inference.figures.heatmap import heat_map
@@ -84,7 +85,12 @@ class InferJob:
         task.reporter.draw("snapshot", "heat_map", draw_heat_map, every=_PICTURE_EVERY)
         with open_subject(task, config, stages) as subject:
             question = InferenceTask(
-                subject.schemes, _settings(config, subject), config.known, subject.held_out, config.seed
+                subject.schemes,
+                _settings(config, subject),
+                config.known,
+                subject.held_out,
+                config.seed,
+                core_facts(subject.machine, subject.schemes) if config.algorithm == "pmevo" else None,
             )
             inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
             task.reporter.finish()

@@ -16,7 +16,7 @@ from django.urls import path
 from inference.core.protocols import Json
 from inference.features.inferring import counter_examples, evolution
 from inference.features.inferring.algorithm_texts import OFFERS, as_text
-from inference.features.inferring.algorithms import ALGORITHMS, DEFAULT_PORTS
+from inference.features.inferring.algorithms import ALGORITHMS
 from inference.features.inferring.form import SETTING, InferForm, text_of
 from inference.features.inferring.past import Correction, correction
 from inference.features.inferring.request import MOST_SCHEMES
@@ -28,7 +28,7 @@ from inference.isa.search import SearchError
 from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION, select_schemes
-from inference.runs.machines.facts import likely_ports, obstacle_to_measuring, seconds_for
+from inference.runs.machines.facts import obstacle_to_measuring, seconds_for
 from inference.runs.machines.past import past_pace
 from inference.web.requests import one_of, row_named, row_number, start_run, whole_number
 
@@ -271,7 +271,6 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     initial: dict[str, Any] = {
         "algorithm": algorithm,
         "source": "datasets" if has_sets else "simulate",
-        SETTING + "ports": OFFERS[algorithm].ports_text,
     }
     named = request.GET.getlist("dataset")
     if named:
@@ -286,8 +285,6 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
         elif OFFERS[algorithm].explores and machine.kind == Machine.Kind.AGENT:
             selection = "default"
         initial |= {"source": "machine", "machine": machine.pk, "selection": selection}
-        if OFFERS[algorithm].ports_text:
-            initial[SETTING + "ports"] = likely_ports(machine) or DEFAULT_PORTS
     return initial
 
 
@@ -302,7 +299,6 @@ class MachineChoice:
 
     row: MachineView
     picked: bool
-    ports: int | None
     selection: str
     hindered: str
 
@@ -313,7 +309,6 @@ def _machine_choices(form: InferForm) -> list[MachineChoice]:
         MachineChoice(
             shown(machine),
             str(machine.pk) == picked,
-            likely_ports(machine),
             first_selection(machine),
             obstacle_to_measuring(machine),
         )

@@ -17,7 +17,7 @@ from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION
 from inference.runs.described_rows import is_id, read_row, read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.machines.facts import likely_ports, obstacle_to_measuring
+from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.request import RunRequest, chosen
 
 SELECTIONS = ("all", "default", "starter", PROBE_SELECTION, *GROUP_SELECTIONS)
@@ -83,7 +83,7 @@ def read_config(given: Json) -> InferConfig:
         raise ConfigError("sample: of data sets, all chosen schemes are learnt; choose fewer by a filter")
     machine = Machine.objects.get(pk=source["machine"]) if "machine" in source else None
     has_agent = machine is not None and machine.kind == Machine.Kind.AGENT
-    ports, settings = _settings(config, machine)
+    ports, settings = _settings(config)
     found: Json = {
         "isa": isa.name,
         "source": source,
@@ -97,13 +97,10 @@ def read_config(given: Json) -> InferConfig:
     return config.model_copy(update=found)
 
 
-def _settings(config: InferConfig, machine: Machine | None) -> tuple[int | None, Json]:
+def _settings(config: InferConfig) -> tuple[int | None, Json]:
     """The number of ports, and the complete settings without it: every algorithm has it."""
     algorithm = ALGORITHMS[config.algorithm]
     ports = config.settings.get("ports") if config.ports is None else config.ports
-    usual = algorithm.default_ports
-    if ports is None and usual is not None:
-        ports = (machine and likely_ports(machine)) or usual
     try:
         complete = algorithm.settings({**config.settings, "ports": ports})
     except InvalidInputError as error:

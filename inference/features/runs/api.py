@@ -168,7 +168,7 @@ class AlgorithmOut(Schema):
 
     key: str = Field(examples=["pmevo"])
     title: str = Field(examples=["PMEvo"])
-    default_ports: int | None = Field(examples=[10])
+    default_ports: int | None = Field(description="Null: algorithms search for the number.", examples=[None])
     knows: list[str] = Field(
         description="What may be said of schemes beforehand.", examples=[["uops", "widths"]]
     )
@@ -225,9 +225,9 @@ def list_algorithms(request: HttpRequest) -> Any:
         {
             "key": key,
             "title": algorithm.title,
-            "default_ports": algorithm.default_ports,
+            "default_ports": None,
             "knows": algorithm.knows,
-            "settings": _defaults(algorithm.settings({"ports": algorithm.default_ports})),
+            "settings": _defaults(algorithm.settings({})),
         }
         for key, algorithm in ALGORITHMS.items()
     ]

@@ -30,7 +30,6 @@ from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Measurement
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.runs.machines.facts import likely_ports
 from inference.storage.errors import ExchangeError
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.storage.rows import StoredMeasurement, measurements_of
@@ -153,8 +152,6 @@ def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
     """Start PMEvo on the set with its usual settings, and show the run."""
     found = get_object_or_404(ExperimentSet, pk=pk)
     config: Json = {"algorithm": "pmevo", "source": {"datasets": [found.pk]}}
-    if found.machine is not None and (ports := likely_ports(found.machine)):
-        config["ports"] = ports
     name = f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180]
     run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
     return redirect("set", pk=found.pk) if run is None else redirect("run", pk=run.pk)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.x86.assembling import unroll
@@ -10,10 +11,29 @@ from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.dependences import accesses_of
 
 
+@dataclass(frozen=True, slots=True)
+class BodyAccesses:
+    """The `instructions` of a loop body of `size` bytes, which has so many `copies` of an experiment."""
+
+    instructions: tuple[InstructionAccesses, ...]
+    copies: int
+    size: int
+
+
+def loop_body(terms: Sequence[tuple[str, int]]) -> BodyAccesses:
+    """The body that is measured for an experiment.
+
+    Raises `inference.isa.unrolling.CannotMeasureError`.
+    """
+    code = unroll(terms)
+    instructions = accesses_of(block_of_bytes(code.code), alike=True)
+    return BodyAccesses(instructions, code.copies, len(code.code))
+
+
 def body_accesses(terms: Sequence[tuple[str, int]]) -> tuple[tuple[InstructionAccesses, ...], int]:
     """The instructions of the body that is measured for an experiment, and how many copies of it they are.
 
     Raises `inference.isa.unrolling.CannotMeasureError`.
     """
-    code = unroll(terms)
-    return accesses_of(block_of_bytes(code.code), alike=True), code.copies
+    body = loop_body(terms)
+    return body.instructions, body.copies

@@ -21,10 +21,10 @@ from functools import partial
 
 import numpy as np
 
-from inference.core.arrays import Int64s
 from inference.core.loss import bounded
-from inference.core.pmevo.refit.chain import lists_of, most_used, port_sets
+from inference.core.pmevo.refit.chain import lists_of, most_used
 from inference.core.pmevo.refit.front import Objective, Prices, RefitPoint
+from inference.core.pmevo.refit.port_sets import PortSets
 from inference.core.pmevo.refit.preferring import (
     COST,
     FormPair,
@@ -71,8 +71,8 @@ class BoundedSearch:
     """Local searches one after the other. `random(k)` is the stream of the k-th; `pulse` beats between steps.
 
     `first` gives the mapping to begin with, with its issue width, in place of the front's first; None for
-    that one. What few schemes use is `dearer` by this factor. What is found depends on all of these, the
-    settings and the streams alone.
+    that one. What few schemes use is `dearer` by this factor. `forgiven`: the share of each measured time
+    that may be waste. What is found depends on all of these, the settings and the streams alone.
     """
 
     def __init__(
@@ -85,7 +85,9 @@ class BoundedSearch:
         saved: BoundedState | None = None,
         first: Callable[[], RefitPoint | None] = lambda: None,
         dearer: float = 1.0,
+        forgiven: float = 0.0,
     ) -> None:
+        self._loss = bounded(settings.spread, forgiven)
         self.state = saved or BoundedState(settings.issue_width or settings.r_max)
         self._arrays = arrays
         self._settings = settings
@@ -176,7 +178,7 @@ class BoundedSearch:
         sets = self._sets(width)
         for _ in range(_SWEEPS):
             changed = 0
-            extra = random.choice(sets, min(6, len(sets)), replace=False)
+            extra = random.choice(sets.listed, min(6, len(sets.listed)), replace=False)
             for scheme in random.permutation(len(usage.sizes)).tolist():
                 before = usage.row(scheme), usage.slots[scheme]
                 lists = lists_of(usage, sets, extra) if openly else in_use(usage)
@@ -189,14 +191,14 @@ class BoundedSearch:
 
     def objective(self, width: float | None) -> Objective:
         """What is minimised with so many slots per cycle, without the prices."""
-        return Objective(bounded(self._settings.spread), 0.0 if width is None else 1 / width)
+        return Objective(self._loss, 0.0 if width is None else 1 / width)
 
-    def _sets(self, width: float | None) -> Int64s:
+    def _sets(self, width: float | None) -> PortSets:
         """Port sets that measurements can tell from others: narrower than the issue width."""
         widest = self._arrays.widest
         if width is not None:
             widest = min(widest, max(1, math.ceil(width) - 1))
-        return port_sets(self._settings.ports, widest)
+        return PortSets.of(self._settings.n_ports, widest)
 
     def _without_wide(self, usage: Usage, width: float | None) -> Usage:
         """Without what the issue width hides; every µop that is left takes a slot."""
@@ -215,7 +217,7 @@ class BoundedSearch:
         sets = self._sets(self.state.issue_width)
         way = _WAYS[int(random.integers(len(_WAYS)))] if kinds else _MORE
         if way in (_ANEW, _MORE):
-            more = int(sets[int(random.integers(len(sets)))])
+            more = int(sets.listed[int(random.integers(len(sets.listed)))])
             for scheme in random.permutation(len(usage.sizes))[: int(len(usage.sizes) * _SOME)].tolist():
                 row = dict(usage.row(scheme)) if way == _MORE else {}
                 if way == _MORE and len(row) < MOST_KINDS:
@@ -225,9 +227,11 @@ class BoundedSearch:
         mask = kinds[int(random.integers(len(kinds)))]
         other = 0
         if way == _EXCHANGED:
-            near = sets[np.bitwise_count(sets ^ mask) <= 2]  # one port more, less, or another one
+            near = sets.listed[np.bitwise_count(sets.listed ^ mask) <= 2]  # a port more, less, or another
+            if sets.is_partial:
+                near = np.union1d(near, sets.neighbours(np.array([mask], dtype=np.int64)))
             if not len(near):
-                near = sets  # a kind from an evolution may be wider than any set that is tried
+                near = sets.listed  # a kind from an evolution may be wider than any set that is tried
             other = int(near[int(random.integers(len(near)))])
         for scheme in usage.users(mask):
             row = dict(usage.row(scheme))
@@ -286,7 +290,7 @@ def best_known_first(
     known = np.sort(order[:_KNOWN])
     few = arrays.among(known)
     starts = [
-        few.point(Usage.random(few.times, settings.ports, random(_STREAMS + k))) for k in range(_STARTS)
+        few.point(Usage.random(few.times, settings.n_ports, random(_STREAMS + k))) for k in range(_STARTS)
     ]
     longer = replace(settings, perturbations=_SEARCHES, perturbation_patience=_PATIENCE)
     search = BoundedSearch(few, starts, longer, random, pulse, dearer=_DEARER)

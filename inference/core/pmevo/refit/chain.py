@@ -14,20 +14,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 
 from inference.core.arrays import Int64s
 from inference.core.pmevo.refit.front import Prices, RefitPoint, cheapest, with_point
+from inference.core.pmevo.refit.port_sets import PortSets
 from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 
 OPEN, FEWER, LAST, NARROW, DONE = "open", "fewer", "last", "narrow", "done"
-
-_MOST_SETS = 2048
-"""Port sets that an open sweep tries for every scheme; where there are more, the narrow ones."""
 
 _POOL = 40  # kinds most in use that are combined in pairs
 _RANDOM = 6  # other port sets that an open sweep combines them with
@@ -99,7 +96,7 @@ class Chain:
         self._arrays = arrays
         self._settings = settings
         self._random = random
-        self._sets = port_sets(settings.ports, arrays.widest)
+        self._sets = PortSets.of(settings.n_ports, arrays.widest)
         self._trials: dict[int, tuple[float, Usage]] = {}
         self._order: tuple[int, Int64s, Int64s] | None = None
         self._kind_price = settings.kind_price * arrays.experiments_per_scheme
@@ -145,7 +142,7 @@ class Chain:
             self._order = (
                 sweep,
                 order,
-                random.choice(self._sets, min(_RANDOM, len(self._sets)), replace=False),
+                random.choice(self._sets.listed, min(_RANDOM, len(self._sets.listed)), replace=False),
             )
         return self._order[1], self._order[2]
 
@@ -266,11 +263,11 @@ class Chain:
         self.place = replace(place, position=0, changed=0)
 
 
-def lists_of(usage: Usage, sets: Int64s, extra: Int64s) -> Lists:
+def lists_of(usage: Usage, sets: PortSets, extra: Int64s) -> Lists:
     """What a scheme may get where new kinds are welcome; pairs are of those most in use and of `extra`."""
     kinds = usage.kinds()
-    every = np.union1d(sets, np.array(list(kinds), dtype=np.int64))
-    return Lists(every, np.union1d(most_used(kinds), extra), every)
+    tried = sets.around(np.array(list(kinds), dtype=np.int64))
+    return Lists(tried, np.union1d(most_used(kinds), extra), tried)
 
 
 def _levels(front: tuple[RefitPoint, ...]) -> tuple[int, ...]:
@@ -286,13 +283,3 @@ def most_used(kinds: dict[int, int]) -> Int64s:
     """The kinds with most users, ascending."""
     most = sorted(kinds, key=lambda mask: (-kinds[mask], mask))[:_POOL]
     return np.array(sorted(most), dtype=np.int64)
-
-
-def port_sets(n_ports: int, widest: int) -> Int64s:
-    """The sets of up to so many ports, ascending; without the widest where they are too many to try all."""
-    found: list[int] = []
-    for width in range(1, min(n_ports, widest) + 1):
-        if found and len(found) + math.comb(n_ports, width) > _MOST_SETS:
-            break
-        found.extend(sum(1 << port for port in ports) for ports in combinations(range(n_ports), width))
-    return np.array(sorted(found), dtype=np.int64)

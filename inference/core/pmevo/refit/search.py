@@ -11,9 +11,10 @@ from contextlib import contextmanager
 import numpy as np
 
 from inference.core.arrays import Floats, Int64s
-from inference.core.events import Progress
+from inference.core.events import Log, Progress
 from inference.core.pmevo.events import FrontTold, Sweep
 from inference.core.pmevo.fitness import FitnessGate
+from inference.core.pmevo.heartbeat import TELL_EVERY
 from inference.core.pmevo.refit.chain import Chain, Swept
 from inference.core.pmevo.refit.front import RefitPoint, cheapest, thinned
 from inference.core.pmevo.refit.saving import ChainState
@@ -21,6 +22,7 @@ from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 
 PHASE = "refit"
+_NEWS = "refit pieces"
 _BEAT = 0.05  # seconds between two looks at what the chains have done
 
 Stream = Callable[..., np.random.Generator]
@@ -62,6 +64,7 @@ class Refit:
         self._before = sum(state.place.round for state in self.states())
         self._news: queue.SimpleQueue[tuple[int, ChainState, Swept | None]] = queue.SimpleQueue()
         self._stop = threading.Event()
+        self._pieces = 0
 
     def states(self) -> tuple[ChainState, ...]:
         """All chains as far as they have been heard of: a checkpoint holds nothing that was not told."""
@@ -115,12 +118,17 @@ class Refit:
                 break
             wait = 0.0
             self._states[start] = state
+            self._pieces += 1
             if swept is not None:
                 self._tell(start, swept)
         front = self.front
         if front and (self._pace.due(PHASE) or now):
             self._pace.emit(FrontTold(tuple(point.objectives for point in front)))
             self._pace.emit(self._progress())
+        if front and self._pace.due(_NEWS, TELL_EVERY):
+            best = cheapest(front)
+            text = f"{self._pieces:,} pieces of work; {best.error:.2%} off with {best.kinds} kinds of µops"
+            self._pace.emit(Log("info", text))
         listen(cheapest(front) if front else None)
 
     def _tell(self, start: int, swept: Swept) -> None:

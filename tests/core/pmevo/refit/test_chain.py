@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from inference.core.pmevo.refit.chain import DONE, FEWER, LAST, NARROW, OPEN, Chain, port_sets
+from inference.core.pmevo.refit.chain import DONE, FEWER, LAST, NARROW, OPEN, Chain
 from inference.core.pmevo.refit.front import cheapest
+from inference.core.pmevo.refit.port_sets import PortSets
 from inference.core.pmevo.refit.saving import ChainState, packed_chains, unpacked_chains
 from inference.core.pmevo.refit.usage import Usage
 from tests.core.pmevo.refit.small import SCHEMES, SETTINGS, TRUTH, arrays, measured
@@ -88,8 +89,17 @@ def test_a_chain_packed_between_any_two_pieces_stays_the_same() -> None:
 
 
 def test_all_port_sets_are_tried_where_they_are_few_and_the_narrow_ones_where_not() -> None:
-    assert port_sets(3, 5).tolist() == [1, 2, 3, 4, 5, 6, 7]
-    assert len(port_sets(9, 5)) == 9 + 36 + 84 + 126 + 126
-    many = port_sets(40, 5)
-    assert len(many) == 40 + 40 * 39 // 2
-    assert max(int(mask).bit_count() for mask in many) == 2
+    assert PortSets.of(3, 5).listed.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert len(PortSets.of(9, 5).listed) == 9 + 36 + 84 + 126 + 126
+    assert not PortSets.of(9, 5).is_partial
+    many = PortSets.of(40, 5)
+    assert many.is_partial
+    assert len(many.listed) == 40 + 40 * 39 // 2
+    assert max(int(mask).bit_count() for mask in many.listed) == 2
+
+
+def test_where_port_sets_are_many_the_neighbours_of_those_in_use_are_tried_too() -> None:
+    sets = PortSets.of(16, 6)
+    near = sets.around(np.array([0b1111])).tolist()
+    assert {0b111, 0b11111, 0b11110} <= set(near)  # a port less, more, and another
+    assert 0b110011 not in near

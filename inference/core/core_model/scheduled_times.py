@@ -1,0 +1,171 @@
+"""How long experiments take on a core whose ports are being searched for, by what else is known of it.
+
+Latencies, front end and the code of loop bodies say what an experiment takes on any ports. A scheduler says
+what it takes on the ports at hand: it is inferred under one mapping, and has its buses on the ports that the
+same operations have under others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+from inference.core.core_model.bounds import BoundKind, CodeShape, predict_core
+from inference.core.core_model.code_bound import code_bounds
+from inference.core.core_model.dependences import dependence_bounds
+from inference.core.core_model.model import CoreModel, CoreScheduler
+from inference.core.core_model.scheduler_experiments import (
+    OperationKind,
+    operation_kinds,
+    usable_experiments,
+)
+from inference.core.core_model.scheduler_inference import (
+    MeasuredBody,
+    dispatch_width,
+    infer_core_scheduler,
+)
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
+from inference.core.simulation.policy import SharedResultBus
+from inference.core.waste import Simulated
+from inference.isa.dependences import InstructionAccesses
+from inference.isa.scheme import Scheme
+from inference.isa.unrolling import CannotMeasureError
+
+_COPIES = CodeShape(0, loop=False, copied=True)
+
+
+class ExperimentBody(Protocol):
+    """The loop body of an experiment."""
+
+    @property
+    def instructions(self) -> Sequence[InstructionAccesses]:
+        """All of it, in order."""
+        ...
+
+    @property
+    def copies(self) -> int:
+        """Copies of the experiment in it."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        ...
+
+
+@dataclass
+class ScheduledTimes:
+    """A `WasteSource` of a core.
+
+    Args:
+        model: What is known of the core. Its ports say only what its scheduler is about, where it has one.
+        schemes: Those of the experiments, as far as they are described.
+        body_of: The loop body of an experiment. Raises `CannotMeasureError`.
+    """
+
+    model: CoreModel
+    schemes: Sequence[Scheme]
+    body_of: Callable[[Experiment], ExperimentBody]
+
+    def __post_init__(self) -> None:
+        self._plain = replace(self.model, mapping=None, alone={}, scheduler=None)
+        self._bodies: dict[Experiment, ExperimentBody | None] = {}
+
+    @cached_property
+    def width(self) -> int | None:
+        """Slots that the core dispatches per cycle, as measured; None where they were not."""
+        return dispatch_width(self._plain)
+
+    def least_cycles(
+        self, measured: Mapping[Experiment, float], others: Iterable[Experiment] = ()
+    ) -> dict[Experiment, float]:
+        """See `WasteSource`: chains through the registers of loop bodies, and their bytes.
+
+        Of `others`, too, which no bound rests on.
+        """
+        bodies = {
+            experiment: body
+            for experiment in (*measured, *others)
+            if (body := self._body(experiment)) is not None
+        }
+        bounds = code_bounds(
+            measured, {experiment: body.size / len(body.instructions) for experiment, body in bodies.items()}
+        )
+        if self._plain.latencies:
+            for experiment, body in bodies.items():
+                registers, _ = dependence_bounds(body.instructions, self._plain)
+                chain = registers.cycles / body.copies
+                bounds[experiment] = max(bounds.get(experiment, 0.0), chain)
+        return bounds
+
+    def simulator(
+        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
+    ) -> Simulated | None:
+        """See `WasteSource`. What it returns has the scheduler on the ports of whatever mapping it gets."""
+        if self.model.scheduler is not None and self.model.mapping is not None:
+            return self._simulated_by(self.model.scheduler, self._kinds(self.model.mapping))
+        kinds = self._kinds(mapping)
+        bodies = [
+            MeasuredBody(one.experiment, body.instructions, body.copies, measured[one.experiment], one.group)
+            for one in usable_experiments(measured, kinds)
+            if (body := self._body(one.experiment)) is not None
+        ]
+        finding = infer_core_scheduler(replace(self._plain, mapping=mapping), bodies, kinds, pulse)
+        return None if finding.scheduler is None else self._simulated_by(finding.scheduler, kinds)
+
+    def _simulated_by(self, scheduler: CoreScheduler, kinds: Mapping[str, OperationKind]) -> Simulated:
+        models: dict[int, tuple[PortMapping, CoreModel, int]] = {}
+
+        def cycles(mapping: PortMapping, experiment: Experiment) -> float | None:
+            if id(mapping) not in models:
+                moved = _moved(scheduler, kinds, self._kinds(mapping))
+                model = replace(self._plain, mapping=mapping, scheduler=moved)
+                models.clear()
+                models[id(mapping)] = mapping, model, moved.ports
+            _, model, ports = models[id(mapping)]
+            masks = (mask for scheme in experiment.schemes for mask, _ in mapping.usage[scheme])
+            body = self._body(experiment)
+            if body is None or all(mask & ~ports for mask in masks):
+                return None
+            prediction = predict_core(body.instructions, _COPIES, model)
+            simulated = (bound.cycles for bound in prediction.bounds if bound.kind is BoundKind.SCHEDULER)
+            return next((total / body.copies for total in simulated), None)
+
+        return cycles
+
+    def _kinds(self, mapping: PortMapping) -> dict[str, OperationKind]:
+        return operation_kinds(replace(self._plain, mapping=mapping), self.schemes)
+
+    def _body(self, experiment: Experiment) -> ExperimentBody | None:
+        if experiment not in self._bodies:
+            try:
+                self._bodies[experiment] = self.body_of(experiment)
+            except CannotMeasureError:  # measured elsewhere, with other code
+                self._bodies[experiment] = None
+        return self._bodies[experiment]
+
+
+def _moved(
+    scheduler: CoreScheduler, before: Mapping[str, OperationKind], now: Mapping[str, OperationKind]
+) -> CoreScheduler:
+    """The scheduler on the ports that operations have now."""
+
+    def ports(mask: int) -> int:
+        moved = Counter(
+            now[text].ports for text, kind in before.items() if kind.ports == mask and text in now
+        )
+        return moved.most_common(1)[0][0] if moved else 0
+
+    pairs = [(ports(shared.ports), ports(shared.buses)) for shared in scheduler.policy.shared_buses]
+    buses = tuple(
+        SharedResultBus(slow, quick) for slow, quick in pairs if slow and quick and not slow & quick
+    )
+    known = 0
+    for kind in now.values():
+        known |= kind.ports
+    policy = replace(scheduler.policy, shared_buses=buses)
+    return CoreScheduler(policy, scheduler.width, known)

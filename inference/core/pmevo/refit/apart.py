@@ -1,0 +1,95 @@
+"""Ports of different parts of a core, where measurements cannot tell whether they are the same.
+
+A core that dispatches eight instructions per cycle hides whether its loads have ports of their own beside six
+that compute: nine busy ports look like eight. So parts that nothing shows to share ports get their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence, Set
+
+from inference.core.mapping import ports_in
+from inference.core.pmevo.refit.usage import Usage
+
+
+def prefer_apart(
+    usage: Usage,
+    n_ports: int,
+    domains: Sequence[str | None],
+    value: Callable[[Usage, int], float],
+    most: float,
+    most_alone: float,
+    most_ports: int,
+) -> tuple[Usage, int]:
+    """The mapping with own ports for each part of the core, and its number of ports.
+
+    Args:
+        usage: Of schemes with `domains`, None for those of several or none.
+        n_ports: Ports of `usage`.
+        value: The objective of a mapping on so many ports, smaller being better.
+        most: By which the objective may grow for each part.
+        most_alone: The same for each kind of µop that only schemes for several parts have, as stores do.
+        most_ports: Beyond which no part gets ports of its own.
+    """
+    usage, n_ports = without_unused_ports(usage)
+    current = value(usage, n_ports)
+    named = sorted({domain for domain in domains if domain})
+    alone = sum(not domain for domain in _parts(usage, domains).values())
+    for number in range(len(named) + alone):
+        parts = _parts(usage, domains)
+        if number < len(named):
+            own, limit = {mask for mask, part in parts.items() if part == named[number]}, most
+        else:
+            kinds = sorted(mask for mask, part in parts.items() if not part)
+            own, limit = set(kinds[number - len(named) : number - len(named) + 1]), most_alone
+        split, more = without_unused_ports(_split(usage, n_ports, own))
+        if more == n_ports or more > most_ports:
+            continue
+        cost = value(split, more)
+        if cost <= current + limit:
+            usage, n_ports, current = split, more, cost
+    return usage, n_ports
+
+
+def without_unused_ports(usage: Usage) -> tuple[Usage, int]:
+    """The mapping with its ports numbered anew, and their number: at least one."""
+    used = 0
+    for mask in usage.kinds():
+        used |= mask
+    number = {port: place for place, port in enumerate(ports_in(used))}
+    return _renamed(usage, lambda mask: sum(1 << number[port] for port in ports_in(mask))), max(
+        1, len(number)
+    )
+
+
+def _parts(usage: Usage, domains: Sequence[str | None]) -> Mapping[int, str | None]:
+    """{kind of µop: the part of the core that most of its schemes for one part are for}; None without any."""
+    counted: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for scheme, domain in enumerate(domains):
+        for mask, _ in usage.row(scheme):
+            counted[mask].update([domain] if domain else [])
+    return {
+        mask: max(counts, key=lambda part: (counts[part], part)) if counts else None
+        for mask, counts in counted.items()
+    }
+
+
+def _split(usage: Usage, n_ports: int, own: Set[int]) -> Usage:
+    """Some kinds with other ports instead of those that they share with all others."""
+    foreign = 0
+    for mask in usage.kinds():
+        if mask not in own:
+            foreign |= mask
+    copies = {port: n_ports + place for place, port in enumerate(ports_in(foreign))}
+    return _renamed(
+        usage,
+        lambda mask: sum(1 << copies.get(port, port) for port in ports_in(mask)) if mask in own else mask,
+    )
+
+
+def _renamed(usage: Usage, renamed: Callable[[int], int]) -> Usage:
+    changed = usage.copy()
+    for scheme in range(len(usage.sizes)):
+        changed.put(scheme, sorted((renamed(mask), count) for mask, count in usage.row(scheme)))
+    return changed

@@ -1,0 +1,40 @@
+"""What is known of a measured core beside its ports, for searches that correct times by what it wastes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from inference.core.core_model import CoreModel
+from inference.core.core_model.scheduled_times import ScheduledTimes
+from inference.core.waste import WasteSource
+from inference.formats.core_model_json import core_model_of
+from inference.isa.bodies import X86
+from inference.isa.x86.bodies import loop_body
+from inference.isa.x86.scheme_set import described
+from inference.models import LatencySet, Machine, MeasuredFrontEnd, StoredCoreModel
+from inference.storage.core_models import core_model_of_parts
+
+
+def core_facts(machine: Machine | None, schemes: Collection[str]) -> WasteSource | None:
+    """Of a computer whose loop bodies are made here; None for others.
+
+    The newest core model with latencies counts, else the newest latencies and the newest front end.
+    """
+    if machine is None or machine.kind != Machine.Kind.AGENT or machine.isa.name != X86:
+        return None
+    known = [found[0] for text in schemes if (found := described(text)) is not None]
+    return ScheduledTimes(_model(machine, schemes), known, lambda experiment: loop_body(experiment.terms))
+
+
+def _model(machine: Machine, schemes: Collection[str]) -> CoreModel:
+    row = StoredCoreModel.objects.filter(machine=machine, latencies__isnull=False).order_by("-pk").first()
+    if row is not None:
+        return core_model_of(row, schemes)
+    parts = StoredCoreModel(
+        isa=machine.isa,
+        machine=machine,
+        latencies=LatencySet.objects.filter(machine=machine).order_by("-pk").first(),
+        front_end=MeasuredFrontEnd.objects.filter(machine=machine).order_by("-pk").first(),
+    )
+    return replace(core_model_of_parts(parts, schemes), mapping=None)

@@ -1,0 +1,136 @@
+"""As many ports as the data ask for, times without what a scheduler wastes, and an end in time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
+from inference.core.pmevo import PMEvoProblem, PMEvoSettings, infer
+from inference.core.pmevo.plan import first_ports
+from inference.core.waste import Simulated
+from inference.measuring.recorded import RecordedMeasurer
+from inference.measuring.simulated import SimulatedProcessor
+from tests.core.pmevo.small import MAPPING, Listener
+
+QUICK = PMEvoSettings(starts=1, rounds=1, sweeps=1, perturbations=15, plan="exhaustive")
+
+CORE = PortMapping(
+    tuple("0123456"),
+    {
+        "add": ((0b0001111, 1),),
+        "sub": ((0b0001111, 1),),
+        "mul": ((0b0000011, 1),),
+        "shift": ((0b0001100, 1),),
+        "load": ((0b0110000, 1),),
+        "store": ((0b1000000, 1),),
+    },
+)
+PARTS = {"add": "integer", "sub": "integer", "mul": "integer", "shift": "integer", "load": "memory"}
+
+
+def waste(experiment: Experiment) -> float:
+    """Half as much again where multiplications meet what could go elsewhere."""
+    meets = {"mul", "shift"} & set(experiment.schemes) and {"add", "sub"} & set(experiment.schemes)
+    return 1.3 if meets else 1.0
+
+
+class Scheduler:
+    """A core that wastes: `explains` whether that can be inferred."""
+
+    def __init__(self, *, explains: bool, width: int | None = None) -> None:
+        self.explains = explains
+        self.width = width
+
+    def least_cycles(self, measured: Mapping[Experiment, float]) -> dict[Experiment, float]:
+        return {}
+
+    def simulator(
+        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
+    ) -> Simulated | None:
+        if not self.explains:
+            return None
+
+        def simulated(now: PortMapping, experiment: Experiment) -> float:
+            cycles = SimulatedProcessor(now).measure([experiment])
+            return next(iter(cycles)).cycles * waste(experiment)
+
+        return simulated
+
+
+def wasteful() -> RecordedMeasurer:
+    schemes = list(CORE.usage)
+    mixes = [Experiment.of({first: 1}) for first in schemes]
+    for number, first in enumerate(schemes):
+        for second in schemes[number + 1 :]:
+            mixes += [Experiment.of({first: m, second: n}) for m in range(1, 5) for n in range(1, 5)]
+    results = SimulatedProcessor(CORE).measure(dict.fromkeys(mixes))
+    return RecordedMeasurer(
+        [replace(result, cycles=result.cycles * waste(result.experiment)) for result in results]
+    )
+
+
+def test_the_number_of_ports_is_found_where_none_is_given() -> None:
+    found = infer(PMEvoProblem(tuple(MAPPING.usage), QUICK), SimulatedProcessor(MAPPING), Listener(), seed=1)
+    assert len(found.mapping.ports) == 3
+    assert found.final_error < 0.01
+
+
+def test_a_number_that_is_given_counts() -> None:
+    problem = PMEvoProblem(tuple(MAPPING.usage), replace(QUICK, ports=5))
+    assert len(infer(problem, SimulatedProcessor(MAPPING), Listener(), seed=1).mapping.ports) == 5
+
+
+def test_a_search_begins_with_the_ports_that_the_quickest_schemes_of_each_part_show() -> None:
+    alone = {"add": 0.25, "shift": 0.5, "load": 0.5, "store": 1.0}
+    assert first_ports(alone, PARTS, most=16) == 4 + 2 + 1
+    assert first_ports(alone, {}, most=16) == 4
+    assert first_ports(alone, PARTS, most=5) == 5
+
+
+def test_waste_that_a_scheduler_explains_makes_no_uops() -> None:
+    problem = PMEvoProblem(tuple(CORE.usage), QUICK, domains=PARTS, core=Scheduler(explains=True))
+    found = infer(problem, wasteful(), Listener(), seed=1)
+    assert found.simulated is not None
+    assert found.scheduled_error is not None
+    assert found.unscheduled_error is not None
+    assert found.scheduled_error < 0.03 < found.unscheduled_error
+    widths = {scheme: [mask.bit_count() for mask, _ in uops] for scheme, uops in found.mapping.usage.items()}
+    assert widths == {"add": [4], "sub": [4], "mul": [2], "shift": [2], "load": [2], "store": [1]}
+    assert all(count == 1 for uops in found.mapping.usage.values() for _, count in uops)
+
+
+def test_what_no_scheduler_explains_is_as_without() -> None:
+    with_core, without = (
+        infer(
+            PMEvoProblem(tuple(CORE.usage), QUICK, domains=PARTS, core=core), wasteful(), Listener(), seed=1
+        )
+        for core in (Scheduler(explains=False), None)
+    )
+    assert with_core.mapping == without.mapping
+    assert with_core.simulated is None
+
+
+def test_slots_are_never_more_than_are_dispatched() -> None:
+    core = Scheduler(explains=False, width=3)
+    found = infer(
+        PMEvoProblem(tuple(MAPPING.usage), QUICK, core=core), SimulatedProcessor(MAPPING), Listener(), seed=1
+    )
+    assert found.mapping.issue_width == 3
+
+
+@pytest.mark.parametrize("seconds", [1.0, 3.0])
+def test_a_search_ends_in_time_with_the_best_so_far(seconds: float) -> None:
+    settings = replace(
+        QUICK, ports=8, starts=2, rounds=50, patience=50, perturbations=10_000, seconds=seconds
+    )
+    listener = Listener()
+    began = time.monotonic()
+    found = infer(PMEvoProblem(tuple(CORE.usage), settings), wasteful(), listener, seed=1)
+    assert set(found.mapping.usage) == set(CORE.usage)
+    assert "log" in listener.kinds()
+    assert time.monotonic() - began < 120  # with the time that compiling takes

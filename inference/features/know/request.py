@@ -95,10 +95,11 @@ def _schemes(config: KnowConfig) -> Json:
 
 INFER = "infer"
 STAGES = (
+    KnowStage("latencies", "Latencies", "latencies", "", _latencies, ends_by=0.5),
+    KnowStage("front_end", "Front end", "front-end", "", _whole_core),
     KnowStage("ports", "Ports and slots", INFER, "pmevo", _ports),
     KnowStage("explained", "Explained µops", INFER, "explain", _explained, ends_by=0.75),
-    KnowStage("latencies", "Latencies", "latencies", "", _latencies),
-    KnowStage("front_end", "Front end", "front-end", "", _whole_core),
     KnowStage("scheduler", "Scheduler", "scheduler", "", _whole_core, completes=True),
 )
-"""In their order. Each is of use when it is done, whatever becomes of the others."""
+"""In their order. Each is of use when it is done, whatever becomes of the others; the search for ports tells
+waste from µops by latencies and front end."""

@@ -45,8 +45,8 @@ _JUDGING = 0.1
 """Share of the experiments that rounds do not learn from, which judge them."""
 _LEAST_GAIN = 0.1
 """Share of the cost that rounds have to lower."""
-_SIMULATED_SECONDS = 30.0
-"""For policies under one mapping."""
+_SIMULATED_SECONDS = 120.0
+"""For policies under one mapping: the search among them takes some 25 s of one core."""
 
 Stream = Callable[..., np.random.Generator]
 

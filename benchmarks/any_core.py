@@ -33,6 +33,7 @@ from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo import infer as infer_by_pmevo
 from inference.core.throughput import inverse_throughput
+from inference.isa.domains import units_of
 
 CORES, _QUICK_CORES = 30, 2
 SECONDS = 120.0
@@ -147,7 +148,8 @@ def _by_pmevo(core: DrawnCore) -> _Answer:
 
 
 def _by_cegar(core: DrawnCore) -> _Answer:
-    problem = CegarProblem(_one_of_each_unit(core), CegarSettings())
+    schemes = _one_of_each_unit(core)
+    problem = CegarProblem(schemes, CegarSettings(), domains=units_of(schemes))
     found = infer_by_cegar(problem, core.processor(), Silent(), core.seed)
     claimed = found.mapping.usage if found.verdict is Determinacy.UNIQUE else ()
     return _Answer(found.mapping, [*claimed])

@@ -10,6 +10,13 @@ from inference.isa.reading import read
 from inference.isa.register_forms import is_move, memory_of
 
 
+class MemoryUnit(StrEnum):
+    """What a scheme that accesses memory does there."""
+
+    LOAD = "load"
+    STORE = "store"
+
+
 class ExecutionDomain(StrEnum):
     """The execution domain of a scheme."""
 
@@ -19,6 +26,7 @@ class ExecutionDomain(StrEnum):
 
 
 _OPERAND = re.compile(r"(?<![A-Z])(?:GPR|ADDR|MEM|MOFFS|[XYZ]?MM|FPR|VEC|ELEM)")
+_WRITTEN = re.compile(r"(?:MEM|MOFFS)(?:\[[0-9]++\])?:R?W")
 _DOMAINS = {
     "GPR": ExecutionDomain.INTEGER,
     "ADDR": ExecutionDomain.INTEGER,
@@ -42,6 +50,18 @@ def domains_of(schemes: Iterable[str]) -> dict[str, str]:
     """{scheme: domain} of those that have one."""
     found = {scheme: domain_of(scheme) for scheme in schemes}
     return {scheme: domain.value for scheme, domain in found.items() if domain is not None}
+
+
+def units_of(schemes: Iterable[str]) -> dict[str, str]:
+    """{scheme: domain} as `domains_of`, with what loads told from what stores."""
+    return {
+        scheme: _memory_unit(scheme) if domain == ExecutionDomain.MEMORY else domain
+        for scheme, domain in domains_of(schemes).items()
+    }
+
+
+def _memory_unit(scheme: str) -> str:
+    return (MemoryUnit.STORE if _WRITTEN.search(scheme) else MemoryUnit.LOAD).value
 
 
 def undivided(schemes: Iterable[str]) -> dict[str, str]:

@@ -61,7 +61,8 @@ class Evidence:
 
     `epsilon`, `r_max` and `max_length` are what the search went by. `clashes` are JSON as the events have
     them. `unexplained`: measurements that the mapping does not explain. `seconds` of the search,
-    `searching_seconds` of those in looking for other mappings.
+    `searching_seconds` of those in looking for other mappings. `reason`: why there are other mappings that
+    are not listed.
     """
 
     verdict: Determinacy
@@ -78,6 +79,7 @@ class Evidence:
     max_length: int | None
     seconds: float
     searching_seconds: float
+    reason: str = ""
 
     @classmethod
     def of(cls, report: Json) -> Evidence | None:
@@ -112,6 +114,7 @@ class Evidence:
             max_length=told["max_length"],
             seconds=told["seconds"],
             searching_seconds=told["searching_seconds"],
+            reason=told.get("reason", ""),
         )
 
     @property
@@ -174,6 +177,9 @@ def evidence_json(result: CegarResult, settings: CegarSettings) -> Json:
         "max_length": settings.max_length,
         "seconds": round(result.seconds, 3),
         "searching_seconds": round(result.searching_seconds, 3),
+        "reason": result.reason,
+        "mixes": result.mixes,
+        "mixes_unexplained": len(result.mixes_unexplained),
     }
 
 
@@ -196,6 +202,8 @@ def _verdict(evidence: Evidence, word: AllowedWord | None) -> str:
     if evidence.verdict is Determinacy.UNPROVEN:
         why = evidence.limit or "the search was cut off"
         return f"Other port mappings may explain the measurements as well: {why}."
+    if evidence.reason and not evidence.others:
+        return f"Other port mappings explain the measurements as well: {evidence.reason}."
     schemes = {scheme for other in evidence.others for scheme in other.usage}
     number, more = len(evidence.others), " or more" if evidence.more_others else ""
     mappings = "port mapping explains" if number == 1 and not more else "port mappings explain"

@@ -96,12 +96,16 @@ class Alternatives:
 
 @dataclass(frozen=True)
 class Settled:
-    """A mapping and those that nothing tells from it; `more` where not all are listed, `limit` says why."""
+    """A mapping and those that nothing tells from it; `more` where not all are listed.
+
+    `limit`: why the search gave up, `reason`: why there are others even if it did not.
+    """
 
     mapping: PortMapping
     listed: tuple[Alternative, ...]
     more: bool
     limit: str
+    reason: str = ""
 
 
 def matched(

@@ -104,6 +104,9 @@ class Formula:
         self._fill_known()
         self._share_rows()
         self._keep_apart()
+        if shape.is_full:
+            for column in zip(*self.matrix, strict=True):
+                self.clause(*column)
 
     # z3's Python wrappers would spend most of a small search's time on conversions, so what is stated goes
     # past them. The terms live as long as their context.

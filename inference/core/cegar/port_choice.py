@@ -13,12 +13,15 @@ from inference.core.cegar.problem import (
 )
 from inference.core.cegar.search import CegarSearch
 from inference.core.cegar.settings import LEAVE_UNEXPLAINED, STOP
-from inference.core.cegar.waiving import least_waiver
+from inference.core.cegar.waiving import descended, least_waiver
 from inference.core.events import Log
+from inference.core.mapping import PortMapping
 
 _UNEXPLAINED = "left unexplained: {} takes {:.4g} cycles, which no mapping to {} ports explains with the rest"
 
 _TRIFLE = 2  # by which what is left unexplained may weigh more where domains are kept apart
+
+_NO_BETTER = 2  # ports more that explain no more, after which fewer are enough
 
 _TOGETHER = "{} and {} schemes share ports: that explains more"
 
@@ -51,7 +54,7 @@ class PortChoice:
         reading.
         """
         shape = self._search.shape(ports)
-        limit, pulse = self._search.settings.solver_limit, self._search.pace.pulse
+        limit, pulse = self._search.settings.solver_limit, self._search.pulse
         while True:
             waiver = least_waiver(
                 shape, self._search.readings.observations(shape), self._search.seed, limit, pulse, most
@@ -82,7 +85,7 @@ class PortChoice:
         """Of what so many ports leave unexplained; None where it is more than `most`."""
         shape, (limit, pulse) = (
             self._search.shape(ports),
-            (self._search.settings.solver_limit, self._search.pace.pulse),
+            (self._search.settings.solver_limit, self._search.pulse),
         )
         observations = self._search.readings.observations(shape)
         waiver = least_waiver(shape, observations, self._search.seed, limit, pulse, most)
@@ -105,11 +108,27 @@ class PortChoice:
             ports += 1
         return min(ports, most)
 
+    def nearest(self) -> PortMapping:
+        """What a local search finds: the fewest ports that leave as little unexplained as a few more."""
+        search = self._search
+        most = search.settings.ports or search.settings.most_ports
+        best: tuple[int, PortMapping] | None = None
+        for ports in range(search.settings.ports or search.problem.least_ports, most + 1):
+            shape = search.shape(ports)
+            seen = search.readings.observations(shape)
+            candidate, waiver = descended(shape, seen, search.seed, search.pace.pulse)
+            if best is None or waiver.weight < best[0]:
+                best = waiver.weight, shape.mapping(candidate)
+            if not best[0] or ports >= len(best[1].ports) + _NO_BETTER:
+                break
+        assert best is not None
+        return best[1]
+
     def _explainable(self, ports: int) -> bool:
         shape = self._search.shape(ports)
         found = self._search.to_explain(shape)
         return is_explainable(
-            shape, found, self._search.seed, self._search.settings.solver_limit, self._search.pace.pulse
+            shape, found, self._search.seed, self._search.settings.solver_limit, self._search.pulse
         )
 
     def _leave_out(self) -> None:
@@ -117,7 +136,7 @@ class PortChoice:
         shape = self._search.shape(self._search.settings.ports or self._search.settings.most_ports)
         seen = self._search.readings.observations(shape)
         found = minimal_clash(
-            shape, seen, self._search.seed, self._search.settings.solver_limit, self._search.pace.pulse
+            shape, seen, self._search.seed, self._search.settings.solver_limit, self._search.pulse
         )
         clash = as_clash(found, seen, shape.ports)
         if self._search.settings.on_clash != STOP:

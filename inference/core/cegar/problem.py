@@ -22,6 +22,7 @@ PHASES = {
     "seeding": "Measure every scheme alone",
     "deciding": "Find mappings that differ, and measure what decides",
     "alternatives": "List what measuring cannot tell apart",
+    "checking": "Measure mixes that were not asked",
 }
 """{stage: label}, in order."""
 
@@ -231,8 +232,9 @@ class CegarResult:
     `alternatives`: other mappings that measuring cannot exclude; `more_alternatives` where the list was cut
     off. `experiments`: everything asked, in that order. `unexplained`: those that the mapping does not
     explain, the largest excess first: no mapping explains them all. `assumptions` in words; `apart`: the
-    pairs of domains among these that share no port. `limit` says which limit left the result unproven.
-    `seconds` of the search, and of those in looking for other mappings,
+    pairs of domains among these that share no port. `limit` says what left the result unproven, `reason` why
+    there are other mappings that are not listed. `mixes` were measured after the search, `mixes_unexplained`
+    are those that contradict it. `seconds` of the search, and of those in looking for other mappings,
     take no part in comparisons.
     """
 
@@ -250,6 +252,9 @@ class CegarResult:
     seconds: float = field(default=0.0, compare=False)
     searching_seconds: float = field(default=0.0, compare=False)
     apart: Apart = ()
+    reason: str = ""
+    mixes: int = 0
+    mixes_unexplained: tuple[Unexplained, ...] = ()
 
     @property
     def why_more(self) -> str:
@@ -257,7 +262,7 @@ class CegarResult:
         if not self.more_alternatives:
             return ""
         cut = f"the list was cut off after {len(self.alternatives)}; the setting `alternatives` allows more"
-        return self.limit or cut
+        return self.limit or self.reason or cut
 
     @property
     def ambiguous_schemes(self) -> tuple[str, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
+from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.shape import Observation, Shape
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import Json, Measurer
@@ -93,15 +95,16 @@ def from_json(entries: Iterable[Json]) -> list[Measured]:
     ]
 
 
+_NEARBY = 0.025  # a rate so close to a whole number, relatively, is that number
 _TIMES = (2, 3)  # as often in one loop, which takes other operands too
 
 
 class Readings:
     """The usable measurements of a search, one for each experiment."""
 
-    def __init__(self, answers: AnsweredOnce, max_length: int | None) -> None:
+    def __init__(self, answers: AnsweredOnce, settings: CegarSettings) -> None:
         self._answers = answers
-        self._max_length = max_length
+        self._settings = settings
         self._readings: dict[Experiment, Measured] = {}
         self._repeated: set[Experiment] = set()
 
@@ -119,6 +122,25 @@ class Readings:
         """What counts for the experiment; None for nothing."""
         reading = self._readings.get(experiment)
         return None if reading is None else reading.cycles
+
+    @property
+    def r_max(self) -> float | None:
+        """Instructions per cycle that a bottleneck beside the ports may let through; None for no limit.
+
+        Where the number of ports is searched for, nothing tells further ports from a bottleneck that is as
+        quick as the quickest mix.
+        """
+        settings = self._settings
+        if settings.r_max is not None or settings.ports is not None or not self._has_mixes:
+            return settings.r_max
+        rates = (each.experiment.length / each.cycles for each in self._readings.values() if each.cycles)
+        highest = max(rates)
+        nearest = max(1, round(highest))
+        return float(nearest) if abs(highest - nearest) <= _NEARBY * nearest else round(highest, 2)
+
+    @property
+    def _has_mixes(self) -> bool:
+        return any(len(experiment.terms) > 1 for experiment in self._readings)
 
     @property
     def schemes(self) -> set[str]:
@@ -154,7 +176,7 @@ class Readings:
         longer = [
             Experiment(tuple((scheme, times * count) for scheme, count in experiment.terms))
             for times in _TIMES
-            if not self._max_length or times * experiment.length <= self._max_length
+            if times * experiment.length <= (self._settings.max_length or math.inf)
         ]
         return [
             each.cycles * experiment.length / each.experiment.length

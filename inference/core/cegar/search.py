@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import time
+from collections.abc import Iterable
 
 from inference.core.cegar.encodings import Questions
-from inference.core.cegar.events import (
-    Seeded,
-)
+from inference.core.cegar.events import Ports, Seeded
 from inference.core.cegar.problem import (
     PHASES,
     Apart,
@@ -19,6 +19,7 @@ from inference.core.cegar.questions import questions
 from inference.core.cegar.readings import AnsweredOnce, Readings
 from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
 from inference.core.cegar.shape import Observation, Shape
+from inference.core.cegar.solving import SolverLimitError
 from inference.core.cegar.telling_apart import ExperimentChooser
 from inference.core.cegar.waiving import Waived, reduced
 from inference.core.errors import InsufficientDataError
@@ -27,6 +28,9 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
 from inference.core.throughput import inverse_throughput
+
+TELL_EVERY = 10.0  # seconds
+_TIME_LIMIT = "{:g} seconds of searching were over (time_limit) at: {}"
 
 
 class CegarSearch:
@@ -47,7 +51,7 @@ class CegarSearch:
         self.whose = identity(problem, seed)
         earlier, before = ([], 0.0) if resume is None else from_checkpoint(self.whose, resume)
         self.answers = AnsweredOnce(measurer, earlier, self._save)
-        self.readings = Readings(self.answers, self.settings.max_length)
+        self.readings = Readings(self.answers, self.settings)
         self.judge = ExperimentChooser(self.settings, self.answers, self.readings)
         self.schemes: list[str] = sorted(problem.schemes)
         self.clashes: list[Clash] = []
@@ -58,6 +62,22 @@ class CegarSearch:
         self.counter_examples = 0
         self.start = self.pace.clock() - before
         self.searching = 0.0
+        self.attempt = "schemes alone"  # what is tried at the moment
+        self._began = time.process_time()
+        self.pace.due("attempt", TELL_EVERY)
+
+    def pulse(self) -> None:
+        """Listen, say what is tried every few seconds; raises `SolverLimitError` when time is up."""
+        self.pace.pulse()
+        seconds, limit = time.process_time() - self._began, self.settings.time_limit
+        if limit and seconds > limit:
+            raise SolverLimitError(_TIME_LIMIT.format(limit, self.attempt))
+        if self.pace.due("attempt", TELL_EVERY):
+            left = f", {limit - seconds:.0f} s left" if limit else ""
+            asked, waived = len(self.readings), len({experiment for experiment, _ in self.waived})
+            self.pace.emit(
+                Log("info", f"{self.attempt}: {asked} experiments, {waived} left unexplained{left}")
+            )
 
     def tell(self, event: Event) -> None:
         """Emit, unless an earlier attempt has said the same before it was interrupted."""
@@ -76,7 +96,7 @@ class CegarSearch:
             self.to_explain(shape),
             self.seed,
             self.settings.solver_limit,
-            self.pace.pulse,
+            self.pulse,
         )
 
     def measure_first(self) -> None:
@@ -105,6 +125,38 @@ class CegarSearch:
             text = f"{len(missing)} scheme(s) without a usable measurement are left out: {shown}"
             self.tell(Log("warning", text))
             self.schemes = [scheme for scheme in self.schemes if scheme in seen]
+        if self.answers.offered is None and self.settings.ports is None and self.settings.r_max is None:
+            self._measure_quick_mix()
+
+    def _measure_quick_mix(self) -> None:
+        """Add one scheme after another to the quickest as long as more instructions run per cycle."""
+        times = {scheme: self.readings.cycles(Experiment.of([scheme])) or 1.0 for scheme in self.schemes}
+        mix: dict[str, int] = {}
+        highest = 0.0
+        for scheme in sorted(self.schemes, key=lambda scheme: (times[scheme], scheme)):
+            more = {**mix, scheme: max(1, round(1 / times[scheme]))}
+            experiment = Experiment.of(more)
+            if self.may_ask(experiment):
+                self.ask(experiment)
+            cycles = self.readings.cycles(experiment)
+            if cycles and experiment.length / cycles > highest:
+                mix, highest = more, experiment.length / cycles
+
+    def begin(self, event: Ports) -> None:
+        """Tell what is tried from here on."""
+        self.attempt = f"{event.ports} ports: {event.reason}"
+        self.tell(event)
+
+    def may_ask(self, experiment: Experiment) -> bool:
+        """Whether it was not asked yet, and can be."""
+        is_short = experiment.length <= (self.settings.max_length or experiment.length)
+        is_new = self.readings.cycles(experiment) is None and experiment not in self.judge.refused
+        return is_short and is_new and self.answers.has(experiment)
+
+    def ask(self, experiment: Experiment) -> None:
+        """Measure it and keep the answer."""
+        (measured,) = self.answers.measure([experiment])
+        self.take(measured)
 
     def take(self, measured: Measured) -> bool:
         """Keep an answer; whether it is a usable one."""
@@ -113,7 +165,7 @@ class CegarSearch:
             self.judge.refused.add(measured.experiment)
         return usable
 
-    def shape(self, ports: int) -> Shape:
+    def shape(self, ports: int, *, is_full: bool = False) -> Shape:
         """Schemes with many ports first: they leave little symmetry to the rows below."""
         times = {scheme: self.readings.cycles(Experiment.of([scheme])) or 0.0 for scheme in self.schemes}
         order = sorted(self.schemes, key=lambda s: (self.problem.count(s), times[s], s))
@@ -122,17 +174,23 @@ class CegarSearch:
             counts=tuple(self.problem.count(scheme) for scheme in order),
             ports=ports,
             epsilon=self.settings.epsilon,
-            r_max=self.settings.r_max,
+            r_max=self.readings.r_max,
             widths={s: n for s, n in self.problem.widths.items() if s in self.schemes},
             known={s: mask for s, mask in self.problem.known.items() if s in self.schemes},
             improper=tuple(s for s in self.problem.improper if s in self.schemes),
             apart=tuple((self._of(first), self._of(second)) for first, second in self.apart),
+            is_full=is_full,
         )
 
-    def unexplained(self, mapping: PortMapping) -> tuple[Unexplained, ...]:
+    def unexplained(
+        self, mapping: PortMapping, among: Iterable[Experiment] | None = None
+    ) -> tuple[Unexplained, ...]:
         """Measurements that the mapping does not explain, those first that exceed it most."""
         found = []
+        chosen = None if among is None else frozenset(among)
         for observation in self.readings.observations(self.shape(len(mapping.ports))):
+            if chosen is not None and observation.experiment not in chosen:
+                continue
             predicted = inverse_throughput(mapping, observation.experiment)
             if abs(observation.cycles - predicted) >= self.settings.epsilon * observation.experiment.length:
                 found.append(Unexplained(observation.experiment, observation.cycles, predicted))

@@ -26,15 +26,16 @@ class CegarSettings:
     ports: int | None = setting(
         None, "Number of ports; empty: the smallest number that explains the measurements.", "given"
     )
-    most_ports: int = setting(  # Zen 5 has six ALUs, four address generators and four vector pipes
-        14, "Where the number of ports is searched for: the largest one to try.", "not searched"
+    most_ports: int = setting(
+        MOST_PORTS, "Where the number of ports is searched for: the largest one to try.", "not searched"
     )
     epsilon: float = setting(
         0.02, "Cycles per instruction by which a measurement may be off (the noise bound).", 0.02
     )
     r_max: float | None = setting(
         None,
-        "Instructions per cycle that the bottleneck outside the ports lets through; empty: none.",
+        "Instructions per cycle that the bottleneck outside the ports lets through; empty: none with a given "
+        "number of ports, else the most that any mix reaches.",
         "5 on Zen+",
     )
     max_length: int | None = setting(
@@ -59,6 +60,11 @@ class CegarSettings:
         "its mnemonic) and go on.",
         "drop-mnemonic, by hand",
     )
+    time_limit: float = setting(
+        100.0,
+        "Seconds of computing after which the best mapping so far is the result; 0: no limit.",
+        "none",
+    )
     solver_limit: int = setting(
         100_000_000,
         "z3 resource units for one call of the solver, 0 for none; a second is some 200,000.",
@@ -77,6 +83,7 @@ class CegarSettings:
         check_choice("encoding", self.encoding, ENCODINGS)
         check_whole("alternatives", self.alternatives, 0, 10_000)
         check_choice("on_clash", self.on_clash, CLASHES)
+        check_number("time_limit", self.time_limit, 0.0, 1e6)
         check_whole("solver_limit", self.solver_limit, 0, 4_000_000_000)
 
     @classmethod

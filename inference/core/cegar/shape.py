@@ -25,7 +25,7 @@ class Shape:
 
     `widths`: {scheme: size of its port set} where known, `known`: {scheme: its port set}. `improper`: schemes
     whose first row has the ports of a scheme with one row (§6.3.4). `apart`: pairs of sets of schemes that
-    share no port. `epsilon` and `r_max` as in the settings.
+    share no port. `epsilon` and `r_max` as in the settings. `is_full`: every port is used.
     """
 
     schemes: tuple[str, ...]
@@ -37,6 +37,7 @@ class Shape:
     improper: tuple[str, ...] = ()
     apart: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
     known: Mapping[str, int] | None = None
+    is_full: bool = False
 
     @cached_property
     def owners(self) -> tuple[int, ...]:

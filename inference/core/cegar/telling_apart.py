@@ -71,7 +71,7 @@ class ExperimentChooser:
                 first,
                 second,
                 noise=settings.epsilon,
-                r_max=settings.r_max,
+                r_max=self._readings.r_max,
                 max_length=limit,
                 schemes=sorted(schemes),
             )
@@ -81,7 +81,7 @@ class ExperimentChooser:
 
     def hidden(self, mapping: PortMapping, other: PortMapping) -> Hidden:
         """Why nothing admissible tells the other mapping from the result."""
-        noise, r_max = self._settings.epsilon, self._settings.r_max
+        noise, r_max = self._settings.epsilon, self._readings.r_max
 
         def tells(noise: float, r_max: float | None) -> Distinction | None:
             return distinguishing_experiment(
@@ -123,3 +123,21 @@ def mapping_is_two_level(*mappings: PortMapping) -> bool:
     return all(
         sum(count for _, count in uops) == 1 for mapping in mappings for uops in mapping.usage.values()
     )
+
+
+def port_filling(mapping: PortMapping) -> Experiment | None:
+    """As many instructions of one µop as there are ports for them, which take a cycle: nothing is quicker.
+
+    Every port gets one of the scheme that could evade it best. None where no scheme has one µop.
+    """
+    single = {scheme: uops[0][0] for scheme, uops in mapping.usage.items() if sum(n for _, n in uops) == 1}
+    chosen = [
+        max(
+            (scheme for scheme, mask in single.items() if mask >> port & 1),
+            key=lambda scheme: (single[scheme].bit_count(), scheme),
+            default=None,
+        )
+        for port in range(len(mapping.ports))
+    ]
+    filling = [scheme for scheme in chosen if scheme is not None]
+    return Experiment.of(filling) if filling else None

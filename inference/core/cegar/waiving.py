@@ -271,7 +271,7 @@ def least_waiver(
 
     Raises `InvalidInputError` where no measurement is needed for a contradiction.
     """
-    found = _descended(shape, observations, seed, pulse)
+    _, found = descended(shape, observations, seed, pulse)
     if found.waived is not None and len(found.waived) > FEW:
         return found if most is None or found.weight <= most else replace(found, waived=None)
     search = _Proof(Formula(shape, seed, limit, pulse), observations, pulse)
@@ -281,10 +281,10 @@ def least_waiver(
         search.close()
 
 
-def _descended(
+def descended(
     shape: Shape, observations: Sequence[Observation], seed: int, pulse: Callable[[], None]
-) -> Waiver:
-    """What the best matrix that a local search finds leaves unexplained."""
+) -> tuple[Candidate, Waiver]:
+    """The best matrix that a local search finds, and what it leaves unexplained."""
     claims = [(k, claim, alone) for k, each in enumerate(observations) for claim, alone in _claims(each)]
     bounds = [
         Bound(
@@ -298,7 +298,7 @@ def _descended(
     best, _ = Descent(shape, observations, bounds, seed).best(pulse)
     broken = [(alone.experiment, claim) for _, claim, alone in claims if not alone.holds(best)]
     weight = sum(itertools.starmap(_weight, broken))
-    return Waiver(frozenset(broken), weight, frozenset(experiment for experiment, _ in broken))
+    return best, Waiver(frozenset(broken), weight, frozenset(experiment for experiment, _ in broken))
 
 
 def _weight(experiment: Experiment, claim: Claim) -> int:

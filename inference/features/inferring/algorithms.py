@@ -17,7 +17,7 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.core.pmevo import FrontPoint, PMEvoProblem, PMEvoSettings
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.core.waste import WasteSource
-from inference.isa.domains import domains_of, undivided
+from inference.isa.domains import domains_of, undivided, units_of
 from inference.isa.register_forms import forms_among
 from inference.isa.x86.probes import PREFERRED
 from inference.runs.execute import open_workshop
@@ -207,7 +207,7 @@ class Cegar:
             {scheme: count for scheme, count in known.get("uops", {}).items() if scheme in asked},
             {scheme: width for scheme, width in known.get("widths", {}).items() if scheme in asked},
             tuple(scheme for scheme in known.get("improper", ()) if scheme in asked),
-            domains_of(question.schemes),
+            units_of(question.schemes),
         )
         found = cegar.infer(problem, measurer, reporter, question.seed, resume)
         report: Json = {

@@ -1,0 +1,143 @@
+"""Parts of a core that share no port, so that each is searched for by itself.
+
+Two schemes that share a port take longer together than alone, unless a bottleneck beside the ports takes
+longer still. So every two schemes of different domains are measured together, each as often as it can run in
+the same time. Domains of which none does are on ports of their own as far as measurements can tell.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+
+from inference.core.cegar.alternatives import Settled
+from inference.core.cegar.problem import Alternative, Apart
+from inference.core.cegar.search import CegarSearch
+from inference.core.experiment import Experiment
+from inference.core.identity.constructing import renumbered
+from inference.core.mapping import PortMapping, Uops
+
+Part = tuple[str, ...]
+"""Schemes that may share ports with one another, sorted."""
+
+
+class Division:
+    """The parts of a core. Those that have been joined stay together."""
+
+    def __init__(self, search: CegarSearch) -> None:
+        self._search = search
+        self._domains = {scheme: search.problem.domains[scheme] for scheme in search.schemes}
+        self._joined = {domain: {domain} for domain in self._domains.values()}
+
+    @classmethod
+    def suits(cls, search: CegarSearch) -> bool:
+        """Whether every scheme has one µop and a domain, and what crosses domains can be measured."""
+        problem, settings = search.problem, search.settings
+        return (
+            settings.apart
+            and settings.ports is None
+            and search.answers.offered is None
+            and not problem.known
+            and all(scheme in problem.domains and problem.count(scheme) == 1 for scheme in search.schemes)
+            and len({problem.domains[scheme] for scheme in search.schemes}) > 1
+        )
+
+    def measure(self) -> None:
+        """Measure what crosses domains, and join those that share ports."""
+        search = self._search
+        for crossing in self._crossing():
+            if search.may_ask(crossing):
+                search.ask(crossing)
+        excessive = [crossing for crossing in self._crossing() if self._is_excessive(crossing)]
+        search.readings.repeat(excessive)
+        for crossing in excessive:
+            if self._is_excessive(crossing):
+                self.join(crossing.schemes)
+
+    def join(self, schemes: Collection[str]) -> bool:
+        """Make one part of those that have these schemes; whether they were several."""
+        joined = frozenset().union(*(self._joined[self._domains[scheme]] for scheme in schemes))
+        several = any(self._joined[domain] != joined for domain in joined)
+        for domain in joined:
+            self._joined[domain] = set(joined)
+        return several
+
+    @property
+    def parts(self) -> list[Part]:
+        """All schemes, by part."""
+        parts = {
+            tuple(s for s in self._search.schemes if self._domains[s] in joined)
+            for joined in self._joined.values()
+        }
+        return sorted(part for part in parts if part)
+
+    @property
+    def apart(self) -> Apart:
+        """Pairs of domains in different parts."""
+        pairs = itertools.combinations(sorted(self._joined), 2)
+        return tuple((first, second) for first, second in pairs if second not in self._joined[first])
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a port shared across parts would show in some experiment, whatever else is true."""
+        r_max = self._search.readings.r_max
+        return all(
+            r_max is not None
+            and crossing.length <= r_max * self._longest(crossing)
+            and self._search.readings.cycles(crossing) is not None
+            for crossing in self._crossing()
+            if not self._is_within(crossing)
+        )
+
+    def _is_within(self, crossing: Experiment) -> bool:
+        first, second = (self._domains[scheme] for scheme in crossing.schemes)
+        return second in self._joined[first]
+
+    def _crossing(self) -> Iterator[Experiment]:
+        for first, second in itertools.combinations(self._search.schemes, 2):
+            if self._domains[first] != self._domains[second]:
+                cycles = max(1.0, self._alone(first), self._alone(second))
+                yield Experiment.of({s: max(1, round(cycles / self._alone(s))) for s in (first, second)})
+
+    def _is_excessive(self, crossing: Experiment) -> bool:
+        """Whether it takes more than half as much longer as one shared port would cost."""
+        readings = self._search.readings
+        cycles = readings.cycles(crossing)
+        if cycles is None:
+            return False
+        needed = max(self._longest(crossing), crossing.length / (readings.r_max or crossing.length))
+        return cycles > needed * (1 + 0.5 / crossing.length)
+
+    def _longest(self, crossing: Experiment) -> float:
+        return max(count * self._alone(scheme) for scheme, count in crossing.terms)
+
+    def _alone(self, scheme: str) -> float:
+        return self._search.readings.cycles(Experiment.of([scheme])) or 1.0
+
+
+def united(parts: Sequence[Settled], r_max: float | None) -> Settled:
+    """The mapping of all parts, each on ports of its own, with the alternatives of each."""
+    mapping = _side_by_side([part.mapping for part in parts], r_max)
+    listed = []
+    for k, part in enumerate(parts):
+        for other in part.listed:
+            mappings = [each.mapping for each in parts]
+            mappings[k] = other.mapping
+            listed.append(Alternative(_side_by_side(mappings, r_max), other.differing, other.hidden))
+    return Settled(
+        mapping,
+        tuple(listed),
+        more=any(part.more for part in parts),
+        limit="; ".join(dict.fromkeys(part.limit for part in parts if part.limit)),
+        reason="; ".join(dict.fromkeys(part.reason for part in parts if part.reason)),
+    )
+
+
+def _side_by_side(mappings: Sequence[PortMapping], r_max: float | None) -> PortMapping:
+    usage: dict[str, Uops] = {}
+    ports = 0
+    for mapping in mappings:
+        order = range(ports, ports + len(mapping.ports))
+        usage |= {scheme: renumbered(uops, order) for scheme, uops in mapping.usage.items()}
+        ports += len(mapping.ports)
+    return PortMapping(tuple(map(str, range(ports))), dict(sorted(usage.items())), r_max)

@@ -49,8 +49,8 @@ def infer(
     The answer depends on the problem, the measurer's answers, the seed and z3's version alone, also when the
     search was interrupted and taken up again, unless its time is up before (`time_limit`). Then, or where
     the solver gives up, the result is the best mapping so far and says so. Raises `ClashError` where no
-    mapping explains the measurements and none of the schemes may be dropped, `InsufficientDataError` where nothing
-    usable was measured, `InvalidInputError` for a checkpoint of another search, and lets
+    mapping explains the measurements and none of the schemes may be dropped, `InsufficientDataError` where
+    nothing usable was measured, `InvalidInputError` for a checkpoint of another search, and lets
     `InterruptedRunError` from the reporter through.
     """
     return _Algorithm(CegarSearch(problem, measurer, reporter, seed, resume)).run()
@@ -150,7 +150,9 @@ class _Algorithm:
         while True:
             parts = []
             search.apart = ()
-            for part in self._division.parts:
+            waiting = sorted(self._division.parts, key=len)
+            for k, part in enumerate(waiting):
+                search.share_time(len(waiting) - k)
                 search.schemes, search.waived, self._best = list(part), frozenset(), None
                 parts.append(self._settled())
             search.schemes, search.apart = schemes, self._division.apart

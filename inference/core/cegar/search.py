@@ -30,7 +30,7 @@ from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
 from inference.core.throughput import inverse_throughput
 
 TELL_EVERY = 10.0  # seconds
-_TIME_LIMIT = "{:g} seconds of searching were over (time_limit) at: {}"
+_TIME_LIMIT = "{:.0f} seconds of computing were over (time_limit) at: {}"
 
 
 class CegarSearch:
@@ -64,12 +64,13 @@ class CegarSearch:
         self.searching = 0.0
         self.attempt = "schemes alone"  # what is tried at the moment
         self._began = time.process_time()
+        self._deadline = self.settings.time_limit
         self.pace.due("attempt", TELL_EVERY)
 
     def pulse(self) -> None:
         """Listen, say what is tried every few seconds; raises `SolverLimitError` when time is up."""
         self.pace.pulse()
-        seconds, limit = time.process_time() - self._began, self.settings.time_limit
+        seconds, limit = time.process_time() - self._began, self._deadline
         if limit and seconds > limit:
             raise SolverLimitError(_TIME_LIMIT.format(limit, self.attempt))
         if self.pace.due("attempt", TELL_EVERY):
@@ -78,6 +79,12 @@ class CegarSearch:
             self.pace.emit(
                 Log("info", f"{self.attempt}: {asked} experiments, {waived} left unexplained{left}")
             )
+
+    def share_time(self, parts: int) -> None:
+        """Allow an equal share of the time that is left to the first of so many parts."""
+        if self.settings.time_limit:
+            spent = time.process_time() - self._began
+            self._deadline = spent + max(0.0, self.settings.time_limit - spent) / parts
 
     def tell(self, event: Event) -> None:
         """Emit, unless an earlier attempt has said the same before it was interrupted."""

@@ -24,10 +24,14 @@ from inference.core.cegar.search import CegarSearch
 from inference.core.cegar.solving import SolverLimitError, version
 from inference.core.cegar.telling_apart import port_filling
 from inference.core.events import Log
+from inference.core.experiment import Experiment
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Checkpoint, Measurer, Reporter
+from inference.core.throughput import inverse_throughput
+from inference.core.waste import WasteSource, wasteful_times
 
+WASTE_ROUNDS = 3
 MOST_CHECKS = 3
 """Times that a search goes on because fresh mixes contradict it."""
 
@@ -43,6 +47,7 @@ def infer(
     reporter: Reporter,
     seed: int,
     resume: Checkpoint | None = None,
+    waste: WasteSource | None = None,
 ) -> CegarResult:
     """The port mapping that explains the measurements, and whether it is the only one.
 
@@ -52,8 +57,12 @@ def infer(
     mapping explains the measurements and none of the schemes may be dropped, `InsufficientDataError` where
     nothing usable was measured, `InvalidInputError` for a checkpoint of another search, and lets
     `InterruptedRunError` from the reporter through.
+
+    `waste` simulates the core's scheduler under a mapping: an experiment may take as much longer than its
+    ports need as the scheduler makes it. Each mapping that a search finds is simulated and the search goes
+    on, a few times, until the shares that are wasted stay the same.
     """
-    return _Algorithm(CegarSearch(problem, measurer, reporter, seed, resume)).run()
+    return _Algorithm(CegarSearch(problem, measurer, reporter, seed, resume), waste).run()
 
 
 def contradictions(
@@ -81,8 +90,9 @@ def _pairs(problem: CegarProblem) -> Apart:
 
 
 class _Algorithm:
-    def __init__(self, search: CegarSearch) -> None:
+    def __init__(self, search: CegarSearch, waste: WasteSource | None) -> None:
         self._search = search
+        self._waste = waste
         self._decider = Decider(search)
         self._ports = PortChoice(search)
         self._best: Settled | None = None
@@ -132,7 +142,7 @@ class _Algorithm:
         """A mapping and fresh mixes to judge it by; what these contradict is learnt from, a few times."""
         search = self._search
         for stream in range(1, MOST_CHECKS + 1):
-            settled = self._of_all_parts()
+            settled = self._with_waste(self._of_all_parts())
             if settled.limit:
                 return settled, MixCheck(0, ())
             if not settled.listed and not settled.more:
@@ -142,6 +152,34 @@ class _Algorithm:
             if not self._is_news(check.unexplained):
                 break
         return settled, check
+
+    def _with_waste(self, settled: Settled) -> Settled:
+        """Search again while simulating the mapping changes what experiments may waste."""
+        for _ in range(WASTE_ROUNDS if self._waste is not None else 0):
+            assert self._waste is not None
+            if settled.limit or not self._allows_waste(self._waste, settled.mapping):
+                break
+            settled = self._of_all_parts()
+        return settled
+
+    def _allows_waste(self, source: WasteSource, mapping: PortMapping) -> bool:
+        readings, pace = self._search.readings, self._search.pace
+
+        def listen() -> bool:
+            pace.pulse()
+            return True
+
+        measured = readings.measured
+        simulated = source.simulator(mapping, measured, listen)
+        least = source.least_cycles(measured)
+
+        def share(experiment: Experiment) -> float:
+            cycles = readings.cycles(experiment) or 1.0
+            times = wasteful_times({experiment: cycles}, mapping, simulated, least, pace.pulse)
+            needed = inverse_throughput(mapping, experiment)
+            return max(0.0, 1 - needed / float(times.predicted[0]))
+
+        return readings.allow_waste(share)
 
     def _of_all_parts(self) -> Settled:
         if self._division is None:

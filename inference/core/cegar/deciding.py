@@ -154,7 +154,8 @@ class Decider:
         observation = None
         survivor = "open"
         if self._search.take(measured) and measured.cycles is not None:
-            observation = Observation.of(shape, measured.experiment, measured.cycles)
+            wasted = self._search.readings.wasted(measured.experiment)
+            observation = Observation.of(shape, measured.experiment, measured.cycles, wasted)
             holds = [name for name, one in (("first", first), ("second", second)) if observation.holds(one)]
             survivor = holds[0] if holds else "neither"
         return observation, CandidatesDecided(self._search.counter_examples, measured, survivor)

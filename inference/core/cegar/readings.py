@@ -95,6 +95,10 @@ def from_json(entries: Iterable[Json]) -> list[Measured]:
     ]
 
 
+WastedShare = Callable[[Experiment], float]
+"""Of a measured time, from 0 to less than 1."""
+
+_SAME_WASTE = 0.01
 _NEARBY = 0.025  # a rate so close to a whole number, relatively, is that number
 _TIMES = (2, 3)  # as often in one loop, which takes other operands too
 
@@ -107,6 +111,8 @@ class Readings:
         self._settings = settings
         self._readings: dict[Experiment, Measured] = {}
         self._repeated: set[Experiment] = set()
+        self._share: WastedShare | None = None
+        self._wasted: dict[Experiment, float] = {}
 
     def __len__(self) -> int:
         return len(self._readings)
@@ -139,6 +145,25 @@ class Readings:
         return float(nearest) if abs(highest - nearest) <= _NEARBY * nearest else round(highest, 2)
 
     @property
+    def measured(self) -> dict[Experiment, float]:
+        """{experiment: cycles} of everything that counts."""
+        return {e: each.cycles for e, each in self._readings.items() if each.cycles is not None}
+
+    def allow_waste(self, share: WastedShare) -> bool:
+        """Let experiments take longer than their ports need by this share; whether any share is new."""
+        before, self._share, self._wasted = self._wasted, share, {}
+        shares = [(self.wasted(experiment), before.get(experiment, 0.0)) for experiment in self._readings]
+        return any(abs(now - then) > _SAME_WASTE for now, then in shares)
+
+    def wasted(self, experiment: Experiment) -> float:
+        """The share of its measured time that the core may waste."""
+        if self._share is None:
+            return 0.0
+        if experiment not in self._wasted:
+            self._wasted[experiment] = self._share(experiment)
+        return self._wasted[experiment]
+
+    @property
     def _has_mixes(self) -> bool:
         return any(len(experiment.terms) > 1 for experiment in self._readings)
 
@@ -151,7 +176,7 @@ class Readings:
         """What was measured of the shape's schemes."""
         known = set(shape.schemes)
         return [
-            Observation.of(shape, experiment, reading.cycles)
+            Observation.of(shape, experiment, reading.cycles, self.wasted(experiment))
             for experiment, reading in self._readings.items()
             if reading.cycles is not None and known.issuperset(experiment.schemes)
         ]

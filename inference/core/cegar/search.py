@@ -199,7 +199,9 @@ class CegarSearch:
             if chosen is not None and observation.experiment not in chosen:
                 continue
             predicted = inverse_throughput(mapping, observation.experiment)
-            if abs(observation.cycles - predicted) >= self.settings.epsilon * observation.experiment.length:
+            off = self.settings.epsilon * observation.experiment.length
+            wasted = observation.cycles * self.readings.wasted(observation.experiment)
+            if not -off < observation.cycles - predicted < wasted + off:
                 found.append(Unexplained(observation.experiment, observation.cycles, predicted))
         return tuple(sorted(found, key=lambda each: (-each.excess, each.experiment)))
 

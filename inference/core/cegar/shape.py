@@ -93,13 +93,12 @@ class Observation:
     high: Fraction
 
     @classmethod
-    def of(cls, shape: Shape, experiment: Experiment, cycles: float) -> Observation:
-        """What measuring so many cycles says about the matrix (§4.3)."""
+    def of(cls, shape: Shape, experiment: Experiment, cycles: float, wasted: float = 0.0) -> Observation:
+        """What measuring so many cycles says about the matrix (§4.3), of which a share may be `wasted`."""
         measured, length = Fraction(cycles), experiment.length
         off = shape.margin / 2 * length
-        low: Fraction | None = measured - off
-        if measured <= off or shape.floor * length > measured - off:
-            low = None
+        least = measured * (1 - Fraction(wasted)) - off
+        low = None if least <= 0 or shape.floor * length > least else least
         work = {
             row: count for scheme, count in experiment.terms for row in shape.rows_of[shape.index[scheme]]
         }

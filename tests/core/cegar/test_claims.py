@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pytest
 
 from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Determinacy, infer
 from inference.core.cegar import search as cegar_search
-from inference.core.experiment import Measured
+from inference.core.experiment import Experiment, Measured
+from inference.core.holdout import random_mixes
 from inference.core.identity import same_up_to_renaming
 from inference.core.identity.hidden import agreement_up_to_hidden
-from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping
+from inference.core.throughput import inverse_throughput
+from inference.core.waste import Simulated
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.pmevo.small import Listener
 
@@ -69,7 +71,7 @@ def test_nothing_is_unique_that_fresh_mixes_contradict() -> None:
     class Slow(SimulatedProcessor):
         """Mixes of three schemes and more take longer than ports explain."""
 
-        def measure(self, experiments: Iterable) -> Iterator[Measured]:
+        def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
             for each in super().measure(experiments):
                 assert each.cycles is not None
                 factor = 1.3 if len(each.experiment.terms) == 4 else 1.0
@@ -103,3 +105,41 @@ def test_more_than_fourteen_ports_are_found() -> None:
     problem = CegarProblem(tuple(usage), CegarSettings(), domains={s: s for s in usage})
     result = infer(problem, SimulatedProcessor(truth), Listener(), 1)
     assert len(result.mapping.ports) == 16
+
+
+class Scheduler(SimulatedProcessor):
+    """Wastes a fifth of the time of what mixes `add` and `shift`, and simulates that."""
+
+    share = 0.2
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        for each in super().measure(experiments):
+            assert each.cycles is not None
+            wasted = self.share if self.wastes(each.experiment) else 0.0
+            yield dataclasses.replace(each, cycles=each.cycles / (1 - wasted))
+
+    def wastes(self, experiment: Experiment) -> bool:
+        return {"add", "shift"} <= set(experiment.schemes)
+
+    def least_cycles(self, measured: Mapping[Experiment, float]) -> Mapping[Experiment, float]:
+        return {}
+
+    def simulator(
+        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
+    ) -> Simulated:
+        def cycles(mapping: PortMapping, experiment: Experiment) -> float:
+            wasted = self.share if self.wastes(experiment) else 0.0
+            return inverse_throughput(mapping, experiment) / (1 - wasted)
+
+        return cycles
+
+
+def test_what_the_scheduler_wastes_is_explained() -> None:
+    core = Scheduler(WIDE)
+    problem = CegarProblem(tuple(WIDE.usage), CegarSettings(), domains=DOMAINS)
+    plain = infer(problem, core, Listener(), 1)
+    assert plain.verdict is Determinacy.UNPROVEN
+    assert plain.unexplained
+    result = infer(problem, core, Listener(), 1, waste=core)
+    assert not result.unexplained
+    assert same_up_to_renaming(dataclasses.replace(result.mapping, r_max=None), WIDE)

@@ -77,15 +77,15 @@ def test_a_simulated_processor_is_found_again_and_the_result_says_how_sure_it_is
     found = load_mapping(PortMapping.objects.get(run=run))
     assert same_up_to_renaming(found, TRUTH)
     evidence = evidence_of(run)
-    assert (run.result["verdict"], evidence.verdict) == ("unique", "unique")
-    row = PortMapping.objects.get(run=run)
-    verdict = search_verdict(row, evidence)
-    assert (verdict.is_strong, verdict.words.partition(":")[0]) == (True, "Unique")
+    # One scheme has all ports: whether they or a bottleneck let three through, nothing tells.
+    assert (run.result["verdict"], evidence.verdict) == ("ambiguous", "ambiguous")
+    assert "mappings to 4 ports explain as much" in verdict_in_words(evidence)
     assert evidence.solver.startswith("z3 ")
     assert len(evidence.asked) == run.result["experiments"] >= len(TRUTH.usage)
     assert run.result["counter_examples"] == evidence.counter_examples == len(payloads(run, "decision"))
     assert run.result["held_out"]["pearson"] == pytest.approx(1.0)
-    assert payloads(run, "phase")[0]["labels"][-1] == "List what measuring cannot tell apart"
+    labels = payloads(run, "phase")[0]["labels"]
+    assert labels[-2:] == ["List what measuring cannot tell apart", "Measure mixes that were not asked"]
 
 
 def test_a_mapping_that_held_out_experiments_contradict_is_not_called_unique(mapping):

@@ -238,9 +238,9 @@ class _Algorithm:
         return replace(settled, more=True, reason=_ASSUMED)
 
     def _without_idle_limit(self, settled: Settled) -> PortMapping:
-        """A bottleneck that only may be there is left out where ports alone explain everything."""
+        """A bottleneck that only may be there is left out where ports alone let no more through."""
         mapping = settled.mapping
-        if self._search.settings.r_max is not None or settled.reason:
+        if self._search.settings.r_max is not None:
             return mapping
         fills = mapping.r_max is not None and mapping.r_max >= len(mapping.ports)
         return replace(mapping, r_max=None) if fills else mapping

@@ -10,7 +10,7 @@ from inference.isa.reading import read
 from inference.isa.register_forms import is_move, memory_of
 
 
-class MemoryUnit(StrEnum):
+class MemoryPart(StrEnum):
     """What a scheme that accesses memory does there."""
 
     LOAD = "load"
@@ -61,7 +61,7 @@ def units_of(schemes: Iterable[str]) -> dict[str, str]:
 
 
 def _memory_unit(scheme: str) -> str:
-    return (MemoryUnit.STORE if _WRITTEN.search(scheme) else MemoryUnit.LOAD).value
+    return (MemoryPart.STORE if _WRITTEN.search(scheme) else MemoryPart.LOAD).value
 
 
 def undivided(schemes: Iterable[str]) -> dict[str, str]:

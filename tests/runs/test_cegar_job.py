@@ -29,6 +29,8 @@ TRUTH = Mapping(
     ("0", "1", "2"),
     {"a x": ((1, 1),), "b x": ((3, 1),), "c x": ((4, 1),), "d x": ((7, 1),), "a y": ((6, 1),)},
 )
+WITHOUT_DOUBT = Mapping(("0", "1", "2"), {"a x": ((1, 1),), "b x": ((3, 1),), "c x": ((4, 1),)})
+"""No bottleneck beside these ports can hide another one."""
 WITH_TWO = Mapping(("0", "1", "2"), {**TRUTH.usage, "e z": ((1, 1), (4, 1))})
 
 
@@ -88,9 +90,13 @@ def test_a_simulated_processor_is_found_again_and_the_result_says_how_sure_it_is
     assert labels[-2:] == ["List what measuring cannot tell apart", "Measure mixes that were not asked"]
 
 
-def test_a_mapping_that_held_out_experiments_contradict_is_not_called_unique(mapping):
-    run = do({"simulate": mapping.pk}, settings={"epsilon": 0.01})
+def test_a_mapping_that_held_out_experiments_contradict_is_not_called_unique(isa):
+    truth = store_mapping("t", isa, WITHOUT_DOUBT, origin=PortMapping.Origin.IMPORT)
+    run = do({"simulate": truth.pk}, settings={"epsilon": 0.01})
     row = PortMapping.objects.get(run=run)
+    verdict = search_verdict(row, evidence_of(run))
+    assert (run.result["verdict"], verdict.is_strong) == ("unique", True)
+    assert verdict.words.partition(":")[0] == "Unique"
     row.report["judging"] |= {"off": 2, "error": 7.5}
     row.save()
     verdict = search_verdict(row, evidence_of(run))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from inference.core.cegar.alternatives import Settled
 from inference.core.cegar.checking import MixCheck, check_on_mixes
 from inference.core.cegar.deciding import Decider
-from inference.core.cegar.dividing import Division, united
+from inference.core.cegar.dividing import Division, part_of, united
 from inference.core.cegar.events import Ports
 from inference.core.cegar.port_choice import PortChoice
 from inference.core.cegar.problem import (
@@ -96,6 +96,7 @@ class _Algorithm:
         self._decider = Decider(search)
         self._ports = PortChoice(search)
         self._best: Settled | None = None
+        self._earlier: PortMapping | None = None  # what a round before has settled
         self._division: Division | None = None
 
     def run(self) -> CegarResult:
@@ -143,6 +144,7 @@ class _Algorithm:
         search = self._search
         for stream in range(1, MOST_CHECKS + 1):
             settled = self._with_waste(self._of_all_parts())
+            self._earlier = settled.mapping
             if settled.limit:
                 return settled, MixCheck(0, ())
             if not settled.listed and not settled.more:
@@ -159,21 +161,24 @@ class _Algorithm:
             assert self._waste is not None
             if settled.limit or not self._allows_waste(self._waste, settled.mapping):
                 break
+            self._earlier = settled.mapping
             settled = self._of_all_parts()
         return settled
 
     def _allows_waste(self, source: WasteSource, mapping: PortMapping) -> bool:
-        readings, pace = self._search.readings, self._search.pace
+        readings, pace, deadline = self._search.readings, self._search.pace, self._search.deadline
 
         def listen() -> bool:
             pace.pulse()
-            return True
+            return not deadline.is_over
 
         measured = readings.measured
         simulated = source.simulator(mapping, measured, listen)
         least = source.least_cycles(measured)
 
         def share(experiment: Experiment) -> float:
+            if deadline.is_over:
+                return 0.0
             cycles = readings.cycles(experiment) or 1.0
             times = wasteful_times({experiment: cycles}, mapping, simulated, least, pace.pulse)
             needed = inverse_throughput(mapping, experiment)
@@ -190,7 +195,7 @@ class _Algorithm:
             search.apart = ()
             waiting = sorted(self._division.parts, key=len)
             for k, part in enumerate(waiting):
-                search.share_time(len(waiting) - k)
+                search.deadline.share(len(waiting) - k)
                 search.schemes, search.waived, self._best = list(part), frozenset(), None
                 parts.append(self._settled())
             search.schemes, search.apart = schemes, self._division.apart
@@ -203,9 +208,11 @@ class _Algorithm:
         try:
             return self._settle()
         except SolverLimitError as error:
-            best = self._best
-            mapping = best.mapping if best else self._ports.nearest()
-            return Settled(mapping, best.listed if best else (), more=True, limit=str(error))
+            self._search.deadline.end()
+            best, earlier = self._best, part_of(self._earlier, self._search.schemes)
+            mapping = self._ports.nearest([*([best.mapping] if best else []), *earlier])
+            listed = best.listed if best is not None and mapping == best.mapping else ()
+            return Settled(mapping, listed, more=True, limit=str(error))
 
     def _is_news(self, unexplained: Sequence[Unexplained]) -> bool:
         """Whether mixes contradict ports, instead of showing waste: ports are searched for again then.

@@ -102,6 +102,7 @@ class ClosedForm:
         for observation, unless in self._observations:
             if any(self.formula.holds(literal) for literal in unless):
                 continue
+            self.formula.pulse()
             tight = [
                 (-mass / width, rows)
                 for rows, mass, width in observation.bounds(candidate)

@@ -116,10 +116,12 @@ class Decider:
                 if other is not None:
                     found.add(shape.mapping(other))
         except SolverLimitError as error:
+            self._search.deadline.end()
             limit = str(error)
         return self._described(found, more=found.full or not exhausted, limit=limit)
 
     def _gave_up(self, shape: Shape, pool: Pool, limit: str) -> Settled:
+        self._search.deadline.end()
         return self._described(self._gathered(shape, pool), more=True, limit=limit)
 
     def _gathered(self, shape: Shape, pool: Pool) -> Alternatives:
@@ -131,9 +133,12 @@ class Decider:
     def _described(self, found: Alternatives, *, more: bool, limit: str) -> Settled:
         """The alternatives with their ports named to match, and why each is one."""
         listed = []
-        for other, differing in matched(found.mapping, found.listed, self._search.pace.pulse):
-            listed.append(Alternative(other, differing, self._search.judge.hidden(found.mapping, other)))
-            self._search.tell(Undecided(len(listed), listed[-1]))
+        try:
+            for other, differing in matched(found.mapping, found.listed, self._search.pulse):
+                listed.append(Alternative(other, differing, self._search.judge.hidden(found.mapping, other)))
+                self._search.tell(Undecided(len(listed), listed[-1]))
+        except SolverLimitError as error:
+            more, limit = True, limit or str(error)
         return Settled(found.mapping, tuple(listed), more, limit)
 
     def _measure(

@@ -133,6 +133,19 @@ def united(parts: Sequence[Settled], r_max: float | None) -> Settled:
     )
 
 
+def part_of(mapping: PortMapping | None, schemes: Collection[str]) -> list[PortMapping]:
+    """What a mapping says of some schemes, on the ports that these use; empty where it lacks one."""
+    if mapping is None or not mapping.usage.keys() >= set(schemes):
+        return []
+    usage = {scheme: mapping.usage[scheme] for scheme in sorted(schemes)}
+    used = [
+        p for p in range(len(mapping.ports)) if any(m >> p & 1 for uops in usage.values() for m, _ in uops)
+    ]
+    order = [used.index(port) if port in used else -1 for port in range(len(mapping.ports))]
+    renamed = {scheme: renumbered(uops, order) for scheme, uops in usage.items()}
+    return [PortMapping(tuple(map(str, range(len(used)))), renamed, mapping.r_max)]
+
+
 def _side_by_side(mappings: Sequence[PortMapping], r_max: float | None) -> PortMapping:
     usage: dict[str, Uops] = {}
     ports = 0

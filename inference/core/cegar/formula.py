@@ -87,7 +87,7 @@ class Formula:
 
         self.shape = shape
         self.solver = Z3Solver(kind, seed, limit, pulse)
-        self._pulse = pulse
+        self.pulse = pulse
         self._z3: Any = z3
         self._reference = self.solver.context.ref()
         self._boolean = z3.BoolSort(self.solver.context)
@@ -131,7 +131,7 @@ class Formula:
 
         The listener is asked here too, as stating a large question can take longer than answering it.
         """
-        self._pulse()
+        self.pulse()
         z3, context = self._z3, self._reference
         terms = (z3.Ast * len(literals))(*map(self._terms.__getitem__, literals))
         z3.Z3_solver_assert(context, self.solver.z3.solver, z3.Z3_mk_or(context, len(literals), terms))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from inference.core.cegar.clashing import as_clash, culprit, is_explainable, minimal_clash, to_drop
@@ -13,7 +14,8 @@ from inference.core.cegar.problem import (
 )
 from inference.core.cegar.search import CegarSearch
 from inference.core.cegar.settings import LEAVE_UNEXPLAINED, STOP
-from inference.core.cegar.waiving import descended, least_waiver
+from inference.core.cegar.solving import SolverLimitError
+from inference.core.cegar.waiving import descended, least_waiver, left_by
 from inference.core.events import Log
 from inference.core.mapping import PortMapping
 
@@ -108,21 +110,54 @@ class PortChoice:
             ports += 1
         return min(ports, most)
 
-    def nearest(self) -> PortMapping:
-        """What a local search finds: the fewest ports that leave as little unexplained as a few more."""
+    def nearest(self, earlier: Sequence[PortMapping]) -> PortMapping:
+        """The best of earlier mappings and of what a local search finds until time is up.
+
+        That is the fewest ports that leave as little unexplained as a few more.
+        """
+        best = min((*earlier, self._by_width()), key=self._left_by)
+        least = self._left_by(best)
+        try:
+            for mapping in self._nearby() if least else ():
+                if (weight := self._left_by(mapping)) < least:
+                    best, least = mapping, weight
+                if not least or len(mapping.ports) >= len(best.ports) + _NO_BETTER:
+                    break
+        except SolverLimitError:
+            pass
+        return best
+
+    def _nearby(self) -> Iterator[PortMapping]:
         search = self._search
-        most = search.settings.ports or search.settings.most_ports
-        best: tuple[int, PortMapping] | None = None
-        for ports in range(search.settings.ports or search.problem.least_ports, most + 1):
+        for ports in range(search.settings.ports or search.problem.least_ports, self._most + 1):
             shape = search.shape(ports)
-            seen = search.readings.observations(shape)
-            candidate, waiver = descended(shape, seen, search.seed, search.pace.pulse)
-            if best is None or waiver.weight < best[0]:
-                best = waiver.weight, shape.mapping(candidate)
-            if not best[0] or ports >= len(best[1].ports) + _NO_BETTER:
-                break
-        assert best is not None
-        return best[1]
+            observations = search.readings.observations(shape)
+            yield from map(shape.mapping, descended(shape, observations, search.seed, search.pulse))
+
+    def _by_width(self) -> PortMapping:
+        """A mapping that needs no search: every µop on as many of the first ports as it takes alone."""
+        search = self._search
+        shape = search.shape(self._most)
+        observations = search.readings.observations(shape)
+        alone = {each.experiment.schemes[0]: each for each in observations if each.experiment.is_singleton}
+        masks = []
+        for scheme, count in zip(shape.schemes, shape.counts, strict=True):
+            width = search.problem.widths.get(scheme) or (
+                round(count / alone[scheme].cycles) if scheme in alone else 1
+            )
+            mask = (1 << min(max(width, 1), shape.ports)) - 1
+            masks += [search.problem.known.get(scheme, mask)] * count
+        return shape.mapping(tuple(masks))
+
+    def _left_by(self, mapping: PortMapping) -> int:
+        """The weight of what a mapping leaves unexplained."""
+        shape = self._search.shape(len(mapping.ports))
+        masks = [mask for s in shape.schemes for mask, count in mapping.usage[s] for _ in range(count)]
+        return left_by(self._search.readings.observations(shape), tuple(masks)).weight
+
+    @property
+    def _most(self) -> int:
+        return self._search.settings.ports or self._search.settings.most_ports
 
     def _explainable(self, ports: int) -> bool:
         shape = self._search.shape(ports)

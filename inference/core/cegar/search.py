@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable
 
+from inference.core.cegar.deadline import Deadline
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import Ports, Seeded
 from inference.core.cegar.problem import (
@@ -30,7 +30,7 @@ from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
 from inference.core.throughput import inverse_throughput
 
 TELL_EVERY = 10.0  # seconds
-_TIME_LIMIT = "{:.0f} seconds of computing were over (time_limit) at: {}"
+_TIME_LIMIT = "the time limit of {:g} seconds of computing (time_limit) was reached at: {}"
 
 
 class CegarSearch:
@@ -52,7 +52,7 @@ class CegarSearch:
         earlier, before = ([], 0.0) if resume is None else from_checkpoint(self.whose, resume)
         self.answers = AnsweredOnce(measurer, earlier, self._save)
         self.readings = Readings(self.answers, self.settings)
-        self.judge = ExperimentChooser(self.settings, self.answers, self.readings)
+        self.judge = ExperimentChooser(self.settings, self.answers, self.readings, self.pulse)
         self.schemes: list[str] = sorted(problem.schemes)
         self.clashes: list[Clash] = []
         self.waived: Waived = frozenset()
@@ -63,28 +63,20 @@ class CegarSearch:
         self.start = self.pace.clock() - before
         self.searching = 0.0
         self.attempt = "schemes alone"  # what is tried at the moment
-        self._began = time.process_time()
-        self._deadline = self.settings.time_limit
+        self.deadline = Deadline(self.settings.time_limit)
         self.pace.due("attempt", TELL_EVERY)
 
     def pulse(self) -> None:
         """Listen, say what is tried every few seconds; raises `SolverLimitError` when time is up."""
         self.pace.pulse()
-        seconds, limit = time.process_time() - self._began, self._deadline
-        if limit and seconds > limit:
-            raise SolverLimitError(_TIME_LIMIT.format(limit, self.attempt))
+        if self.deadline.is_over:
+            raise SolverLimitError(_TIME_LIMIT.format(self.deadline.limit, self.attempt))
         if self.pace.due("attempt", TELL_EVERY):
-            left = f", {limit - seconds:.0f} s left" if limit else ""
+            left = f", {self.deadline.left:.0f} s left" if self.deadline.limit else ""
             asked, waived = len(self.readings), len({experiment for experiment, _ in self.waived})
             self.pace.emit(
                 Log("info", f"{self.attempt}: {asked} experiments, {waived} left unexplained{left}")
             )
-
-    def share_time(self, parts: int) -> None:
-        """Allow an equal share of the time that is left to the first of so many parts."""
-        if self.settings.time_limit:
-            spent = time.process_time() - self._began
-            self._deadline = spent + max(0.0, self.settings.time_limit - spent) / parts
 
     def tell(self, event: Event) -> None:
         """Emit, unless an earlier attempt has said the same before it was interrupted."""

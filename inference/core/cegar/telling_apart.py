@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Set
+from collections.abc import Callable, Collection, Set
 from dataclasses import replace
 
 from inference.core.cegar.problem import Hidden
@@ -21,8 +21,15 @@ SEARCHED = (4, 6)  # lengths of three-level experiments, the second where the fi
 class ExperimentChooser:
     """Chooses experiments within the settings' limits; `refused` are those that gave no usable number."""
 
-    def __init__(self, settings: CegarSettings, answers: AnsweredOnce, readings: Readings) -> None:
+    def __init__(
+        self,
+        settings: CegarSettings,
+        answers: AnsweredOnce,
+        readings: Readings,
+        pulse: Callable[[], None],
+    ) -> None:
         self._settings = settings
+        self._pulse = pulse
         self._answers = answers
         self._readings = readings
         self.refused: set[Experiment] = set()
@@ -74,6 +81,7 @@ class ExperimentChooser:
                 r_max=self._readings.r_max,
                 max_length=limit,
                 schemes=sorted(schemes),
+                pulse=self._pulse,
             )
             if found is not None:
                 return found
@@ -89,6 +97,7 @@ class ExperimentChooser:
                 replace(other, r_max=r_max),
                 noise=noise,
                 max_length=None if mapping_is_two_level(mapping, other) else SEARCHED[-1],
+                pulse=self._pulse,
             )
 
         if (found := tells(noise, r_max)) is not None:
@@ -103,7 +112,11 @@ class ExperimentChooser:
 
     def _too_long(self, mapping: PortMapping, other: PortMapping) -> Hidden:
         short = distinguishing_experiment(
-            mapping, other, noise=self._settings.epsilon, max_length=self._settings.max_length
+            mapping,
+            other,
+            noise=self._settings.epsilon,
+            max_length=self._settings.max_length,
+            pulse=self._pulse,
         )
         return Hidden.LENGTH if short is None else Hidden.UNMEASURED
 

@@ -90,6 +90,7 @@ class _Side:
         self._slow = [_port_set(each.uops[slow]) for each in question.classes]
         self._port_sets = set(self._slow)
         self._fast = [_port_set(each.uops[1 - slow]) for each in question.classes]
+        self._pulse = question.pulse
         self._margin = question.margin
         self._floor = question.floors[1 - slow]
         least = self._margin + self._floor
@@ -109,6 +110,7 @@ class _Side:
         self._unions |= grown
         self.growing = {union for union in grown if union.bit_count() <= self._widest}
         for union in sorted(self.growing):
+            self._pulse()
             inside = (k for k, ports in enumerate(self._slow) if ports and ports & ~union == 0)
             self._aim(tuple(inside), Fraction(1, union.bit_count()))
 
@@ -145,6 +147,7 @@ class _Side:
         for position, k in enumerate(goal.members):
             if begun and k < begun[-1]:
                 continue
+            self._pulse()
             longer = (*begun, k)
             if below is not None and (longer > below[: len(longer)] or longer == below):
                 return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
@@ -39,6 +39,7 @@ def distinguishing_experiment(
     r_max: float | None = None,
     max_length: int | None = None,
     schemes: Sequence[str] | None = None,
+    pulse: Callable[[], None] = lambda: None,
 ) -> Distinction | None:
     """A smallest experiment for which the mappings predict inverse throughputs that measuring can tell apart.
 
@@ -61,9 +62,10 @@ def distinguishing_experiment(
     instructions. In the three-level model it is searched for among the multisets of schemes that the two
     mappings do not both treat alike; a few milliseconds per ten thousand of these.
 
-    Raises `InvalidInputError` for numbers out of range, `UnknownSchemeError` for unknown schemes.
+    Raises `InvalidInputError` for numbers out of range, `UnknownSchemeError` for unknown schemes, and lets
+    through what `pulse` raises, which is called all the time.
     """
-    question = _question(a, b, noise, r_max, schemes)
+    question = _question(a, b, noise, r_max, schemes, pulse)
     if max_length is not None:
         check_whole("max_length", max_length, 1, LONGEST)
     if not question.classes or _are_equal(a, b, question):
@@ -83,7 +85,12 @@ def distinguishing_experiment(
 
 
 def _question(
-    a: PortMapping, b: PortMapping, noise: float, r_max: float | None, schemes: Sequence[str] | None
+    a: PortMapping,
+    b: PortMapping,
+    noise: float,
+    r_max: float | None,
+    schemes: Sequence[str] | None,
+    pulse: Callable[[], None],
 ) -> DistinguishingQuestion:
     if not (math.isfinite(noise) and noise >= 0):
         raise InvalidInputError(
@@ -103,6 +110,7 @@ def _question(
         margin=2 * decimal(noise),
         rates=(a.r_max, b.r_max) if r_max is None else (r_max, r_max),
         widths=(a.issue_width, b.issue_width),
+        pulse=pulse,
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -34,13 +34,14 @@ class DistinguishingQuestion:
     `classes`: what experiments are made of, in ascending order of their schemes. `margin`: cycles per
     instruction. `rates`: the R_max of each mapping in instructions per cycle, `widths` its issue width in
     slots per cycle, None for none. An answer is a tuple of indices of classes in ascending order, repeats
-    listed.
+    listed. `pulse` is called between steps, and may raise to end the search.
     """
 
     classes: tuple[SchemeClass, ...]
     margin: Fraction
     rates: tuple[float | None, float | None]
     widths: tuple[float | None, float | None] = (None, None)
+    pulse: Callable[[], None] = field(default=lambda: None, compare=False)
 
     @staticmethod
     def classes_of(schemes: Iterable[SchemeClass]) -> tuple[SchemeClass, ...]:

@@ -61,6 +61,7 @@ def _search(
         before = comb(n + length - 2, length - 1)
         tails = [before - comb(n - k + length - 2, length - 1) for k in range(n)]
         limit = int(question.margin * length * unit)  # whole: the unit divides all of these numbers
+        question.pulse()
         position = _first_apart(tables, tails, before, length, limit)
         if position is not None:
             answers = itertools.combinations_with_replacement(range(n), length)
@@ -157,6 +158,7 @@ def _unions(question: DistinguishingQuestion, mapping: int) -> list[int] | None:
 def _one_by_one(question: DistinguishingQuestion, max_length: int) -> Answer | None:
     for length in range(1, max_length + 1):
         for answer in itertools.combinations_with_replacement(range(len(question.classes)), length):
+            question.pulse()
             first, second = (_time(question, mapping, answer) for mapping in (0, 1))
             if abs(first - second) > question.margin * length:
                 return answer

@@ -1,0 +1,236 @@
+"""The matrix that leaves least unexplained, by local search.
+
+One row after another gets the port set that costs least beside the others, until none changes; then some rows
+are drawn anew, and what is better is kept. All sets of ports are tried for a row at once or, of many ports,
+those near the row's own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inference.core.arrays import Floats, Int64s
+from inference.core.cegar.problem import WASTE
+from inference.core.cegar.shape import Candidate, Observation, Shape
+
+_ROUNDS = 40
+_REDRAWN = 3  # rows at most
+_SWEEPS = 20
+_FEW_PORTS = 6  # up to which all sets are tried for a row
+_WIDEST = 5  # sets tried for a row of which nothing tells how wide it is
+_ROWS = 8  # of an observation that is looked at: a line for each of their subsets
+_ENTRIES = 1 << 20  # of a table's lines times port sets, at once
+_MOST_SETS = 1 << 12  # tried for a row at once: every set of up to 12 ports
+_FORBIDDEN = 1e6  # what is said beforehand of ports weighs more than any measurement
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A claim of an observation: its time is above, or below, `limit` cycles; breaking it costs `weight`."""
+
+    observation: int
+    above: bool
+    limit: float
+    weight: float
+
+
+class Descent:
+    """Local search over the matrices of one shape."""
+
+    def __init__(
+        self, shape: Shape, observations: Sequence[Observation], bounds: Sequence[Bound], seed: int
+    ) -> None:
+        self._shape = shape
+        self._random = np.random.default_rng(seed)
+        alone = {each.experiment.schemes[0]: each for each in observations if each.experiment.is_singleton}
+        self._sets = [self._allowed(row, alone) for row in range(len(shape.owners))]
+        self._apart = self._rows_apart()
+        self._shared = self._rows_shared()
+        self._tables = [_Table(row, observations, bounds) for row in range(len(shape.owners))]
+        self._all = _Table(None, observations, bounds)
+
+    def improvements(self, pulse: Callable[[], None]) -> Iterator[Candidate]:
+        """Matrices, each at least as good as the one before; the last one is the best.
+
+        What the pulse raises ends the search at any point, the best so far having been yielded.
+        """
+        rows = np.array([sets.drawn(self._random) for sets in self._sets], dtype=np.int64)
+        best, least = rows, self._settle(rows, pulse)
+        yield _candidate(best)
+        for _ in range(_ROUNDS if least else 0):
+            rows = best.copy()
+            for row in self._random.choice(len(rows), min(_REDRAWN, len(rows)), replace=False):
+                rows[row] = self._sets[row].drawn(self._random)
+            cost = self._settle(rows, pulse)
+            if cost <= least:
+                best, least = rows, cost
+                yield _candidate(best)
+
+    def _settle(self, rows: Int64s, pulse: Callable[[], None]) -> float:
+        """Improve the rows in place; what they cost then."""
+        for _ in range(_SWEEPS):
+            changed = False
+            for row in self._random.permutation(len(rows)).tolist():
+                sets = self._sets[row].near(int(rows[row]), rows)
+                costs = self._tables[row].costs(rows, sets, pulse) + self._forbidden(rows, row, sets)
+                least = costs.min()
+                if costs[sets == rows[row]][0] > least:
+                    rows[row] = self._random.choice(sets[costs == least])
+                    changed = True
+            if not changed:
+                break
+        forbidden = sum(float(self._forbidden(rows, row, rows[row : row + 1])[0]) for row in range(len(rows)))
+        return float(self._all.costs(rows, np.zeros(1, np.int64), pulse)[0]) + forbidden
+
+    def _allowed(self, row: int, alone: Mapping[str, Observation]) -> _PortSets:
+        """The port sets of a row: what is said beforehand, or about as wide as the scheme alone lets expect.
+
+        Of few ports all sets are tried: what a scheme takes alone may be what is best left unexplained.
+        """
+        shape = self._shape
+        scheme = shape.owners[row]
+        if (known := (shape.known or {}).get(shape.schemes[scheme])) is not None:
+            return _PortSets(shape.ports, (), known)
+        width = (shape.widths or {}).get(shape.schemes[scheme])
+        seen = alone.get(shape.schemes[scheme])
+        if width is not None:
+            widths = [width]
+        elif shape.ports <= _FEW_PORTS:
+            widths = list(range(1, shape.ports + 1))
+        elif shape.counts[scheme] > 1 or seen is None:
+            widths = list(range(1, _WIDEST + 1))
+        else:
+            widths = [n for n in range(1, shape.ports + 1) if _is_near(seen, n)] or [1]
+        return _PortSets(shape.ports, sorted({min(n, shape.ports) for n in widths}))
+
+    def _forbidden(self, rows: Int64s, row: int, sets: Int64s) -> Floats:
+        """What each set would cost beside what measurements say."""
+        cost = np.zeros(len(sets))
+        if self._apart[row]:
+            taken = np.bitwise_or.reduce(rows[self._apart[row]])
+            cost[(sets & taken) != 0] = _FORBIDDEN
+        if self._shared[row]:
+            cost[~np.isin(sets, rows[self._shared[row]])] += _FORBIDDEN
+        return cost
+
+    def _rows_apart(self) -> list[list[int]]:
+        """For every row those that it shares no port with."""
+        shape = self._shape
+        found: list[list[int]] = [[] for _ in shape.owners]
+        for pair in shape.apart:
+            for one, other in (pair, pair[::-1]):
+                for scheme in one & shape.index.keys():
+                    rows = [row for s in other & shape.index.keys() for row in shape.rows_of[shape.index[s]]]
+                    for row in shape.rows_of[shape.index[scheme]]:
+                        found[row] += sorted(rows)
+        return found
+
+    def _rows_shared(self) -> list[list[int]]:
+        """For the first row of every improper scheme those with whose ports it must have one in common."""
+        shape = self._shape
+        proper = [rows[0] for rows in shape.rows_of if len(rows) == 1]
+        found: list[list[int]] = [[] for _ in shape.owners]
+        for scheme in shape.improper:
+            if scheme in shape.index:
+                found[shape.rows_of[shape.index[scheme]][0]] = proper
+        return found
+
+
+def _candidate(rows: Int64s) -> Candidate:
+    return tuple(int(mask) for mask in rows)
+
+
+def _is_near(alone: Observation, width: int) -> bool:
+    """Whether one µop on so many ports takes about as long as was measured."""
+    return 1 / width < alone.high and (alone.low is None or 1 / width > alone.low * (1 - WASTE))
+
+
+class _PortSets:
+    """The port sets that a row may have: all of some widths, or a known one."""
+
+    def __init__(self, ports: int, widths: Sequence[int], known: int | None = None) -> None:
+        self._ports = ports
+        self._widths = np.array(widths, dtype=np.int64)
+        self._all: Int64s | None = None
+        if known is not None:
+            self._all = np.array([known], dtype=np.int64)
+        elif sum(math.comb(ports, width) for width in widths) <= _MOST_SETS:
+            self._all = self._of_the_widths(np.arange(1, 1 << ports, dtype=np.int64))
+
+    def drawn(self, random: np.random.Generator) -> int:
+        """One of them at random."""
+        if self._all is not None:
+            return int(random.choice(self._all))
+        chosen = random.choice(self._ports, int(random.choice(self._widths)), replace=False)
+        return int(np.bitwise_or.reduce(1 << chosen))
+
+    def near(self, own: int, rows: Int64s) -> Int64s:
+        """All of them; where those are too many, a row's own, those that differ in two ports, other rows'."""
+        if self._all is not None:
+            return self._all
+        single = np.array([0, *(1 << port for port in range(self._ports))], dtype=np.int64)
+        changed = own ^ (single[:, None] | single)
+        return self._of_the_widths(np.unique(np.append(changed, rows)))
+
+    def _of_the_widths(self, masks: Int64s) -> Int64s:
+        return masks[np.isin(np.bitwise_count(masks), self._widths)]
+
+
+class _Table:
+    """The closed form of all observations, or of those that a row takes part in: a line per set of rows."""
+
+    def __init__(self, row: int | None, observations: Sequence[Observation], bounds: Sequence[Bound]) -> None:
+        self._row = row
+        used = [
+            k
+            for k, each in enumerate(observations)
+            if len(each.work) <= _ROWS and (row is None or row in each.work)
+        ]
+        number = {k: n for n, k in enumerate(used)}
+        lines = [
+            (number[k], chosen, sum(observations[k].work[r] for r in chosen))
+            for k in used
+            for size in range(1, len(observations[k].work) + 1)
+            for chosen in itertools.combinations(sorted(observations[k].work), size)
+        ]
+        longest = max((len(chosen) for _, chosen, _ in lines), default=1)
+        self._others = np.full((len(lines), longest), -1, np.int64)
+        self._has_row = np.zeros(len(lines), bool)
+        for at, (_, chosen, _) in enumerate(lines):
+            others = [r for r in chosen if r != row]
+            self._others[at, : len(others)] = others
+            self._has_row[at] = row in chosen
+        self._mass = np.array([mass for _, _, mass in lines], dtype=float)
+        self._starts = np.array(
+            [at for at, line in enumerate(lines) if at == 0 or lines[at - 1][0] != line[0]]
+        )
+        mine = [bound for bound in bounds if bound.observation in number]
+        self._of = np.array([number[bound.observation] for bound in mine], dtype=np.int64)
+        self._limits = np.array([bound.limit for bound in mine])
+        self._above = np.array([bound.above for bound in mine], dtype=bool)
+        self._weights = np.array([bound.weight for bound in mine])
+
+    def costs(self, rows: Int64s, sets: Int64s, pulse: Callable[[], None]) -> Floats:
+        """Weight of the claims broken with each of the sets for the row, float64[n_sets]."""
+        pulse()
+        if not len(self._mass):
+            return np.zeros(len(sets))
+        padded = np.append(rows, 0)
+        others = np.bitwise_or.reduce(padded[self._others], axis=1)
+        step = max(1, _ENTRIES // len(others))
+        parts = []
+        for at in range(0, len(sets), step):
+            pulse()
+            parts.append(self._broken(others, sets[at : at + step]))
+        return np.concatenate(parts)
+
+    def _broken(self, others: Int64s, sets: Int64s) -> Floats:
+        masks = np.where(self._has_row, sets[:, None], 0) | others
+        times = np.maximum.reduceat(self._mass / np.bitwise_count(masks), self._starts, axis=1)[:, self._of]
+        broken = np.where(self._above, times <= self._limits, times >= self._limits)
+        return np.asarray(broken @ self._weights)

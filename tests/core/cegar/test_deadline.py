@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
 
 from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Determinacy, infer
 from inference.core.cegar import deadline as cegar_deadline
-from inference.core.mapping import PortMapping
+from inference.core.mapping import PortMapping, uops_of
 from tests.core.cegar.test_claims import Scheduler
 from tests.core.pmevo.small import Listener
 
@@ -36,15 +38,6 @@ class Clock:
         return float(self.looks) if self._ticks else now
 
 
-def hard_core(schemes: int, ports: int, *, parts: int) -> tuple[PortMapping, dict[str, str]]:
-    """Port sets drawn at random, and the domains of their schemes, which share ports across parts."""
-    dice = random.Random(schemes)
-    names = [f"{KINDS[k % 4]} {k}" for k in range(schemes)]
-    usage = {s: ((sum(1 << p for p in dice.sample(range(ports), dice.randint(1, 6))), 1),) for s in names}
-    domains = {s: f"domain {k % parts}" for k, s in enumerate(names)} if parts else {}
-    return PortMapping(tuple(map(str, range(ports))), usage, issue_width=8), domains
-
-
 class Wasteful(Scheduler):
     """Wastes time on every mix of additions and shifts, with noise."""
 
@@ -52,51 +45,77 @@ class Wasteful(Scheduler):
         return {"add", "shift"} <= {scheme.partition(" ")[0] for scheme in experiment.schemes}
 
 
-def ended(core: tuple[PortMapping, dict[str, str]], limit: float, *, waste: bool = False) -> CegarResult:
-    truth, domains = core
-    processor = Wasteful(truth, noise=0.02, seed=3)
-    problem = CegarProblem(tuple(truth.usage), CegarSettings(time_limit=limit), domains=domains)
-    return infer(problem, processor, Listener(), 1, waste=processor if waste else None)
+@dataclass(frozen=True)
+class Case:
+    """A search of a core with port sets drawn at random, whose domains, if any, share ports."""
+
+    schemes: int
+    ports: int
+    domains: int = 0
+    waste: bool = False
+    uops: int = 1
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def ended(self, limit: float) -> CegarResult:
+        dice = random.Random(self.schemes)
+        names = [f"{KINDS[k % 4]} {k}" for k in range(self.schemes)]
+        usage = {scheme: uops_of((self._drawn(dice), 1) for _ in range(self.uops)) for scheme in names}
+        truth = PortMapping(tuple(map(str, range(self.ports))), usage, issue_width=8)
+        processor = Wasteful(truth, noise=0.02, seed=3)
+        problem = CegarProblem(
+            tuple(usage),
+            CegarSettings(time_limit=limit, **self.settings),  # type: ignore[arg-type]
+            uops=dict.fromkeys(usage, self.uops),
+            domains={s: f"domain {k % self.domains}" for k, s in enumerate(usage)} if self.domains else {},
+        )
+        return infer(problem, processor, Listener(), 1, waste=processor if self.waste else None)
+
+    def _drawn(self, dice: random.Random) -> int:
+        return sum(1 << port for port in dice.sample(range(self.ports), dice.randint(1, min(6, self.ports))))
 
 
-CORES = {
-    "one part": (hard_core(13, 16, parts=0), False),
-    "domains that share ports": (hard_core(14, 14, parts=3), False),
-    "a scheduler that wastes": (hard_core(10, 12, parts=2), True),
-    "few ports": (hard_core(12, 7, parts=0), True),
+CASES = {
+    "one part": Case(13, 16),
+    "domains that share ports": Case(14, 14, domains=3),
+    "a scheduler that wastes": Case(10, 12, domains=2, waste=True),
+    "few ports": Case(12, 7, waste=True),
+    "several µops": Case(6, 9, uops=3),
+    "several µops on given ports": Case(6, 6, uops=2, settings={"ports": 6}),
+    "schemes may be dropped": Case(10, 8, settings={"on_clash": "drop-scheme"}),
+    "the thesis's encoding": Case(6, 6, settings={"encoding": "linear-program"}),
 }
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled() -> None:
     """Kernels are compiled by whoever needs them first, which takes seconds and nobody can interrupt."""
-    ended(hard_core(4, 6, parts=2), 100.0, waste=True)
-    ended(hard_core(4, 6, parts=0), 100.0)
+    Case(4, 6, domains=2, waste=True).ended(100.0)
+    Case(4, 6).ended(100.0)
 
 
-@pytest.mark.parametrize("name", CORES)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_hard_core_ends_in_time_and_every_loop_looks_at_the_clock(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    core, waste = CORES[name]
     clock = Clock(ticks=False)
     monkeypatch.setattr(cegar_deadline, "time", SimpleNamespace(process_time=clock.process_time))
     began = time.process_time()
-    result = ended(core, 2.0, waste=waste)
+    result = case.ended(2.0)
     assert time.process_time() - began < 2 + ALLOWANCE
     assert clock.longest < ALLOWANCE
-    assert set(result.mapping.usage) == set(core[0].usage)
+    dropped = [scheme for clash in result.clashes for scheme in clash.dropped]
+    assert len(result.mapping.usage) + len(dropped) == case.schemes
     assert result.verdict is not Determinacy.UNIQUE
 
 
-@pytest.mark.parametrize("name", CORES)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("looks", [3, 30, 300, 3_000, 30_000])
-def test_a_search_ends_at_any_moment(name: str, looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    core, waste = CORES[name]
+def test_a_search_ends_at_any_moment(case: Case, looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(ticks=True)
     monkeypatch.setattr(cegar_deadline, "time", SimpleNamespace(process_time=clock.process_time))
-    result = ended(core, float(looks), waste=waste)
+    result = case.ended(float(looks))
     assert clock.longest < ALLOWANCE
     assert result.verdict is Determinacy.UNPROVEN
     assert "time_limit" in result.limit
-    assert set(result.mapping.usage) == set(core[0].usage)
+    dropped = [scheme for clash in result.clashes for scheme in clash.dropped]
+    assert len(result.mapping.usage) + len(dropped) == case.schemes

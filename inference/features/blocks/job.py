@@ -15,11 +15,13 @@ from inference.core.protocols import Json
 from inference.features.inferring.request import read_machine
 from inference.formats.run_archive.parts import read_strictly
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.start_values import StartValues
 from inference.isa.timed_code import CodeTimer
 from inference.isa.x86.availability import flags_of
 from inference.isa.x86.blocks import Block, BlockError, block_of_hex
 from inference.measuring.blocks import BlockMeasurer, BlockOptions, obstacle
 from inference.measuring.remote import result_of
+from inference.measuring.zero_counts import with_zero_counts
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
@@ -42,6 +44,7 @@ class MeasureBlocks(Protocol):
         *,
         latency_bound: Collection[int] = (),
         copies: int = 0,
+        starts: Sequence[StartValues] = (),
     ) -> Iterator[tuple[int, Result]]:
         """(index, result) of every block; see `BlockMeasurer.measure`."""
         ...
@@ -149,17 +152,19 @@ def measuring_blocks(
             *,
             latency_bound: Collection[int] = (),
             copies: int = 0,
+            starts: Sequence[StartValues] = (),
         ) -> Iterator[tuple[int, Result]]:
             # It has no loops, remembers nothing, and has no neighbours.
-            del mode, repeat, latency_bound, copies
+            del mode, repeat, latency_bound, copies, starts
             for index, block in enumerate(blocks):
                 unknown = block.unknown or [text for text, _ in block.terms if text not in known]
                 if unknown:
                     note = f"has an instruction that the simulated processor does not know: {unknown[0]}"
                     yield index, Result("", "failed", note=note)
                 else:
-                    experiment = Experiment.of(dict(block.terms))
-                    yield index, result_of("", next(iter(processor.measure([experiment]))))
+                    result = result_of("", next(iter(processor.measure([Experiment.of(dict(block.terms))]))))
+                    start = starts[index] if starts else options.start
+                    yield index, with_zero_counts(result, block, start, processor.zero_count_cycles)
 
         yield processor.identity, simulate
         return
@@ -186,8 +191,19 @@ def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[B
         flags = None if simulated else flags_of(facts)
         wide = simulated or bool(facts.get("wide_blocks"))
         x87 = simulated or bool(facts.get("x87_blocks"))
+        clears_masks = simulated or bool(facts.get("clear_masks"))
         shares = bool(facts.get("latency_bound"))
-        yield BlockMeasurer(board, identity, flags, Settings(), options, wide=wide, x87=x87, shares=shares)
+        yield BlockMeasurer(
+            board,
+            identity,
+            flags,
+            Settings(),
+            options,
+            wide=wide,
+            x87=x87,
+            clears_masks=clears_masks,
+            shares=shares,
+        )
 
 
 def _told(index: int, result: Result) -> Json:

@@ -99,7 +99,7 @@ def write_block_exegesis(code: bytes, schemes: Sequence[str], told: Sequence[str
     """
     frame = replace(
         _frame(schemes),
-        registers=start.registers,
+        registers={name: value for name, value in start.registers.items() if name != "rsp"},
         vector=start.vector,
         memory=start.memory,
         clear_masks=not start.masks,

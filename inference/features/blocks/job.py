@@ -164,7 +164,7 @@ def measuring_blocks(
             starts: Sequence[StartValues] = (),
         ) -> Iterator[tuple[int, Result]]:
             # It has no loops, remembers nothing, and has no neighbours.
-            del mode, repeat, latency_bound, copies, starts
+            del mode, repeat, latency_bound, copies
             for index, block in enumerate(blocks):
                 unknown = block.unknown or [text for text, _ in block.terms if text not in known]
                 if unknown:

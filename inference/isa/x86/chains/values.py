@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from inference.isa.chains import QUICK, SLOW, ValueClass
 from inference.isa.float_values import BITS, float_values
 from inference.isa.scheme import Scheme
-from inference.isa.x86.chains.operands import DATA, INDEX, MASK, Place, is_in_address, places
+from inference.isa.x86.chains.operands import DATA, INDEX, MASK, MEMORY, Place, is_in_address, places
 from inference.isa.x86.forms import Form
 
 _LOW, _HIGH, _DIVISOR = 133, 0x343A9ED744556677, 0x75E6E44FCCDDEEFF
@@ -28,6 +28,7 @@ _COUNT = 3
 _IMMEDIATE_BITS = 8
 _IMMEDIATES = (0, 1, 0xFF)
 """Beside the usual one."""
+_MASKED_MOVES = frozenset({"vmaskmovps", "vmaskmovpd", "vpmaskmovd", "vpmaskmovq"})
 _BITS_BY_MASK = frozenset({"pdep", "pext"})
 
 
@@ -57,6 +58,8 @@ def values_of(scheme: Scheme) -> tuple[OperandValues, ...]:
         return tuple(_integer_division(scheme, read))
     if floating := _FLOATING.fullmatch(scheme.mnemonic):
         return tuple(_floating(read, *floating.groups()))
+    if scheme.mnemonic in _MASKED_MOVES:
+        return tuple(_masked_moves(read))
     if scheme.mnemonic in _BITS_BY_MASK:
         return tuple(_bits_by_mask(read))
     if scheme.category == "gather":
@@ -121,6 +124,14 @@ def _bits_by_mask(read: Sequence[Place]) -> Iterator[OperandValues]:
 def _shift_counts(count: Place) -> Iterator[OperandValues]:
     for name, bits in ((QUICK, _COUNT), (SLOW, 0)):
         yield OperandValues(ValueClass(name, f"{count.operand.name} = {bits}"), {count.name: bits})
+
+
+def _masked_moves(read: Sequence[Place]) -> Iterator[OperandValues]:
+    """What nothing of is moved touches no memory: where that is not there, it takes hundreds of cycles."""
+    mask = min((place for place in read if place.bank != MEMORY), key=lambda place: place.position or 0)
+    for name, bits in ((QUICK, _ONES), (SLOW, 0)):
+        told = "all of the mask set" if name == QUICK else "none of the mask set"
+        yield OperandValues(ValueClass(name, told), {mask.name: bits})
 
 
 def _gathered(scheme: Scheme, read: Sequence[Place]) -> Iterator[tuple[str, int]]:

@@ -37,12 +37,14 @@ class MeasuredFinding:
         code: The block.
         cycles: What the machine measured.
         holds: Whether the finding would be the same with other cycles.
+        is_example: Whether the block is another one than the discovery's witness.
     """
 
     number: int
     code: bytes
     cycles: float
     holds: Callable[[float], bool]
+    is_example: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,8 +150,8 @@ class _Repeated:
 
 def value_dependences(
     findings: Iterable[MeasuredFinding], usual: StartValues, measure: MeasureFrom, questions: int
-) -> dict[int, ValueDependence]:
-    """Findings measured again, by the numbers of their discoveries.
+) -> list[tuple[MeasuredFinding, ValueDependence]]:
+    """Findings measured again, in their order.
 
     Args:
         findings: The ones to begin with first.
@@ -173,12 +175,14 @@ def value_dependences(
         changes.append(changed if len(changed) <= questions else [])
         questions -= len(changes[-1])
     changed_answers = _measured(measure, repeated, [[start for _, start in changed] for changed in changes])
-    return {
-        entry.finding.number: ValueDependence(
-            row[0], tuple(row[1:]), _condition(entry.reads.inputs, row, entry.failing(changed, some))
-        )
+    conditions = [
+        _condition(entry.reads.inputs, row, entry.failing(changed, some))
         for entry, row, changed, some in zip(repeated, readings, changes, changed_answers, strict=True)
-    }
+    ]
+    return [
+        (entry.finding, ValueDependence(row[0], tuple(row[1:]), condition))
+        for entry, row, condition in zip(repeated, readings, conditions, strict=True)
+    ]
 
 
 def _measured(

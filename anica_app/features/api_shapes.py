@@ -142,6 +142,7 @@ class RepeatedFindingOut(Schema):
 
     machine: str = Field(examples=["machine lab · unrolled"])
     block: str = Field(examples=["48d3e0"])
+    is_example: bool = Field(description="Another block than the discovery's witness.", examples=[False])
     condition: str = Field(description="Empty: it holds with all of them.", examples=["only where cl = 0"])
     readings: list[RepeatedReadingOut]
 

@@ -39,10 +39,12 @@ class RepeatedReading(_Part):
 class RepeatedFinding(_Part):
     """All that a machine measured of a block, in hexadecimal digits.
 
-    The first reading is with the values that the finding was made with.
+    The first reading is with the values that the finding was made with. `is_example`: the block is not the
+    discovery's witness.
     """
 
     machine: _Text
+    is_example: bool = False
     block: Annotated[str, Field(max_length=2 * MOST_BYTES, pattern=r"^([0-9a-f]{2})+$")]
     condition: _Text
     readings: Annotated[list[RepeatedReading], Field(min_length=1, max_length=20)]
@@ -80,8 +82,12 @@ def joined_conditions(findings: Iterable[RepeatedFinding]) -> str:
 
 
 def condition_of(row: Discovery) -> str:
-    """Where the witness of a discovery shows it."""
-    return joined_conditions(repeated_findings(row))
+    """Where the witness of a discovery shows it; else where examples with other instructions do."""
+    findings = repeated_findings(row)
+    if condition := joined_conditions(finding for finding in findings if not finding.is_example):
+        return condition
+    others = joined_conditions(findings)
+    return f"some of its blocks {others}" if others else ""
 
 
 def witness_of(row: Family) -> Discovery | None:

@@ -103,9 +103,7 @@ def _operand_values(report: BugReport) -> list[str]:
     condition = condition_of(report.discovery)
     if condition and not report.repeated:
         witness = "; ".join(intel_of_bytes(bytes(report.discovery.code)))
-        sections.append(
-            f"The discovery's witness, {code_span(witness)}, shows it {markdown_line(condition)}."
-        )
+        sections.append(f"Found with {code_span(witness)}; shown by a machine {markdown_line(condition)}.")
     return ["## Operand values", *sections] if sections else []
 
 

@@ -49,7 +49,8 @@ def chosen_block(found: DiscoveryParts, digits: str = "") -> ReproducedBlock | N
     `BlockError` for digits of no block.
     """
     examples = found.examples()
-    measured = next((bytes.fromhex(finding.block) for finding in repeated_findings(found.discovery)), b"")
+    witnesses = (finding for finding in repeated_findings(found.discovery) if not finding.is_example)
+    measured = next((bytes.fromhex(finding.block) for finding in witnesses), b"")
     if digits or measured:
         code = block_of_hex(digits).code if digits else measured
         example = next((one for one in examples if one.sample.code == code), None)

@@ -13,6 +13,7 @@ from anica_app.core.families.refereeing import right_about
 from anica_app.core.protocols import Answer
 from anica_app.core.search.judging import InterestJudge
 from anica_app.core.value_dependence import MeasuredFinding, MeasureFrom, value_dependences
+from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.families.query import KIND
 from anica_app.features.families.referee import RefereedFamilies
 from anica_app.features.predictors.query import kind_of
@@ -21,10 +22,13 @@ from anica_app.models import Campaign, Predictor
 from anica_app.predictors import machine
 from inference.core.protocols import Json
 from inference.isa.start_values import StartValues
+from inference.isa.x86.blocks import mnemonics_of
 from inference.runs.kinds import Task
 
 MOST_REPEATED = 1500
 """Measurements per machine."""
+EXAMPLES = 2
+"""Of each discovery, beside its witness."""
 _PIECE = 150
 
 
@@ -45,7 +49,10 @@ def repeated_with_values(
     seats = campaign.seats.select_related("predictor").order_by("position")
     for place, seat in enumerate(seats):
         if seat.predictor.kind == machine.KIND:
-            findings = _findings_of_tool(members, place, judge)
+            findings = [
+                *_findings_of_tool(members, place, judge),
+                *_findings_of_examples(campaign, members, place, judge),
+            ]
             _repeat(task, seat.predictor, findings, repeated)
     if ruled is not None and ruled.predictor.kind == machine.KIND:
         _repeat(task, ruled.predictor, _findings_of_referee(members, ruled), repeated)
@@ -67,6 +74,26 @@ def _findings_of_tool(
         cycles = answers[place].cycles if place < len(answers) else None
         if cycles:
             yield MeasuredFinding(member.number, member.code, cycles, _disagreement(judge, answers, place))
+
+
+def _findings_of_examples(
+    campaign: Campaign, members: Sequence[FamilyMember], place: int, judge: InterestJudge
+) -> Iterator[MeasuredFinding]:
+    """Blocks with other instructions than the witness: a discovery may stand for shifts and additions."""
+    numbers = [member.number for member in members]
+    discoveries = campaign.discoveries.select_related("campaign").filter(number__in=numbers)
+    rows = {row.number: row for row in discoveries}
+    for member in members:
+        known = {mnemonics_of(member.code)}
+        for example in DiscoveryParts(rows[member.number]).examples():
+            code, answers = example.sample.code, example.sample.answers
+            cycles = answers[place].cycles
+            if len(known) > EXAMPLES or not (cycles and example.interesting):
+                continue
+            if mnemonics_of(code) not in known:
+                known.add(mnemonics_of(code))
+                holds = _disagreement(judge, answers, place)
+                yield MeasuredFinding(member.number, code, cycles, holds, is_example=True)
 
 
 def _disagreement(judge: InterestJudge, answers: Answers, place: int) -> Callable[[float], bool]:
@@ -98,13 +125,12 @@ def _repeat(
     task: Task, row: Predictor, findings: Iterable[MeasuredFinding], repeated: dict[int, list[Json]]
 ) -> None:
     settings = kind_of(row.kind).settings_of(row.options)
-    findings = list(findings)
-    blocks = {finding.number: finding.code.hex() for finding in findings}
     with closing(measured(settings, task, repeat=1)) as tool:
         measure = _measuring(task, tool)
         dependences = value_dependences(findings, settings.options.start, measure, MOST_REPEATED)
-    for number, dependence in dependences.items():
-        repeated[number].append({"machine": row.name, "block": blocks[number], **dependence.as_json()})
+    for finding, dependence in dependences:
+        facts = {"machine": row.name, "block": finding.code.hex(), "is_example": finding.is_example}
+        repeated[finding.number].append({**facts, **dependence.as_json()})
 
 
 def _measuring(task: Task, tool: machine.MeasuredBlocks) -> MeasureFrom:

@@ -26,7 +26,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SHIFT, ADD = "shl GPR[64]:RW, cl:R", "add GPR[64]:RW, GPR[64]:R"
 SLOW_IMUL = "imul GPR[64]:RW, GPR[64]:R"
-USAGE = {SHIFT: ((3, 1),), ADD: ((3, 1),), SLOW_IMUL: ((3, 1),)}
+OTHER_SHIFT = "sar GPR[64]:RW, cl:R"
+USAGE = dict.fromkeys((SHIFT, OTHER_SHIFT, ADD, SLOW_IMUL), ((3, 1),))
 
 
 @pytest.fixture
@@ -40,24 +41,31 @@ def visitor(client: Client, administrator: User) -> Client:
     return client
 
 
-@pytest.fixture
-def campaign(isa: ISA) -> Campaign:
-    """A machine on which shifts by 0 and all multiplications are slow, beside a mapping without either."""
-    truth = Mapping(("0", "1"), {**USAGE, SLOW_IMUL: ((1, 9),)})
-    simulated_machine(isa, truth, name="lab", zero_count_cycles=40.0)
-    store_mapping("ports", isa, Mapping(("0", "1"), USAGE), origin=PortMapping.Origin.IMPORT)
-    run = do(
-        "campaign",
-        {
-            "predictors": [chosen("mapping:mapping=ports").pk, chosen("machine:machine=lab").pk],
-            "scheme_filter": "-nothing",
-            "settings": QUICK,
-            "end": {"blocks": 120},
-            "evaluate": 100,
-        },
-    )
+def searched(*predictors: str, judge: str = "") -> Campaign:
+    description = {
+        "predictors": [chosen(text).pk for text in predictors],
+        "scheme_filter": "-nothing",
+        "settings": QUICK,
+        "end": {"blocks": 120},
+        "evaluate": 100,
+    }
+    run = do("campaign", description | ({"judge": chosen(judge).pk} if judge else {}))
     assert run.state == "done", run.error
     return Campaign.objects.get(run=run)
+
+
+@pytest.fixture
+def tools(isa: ISA) -> None:
+    """A machine with slow shifts by 0 and slow multiplications; mappings that know less of them."""
+    slow = {**USAGE, SLOW_IMUL: ((1, 9),)}
+    simulated_machine(isa, Mapping(("0", "1"), slow), name="lab", zero_count_cycles=40.0)
+    for name, usage in (("ports", USAGE), ("slow shifts", {**USAGE, SHIFT: ((1, 41),)})):
+        store_mapping(name, isa, Mapping(("0", "1"), usage), origin=PortMapping.Origin.IMPORT)
+
+
+@pytest.fixture
+def campaign(tools: None) -> Campaign:
+    return searched("mapping:mapping=ports", "machine:machine=lab")
 
 
 def test_a_slow_shift_by_zero_is_found_where_the_count_is_zero_alone(
@@ -65,7 +73,8 @@ def test_a_slow_shift_by_zero_is_found_where_the_count_is_zero_alone(
 ) -> None:
     family = next(row for row in campaign.families.all() if _condition(row) == "only where cl = 0")
     discovery = next(row for row in family.discoveries.all() if condition_of(row))
-    (finding,) = repeated_findings(discovery)
+    finding = repeated_findings(discovery)[0]
+    assert not finding.is_example
     assert [reading.holds for reading in finding.readings if reading.operands["cl"] == "0"] == [True, True]
     assert not any(reading.holds for reading in finding.readings if reading.operands["cl"] != "0")
     for page in (
@@ -88,13 +97,32 @@ def _condition(row) -> str:
     return next((text for one in row.discoveries.all() if (text := condition_of(one))), "")
 
 
+def test_a_machine_that_judges_is_asked_with_other_values_too(tools: None) -> None:
+    mappings = ("mapping:mapping=ports", "mapping:mapping=slow shifts")
+    judged = searched(*mappings, judge="machine:machine=lab")
+    assert {condition_of(row) for row in judged.discoveries.all()} == {"only where cl = 0"}
+
+
+def test_blocks_with_other_instructions_than_the_witness_are_measured_as_well(tools: None) -> None:
+    general = searched("mapping:mapping=ports", "machine:machine=lab")
+    checked = [finding for row in general.discoveries.all() for finding in repeated_findings(row)]
+    examples = {finding.condition for finding in checked if finding.is_example}
+    assert examples == {"only where cl = 0"}
+
+
+def test_nobody_is_asked_where_no_machine_takes_part(tools: None) -> None:
+    predicted = searched("mapping:mapping=ports", "mapping:mapping=slow shifts")
+    assert predicted.discoveries.exists()
+    assert not any(repeated_findings(row) for row in predicted.discoveries.all())
+
+
 def test_what_holds_with_all_values_says_so(campaign: Campaign) -> None:
     sure = [row for row in campaign.discoveries.all() if repeated_findings(row) and not condition_of(row)]
     assert sure
     for row in sure:
-        (finding,) = repeated_findings(row)
-        assert "it holds with all" in finding.sentence
-        assert all(reading.holds for reading in finding.readings)
+        for finding in repeated_findings(row):
+            assert "it holds with all" in finding.sentence
+            assert all(reading.holds for reading in finding.readings)
 
 
 def test_scripts_are_told(campaign: Campaign, capsys: pytest.CaptureFixture[str]) -> None:

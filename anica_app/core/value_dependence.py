@@ -130,19 +130,22 @@ class _Repeated:
             for repetition, reading in zip(self.repetitions, readings, strict=True)
             if reading.holds is False
         ]
-        if not readings[0].holds or len(self.reads.inputs) == 1:
+        inputs = _independent(self.reads.inputs)
+        if not readings[0].holds or len(inputs) == 1:
             return []
         changes = []
-        for block_input in self.reads.inputs[:MOST_INPUTS]:
+        for block_input in inputs[:MOST_INPUTS]:
             others = (start for start in failing if block_input.value(start) != block_input.value(usual))
             if other := next(others, None):
                 changes.append((block_input, block_input.replaced(usual, other)))
         return changes
 
-    def failing(self, changed: Sequence[InputChange], answers: Sequence[Answer]) -> dict[BlockInput, str]:
-        """The inputs that are enough to break the finding, and a value that does."""
+    def failing(
+        self, changed: Sequence[InputChange], answers: Sequence[Answer]
+    ) -> dict[BlockInput, StartValues]:
+        """The inputs that are enough to break the finding, and values that do."""
         return {
-            block_input: block_input.value_text(start)
+            block_input: start
             for (block_input, start), answer in zip(changed, answers, strict=True)
             if self.holds(answer) is False
         }
@@ -176,7 +179,7 @@ def value_dependences(
         questions -= len(changes[-1])
     changed_answers = _measured(measure, repeated, [[start for _, start in changed] for changed in changes])
     conditions = [
-        _condition(entry.reads.inputs, row, entry.failing(changed, some))
+        _condition(entry.reads, row, entry.failing(changed, some))
         for entry, row, changed, some in zip(repeated, readings, changes, changed_answers, strict=True)
     ]
     return [
@@ -197,37 +200,42 @@ def _measured(
 
 
 def _condition(
-    inputs: Sequence[BlockInput], readings: Sequence[ValueReading], failing: Mapping[BlockInput, str]
+    reads: BlockReads, readings: Sequence[ValueReading], failing: Mapping[BlockInput, StartValues]
 ) -> str:
     """Where a finding holds; `failing` is as in `_Repeated`."""
     if not readings[0].holds:
         return NOT_AGAIN
-    if all(reading.holds is not False for reading in readings):
+    broken = [reading.operands for reading in readings if reading.holds is False]
+    if not broken:
         return ""
-    names = [block_input.name for block_input in (failing or inputs)]
-    if len(names) == 1:
-        values = [reading.operands[names[0]] for reading in readings if reading.holds is False]
-        return _condition_of_one(names[0], _holding(names[0], readings), list(dict.fromkeys(values)))
-    holding = {name: _holding(name, readings) for name in names}
-    broken = {block_input.name: value for block_input, value in failing.items()}
-    if not broken or any(value in holding[name] for name, value in broken.items()):
-        return f"only with some values of {', '.join(names)}"
-    places = [
-        f"{name} is not {value}" if len(holding[name]) > 1 else f"{name} = {holding[name][0]}"
-        for name, value in broken.items()
-    ]
+    causes = list(failing) or _independent(reads.inputs)
+    if len(causes) == 1:
+        places = [_place(_parts(reads, causes[0]), readings, broken)]
+    else:
+        places = [
+            _place(_parts(reads, cause), readings, [reads.values(start)]) for cause, start in failing.items()
+        ]
+    if not places or "" in places:
+        return f"only with some values of {', '.join(cause.name for cause in causes)}"
     return f"only where {' and '.join(places)}"
 
 
-def _holding(name: str, readings: Sequence[ValueReading]) -> list[str]:
-    """The values of an input with which the finding was measured to hold."""
-    return list(dict.fromkeys(reading.operands[name] for reading in readings if reading.holds))
+def _place(
+    parts: Sequence[BlockInput], readings: Sequence[ValueReading], broken: Sequence[Mapping[str, str]]
+) -> str:
+    """The values with which it holds, of the narrowest part that has others elsewhere; "" for none."""
+    for name in (part.name for part in reversed(parts)):
+        holding = list(dict.fromkeys(reading.operands[name] for reading in readings if reading.holds))
+        if not any(operands[name] in holding for operands in broken):
+            return f"{name} = {holding[0]}" if len(holding) == 1 else f"{name} is {' or '.join(holding)}"
+    return ""
 
 
-def _condition_of_one(name: str, holding: Sequence[str], failing: Sequence[str]) -> str:
-    if not set(holding).isdisjoint(failing):
-        return f"only with some values of {name}"
-    if len(failing) == 1 < len(holding):
-        return f"not where {name} = {failing[0]}"
-    values = f"= {holding[0]}" if len(holding) == 1 else f"is {' or '.join(holding)}"
-    return f"only where {name} {values}"
+def _parts(reads: BlockReads, cause: BlockInput) -> list[BlockInput]:
+    """All inputs of one source, the widest first."""
+    return [block_input for block_input in reads.inputs if block_input.source == cause.source]
+
+
+def _independent(inputs: Sequence[BlockInput]) -> list[BlockInput]:
+    """One input of each source: of a register the widest part."""
+    return list({block_input.source: block_input for block_input in reversed(inputs)}.values())[::-1]

@@ -50,7 +50,8 @@ class BlockInput:
     """What a block reads before it writes it, otherwise than to address memory.
 
     Attributes:
-        kind: Of vector and mask registers, and of memory, there is one input each: they start alike.
+        kind: Of vector and mask registers, and of memory, there is one input each: they start alike. Of a
+            general-purpose register there is one for each part that is read, `cl` and `rcx`.
         name: As it is read: `cl`, `rax`, `xmm1, xmm2`, `memory`.
         register: The general-purpose register of 64 bits, "" of other kinds.
         low: Its first bit that is read.
@@ -62,6 +63,11 @@ class BlockInput:
     register: str = ""
     low: int = 0
     bits: int = _BITS
+
+    @property
+    def source(self) -> str:
+        """The whole register, or the kind: what has another value when the input has one."""
+        return self.register or self.kind.value
 
     def value(self, start: StartValues) -> int:
         """What the block reads, of vectors and memory the pattern; of masks 64 bits."""

@@ -31,6 +31,7 @@ def reads(text: str) -> BlockReads:
         ("mov cl, 3\nadd rax, rcx", ["rax", "rcx"]),
         ("xor edx, edx\ndiv rcx", ["rax", "rcx"]),
         ("add ah, bl", ["ah", "bl"]),
+        ("sar r10d, cl\ncmovno r13, rcx", ["rcx", "cl", "r10d"]),
         ("lea rax, [rbx+rcx]", ["rcx", "rbx"]),
         ("mov rax, [rbx+8*rcx]", ["memory"]),
         ("mov [rbx], rax", ["rax"]),

@@ -6,6 +6,7 @@ is another finding. Flags are none either, since they always start cleared.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from iced_x86 import Decoder, Instruction, OpAccess, Register, RegisterExt
@@ -36,7 +37,7 @@ class _Reading:
     def __init__(self) -> None:
         self._written: set[RegisterValue] = set()
         self._addresses: set[RegisterValue] = {Register.RSP}
-        self._read: dict[RegisterValue, RegisterValue] = {}
+        self._read: dict[RegisterValue, set[RegisterValue]] = defaultdict(set)
         self._reads_memory = False
 
     def execute(self, instruction: Instruction) -> None:
@@ -51,7 +52,7 @@ class _Reading:
         for register, access in registers:
             whole = RegisterExt.full_register(register)
             if access in READS and register not in addressing and whole not in self._written:
-                self._read[whole] = _wider(self._read.get(whole, register), register)
+                self._read[whole].add(register)
         for register, access in registers:
             if access in _WRITES and not _is_part(register):
                 self._written.add(RegisterExt.full_register(register))
@@ -62,7 +63,11 @@ class _Reading:
         return BlockReads(tuple(self._inputs(names)), addresses)
 
     def _inputs(self, names: Mapping[int, str]) -> Iterator[BlockInput]:
-        read = [self._read[whole] for whole in sorted(self._read.keys() - {Register.RSP})]
+        read = [
+            part
+            for whole in sorted(self._read.keys() - {Register.RSP})
+            for part in _distinct_parts(self._read[whole])
+        ]
         for register in filter(RegisterExt.is_gpr, read):
             low = 8 if register in _HIGH else 0
             whole = names[RegisterExt.full_register(register)]
@@ -82,8 +87,10 @@ def _is_part(register: RegisterValue) -> bool:
     return RegisterExt.is_gpr(register) and 8 * RegisterExt.size(register) < _NARROW
 
 
-def _wider(first: RegisterValue, second: RegisterValue) -> RegisterValue:
-    return max(first, second, key=RegisterExt.size)
+def _distinct_parts(registers: Iterable[RegisterValue]) -> list[RegisterValue]:
+    """All parts of a general-purpose register, the widest first; of others the widest one."""
+    parts = sorted(registers, key=lambda register: (-RegisterExt.size(register), register))
+    return parts if RegisterExt.is_gpr(parts[0]) else parts[:1]
 
 
 def _is_filled_as_vectors_are(register: RegisterValue) -> bool:

@@ -56,8 +56,12 @@ def slow_no_mask(start: StartValues) -> float:
     ("text", "cycles", "found", "condition"),
     [
         (SHIFT, slow_zero_count, 41.0, "only where cl = 0"),
+        ("sar r10d, cl\ncmovno r13, rcx", slow_zero_count, 41.0, "only where cl = 0"),
+        ("shl rcx, cl", slow_zero_count, 41.0, "only where cl = 0"),
+        ("div rcx\nadd bl, cl", lambda s: 9.0 if s.registers["rcx"] == 0x62345600 else 1.0, 9.0,
+         "only where rcx = 0x62345600"),
         ("vmaskmovpd ymm1, ymm2, [rax]", slow_no_mask, 307.0,
-         "not where ymm2 = 0xffffffffffffffff"),
+         "only where ymm2 is 0x3f8ccccd3f8ccccd or 0 or 0x3f8000013f800001"),
         ("vpaddd zmm1{k1}, zmm2, zmm3", lambda start: 9.0 if start.masks else 1.0, 9.0,
          "only where k1 = 0xffffffffffffffff"),
         ("add rax, rbx", lambda start: 9.0, 9.0, ""),

@@ -210,25 +210,40 @@ def _condition(
         return ""
     causes = list(failing) or _independent(reads.inputs)
     if len(causes) == 1:
-        places = [_place(_parts(reads, causes[0]), readings, broken)]
+        telling = [_telling_part(_parts(reads, causes[0]), readings, broken)]
     else:
-        places = [
-            _place(_parts(reads, cause), readings, [reads.values(start)]) for cause, start in failing.items()
+        telling = [
+            _telling_part(_parts(reads, cause), readings, [reads.values(start)])
+            for cause, start in failing.items()
         ]
-    if not places or "" in places:
+    if not telling or "" in telling:
         return f"only with some values of {', '.join(cause.name for cause in causes)}"
+    holding = {name: _distinct(name, readings, holds=True) for name in telling}
+    places = [_place(name, values) for name, values in holding.items()]
+    if len(telling) == 1 and len(holding[telling[0]]) > 1:  # others like these may do as well
+        others = _distinct(telling[0], readings, holds=False)
+        return f"where {places[0]}, not where it is {' or '.join(others)}"
     return f"only where {' and '.join(places)}"
 
 
-def _place(
+def _telling_part(
     parts: Sequence[BlockInput], readings: Sequence[ValueReading], broken: Sequence[Mapping[str, str]]
 ) -> str:
-    """The values with which it holds, of the narrowest part that has others elsewhere; "" for none."""
+    """The narrowest part of an input that has other values where the finding is broken; "" for none."""
     for name in (part.name for part in reversed(parts)):
-        holding = list(dict.fromkeys(reading.operands[name] for reading in readings if reading.holds))
+        holding = _distinct(name, readings, holds=True)
         if not any(operands[name] in holding for operands in broken):
-            return f"{name} = {holding[0]}" if len(holding) == 1 else f"{name} is {' or '.join(holding)}"
+            return name
     return ""
+
+
+def _distinct(name: str, readings: Sequence[ValueReading], *, holds: bool) -> list[str]:
+    """The values of an input with which a finding was measured to hold, or not to."""
+    return list(dict.fromkeys(reading.operands[name] for reading in readings if reading.holds is holds))
+
+
+def _place(name: str, values: Sequence[str]) -> str:
+    return f"{name} = {values[0]}" if len(values) == 1 else f"{name} is {' or '.join(values)}"
 
 
 def _parts(reads: BlockReads, cause: BlockInput) -> list[BlockInput]:

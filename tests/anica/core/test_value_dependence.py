@@ -61,7 +61,7 @@ def slow_no_mask(start: StartValues) -> float:
         ("div rcx\nadd bl, cl", lambda s: 9.0 if s.registers["rcx"] == 0x62345600 else 1.0, 9.0,
          "only where rcx = 0x62345600"),
         ("vmaskmovpd ymm1, ymm2, [rax]", slow_no_mask, 307.0,
-         "only where ymm2 is 0x3f8ccccd3f8ccccd or 0 or 0x3f8000013f800001"),
+         "where ymm2 is 0x3f8ccccd3f8ccccd or 0 or 0x3f8000013f800001, not where it is 0xffffffffffffffff"),
         ("vpaddd zmm1{k1}, zmm2, zmm3", lambda start: 9.0 if start.masks else 1.0, 9.0,
          "only where k1 = 0xffffffffffffffff"),
         ("add rax, rbx", lambda start: 9.0, 9.0, ""),

@@ -35,6 +35,8 @@ from inference.isa.dependences import InstructionAccesses
 from inference.isa.scheme import Scheme
 from inference.isa.unrolling import CannotMeasureError
 
+_MOST_BODIES = 80
+"""By which a scheduler is inferred for the ports at hand: half as many as for good."""
 _COPIES = CodeShape(0, loop=False, copied=True)
 
 
@@ -111,7 +113,7 @@ class ScheduledTimes:
         kinds = self._kinds(mapping)
         bodies = [
             MeasuredBody(one.experiment, body.instructions, body.copies, measured[one.experiment], one.group)
-            for one in usable_experiments(measured, kinds)
+            for one in usable_experiments(measured, kinds)[:_MOST_BODIES]
             if (body := self._body(one.experiment)) is not None
         ]
         finding = infer_core_scheduler(replace(self._plain, mapping=mapping), bodies, kinds, pulse)

@@ -145,6 +145,7 @@ class _Search:
             classes,
             np.array([seen.scheme_times[members[0]] for members in classes]),
             self._domains(classes),
+            self._forms([members[0] for members in classes]),
         )
 
     def _finished(self, data: LearntData, point: RefitPoint, viewer: Viewer) -> Finished:
@@ -160,10 +161,10 @@ class _Search:
             partial(_stream, self.seed),
             partial(self._mapping_of, viewer),
         )
-        if self.problem.settings.ports is None:
-            finished = finishing.with_more_ports(point, self.settings.most_ports)
         if self.problem.core is not None and self.settings.waste:
             finished = finishing.without_waste(finished, self.problem.core)
+        if self.problem.settings.ports is None:
+            finished = finishing.with_more_ports(finished, self.settings.most_ports)
         return finished
 
     def _mapping_of(self, viewer: Viewer, point: RefitPoint, n_ports: int) -> PortMapping:
@@ -198,7 +199,8 @@ class _Search:
             ports = first_ports(seen.scheme_times, self.problem.domains, settings.most_ports)
             settings = replace(settings, ports=ports)
         if core is not None and core.width is not None and settings.issue_width is None:
-            settings = replace(settings, issue_width=float(core.width))
+            # Where schedulers waste, the highest rate in the data is below what the core dispatches.
+            return replace(settings, issue_width=float(core.width))
         return self._with_r_max(settings, seen)
 
     def _with_r_max(self, settings: PMEvoSettings, seen: Observations) -> PMEvoSettings:

@@ -39,9 +39,8 @@ _STARTS = 8
 _FORGIVEN = (0.2, 0.1, 0.3)
 """Shares of measured times that may be wasted, by which mappings are searched that a scheduler may explain:
 on a Zen 5, 0.2 tells second µops, which explain more, from what is wasted, which is less."""
-_SURE = 40.0
-"""By how much a µop costs more with each share that may be waste: with a fifth it explains three experiments
-that waste cannot."""
+_SURE = 8.0
+"""Times the price of a µop where waste is possible: it explains three experiments that waste cannot."""
 _ROUNDS = 3
 _JUDGING = 0.1
 """Share of the experiments that rounds do not learn from, which judge them."""
@@ -64,12 +63,10 @@ class _Times:
     Args:
         cycles: {experiment: cycles}, measured or corrected.
         forgiven: The share of each that may be waste.
-        spread: Relative errors well below it count as none.
     """
 
     cycles: Mapping[Experiment, float]
     forgiven: float
-    spread: float
 
 
 @dataclass(frozen=True)
@@ -255,7 +252,7 @@ class Finishing:
     def _forgiving(self, before: Finished, forgiven: float) -> Finished:
         """The best mapping if a share of each time may be waste, from `before` and from nothing."""
         n_ports, width = before.n_ports, before.point.issue_width
-        times = _Times(self._learnt, forgiven, self._settings.spread)
+        times = _Times(self._learnt, forgiven)
         starts = [before.point]
         arrays = self._arrays(n_ports)
         for number in range(_STARTS - 1):
@@ -285,10 +282,10 @@ class Finishing:
         return replace(finished, point=self._arrays(finished.n_ports).point(usage, point.issue_width))
 
     def _corrected_by(self, finished: Finished) -> _Times:
-        """Times without what the scheduler wastes under a mapping, which are as far off as it is."""
+        """Times without what the scheduler wastes under a mapping; as far as it is off, they may be waste."""
         assert finished.error is not None, "it was judged"
         off = max(self._settings.spread, finished.error)
-        return _Times(self._times(finished, self._learnt).corrected, off, off)
+        return _Times(self._times(finished, self._learnt).corrected, off)
 
     def _apart(self, point: RefitPoint, n_ports: int, times: _Times) -> tuple[RefitPoint, int]:
         """The mapping in which parts that nothing shows to share ports have their own, on how many."""
@@ -320,7 +317,7 @@ class Finishing:
 
     @property
     def _measured(self) -> _Times:
-        return _Times(self._data.times, 0.0, self._settings.spread)
+        return _Times(self._data.times, 0.0)
 
     def _search(
         self, times: _Times, starts: Sequence[RefitPoint], n_ports: int, *, apart: bool = False
@@ -353,8 +350,7 @@ class Finishing:
             self._settings,
             ports=n_ports,
             issue_width=issue_width,
-            spread=times.spread,
-            uop_price=self._settings.uop_price * max(1.0, _SURE * times.forgiven),
+            uop_price=self._settings.uop_price * (_SURE if times.forgiven else 1.0),
             perturbations=min(_SEARCHES, self._settings.perturbations),
             perturbation_patience=min(_PATIENCE, self._settings.perturbation_patience),
         )

@@ -83,17 +83,21 @@ class ScheduledTimes:
         return dispatch_width(self._plain)
 
     def least_cycles(
-        self, measured: Mapping[Experiment, float], others: Iterable[Experiment] = ()
+        self,
+        measured: Mapping[Experiment, float],
+        others: Iterable[Experiment] = (),
+        *,
+        pulse: Callable[[], None] = lambda: None,
     ) -> dict[Experiment, float]:
         """See `WasteSource`: chains through the registers of loop bodies, and their bytes.
 
         Of `others`, too, which no bound rests on.
         """
-        bodies = {
-            experiment: body
-            for experiment in (*measured, *others)
-            if (body := self._body(experiment)) is not None
-        }
+        bodies = {}
+        for experiment in (*measured, *others):
+            pulse()
+            if (body := self._body(experiment)) is not None:
+                bodies[experiment] = body
         bounds = code_bounds(
             measured, {experiment: body.size / len(body.instructions) for experiment, body in bodies.items()}
         )

@@ -139,9 +139,10 @@ class _Search:
 
     def _data(self, seen: Observations, classes: Sequence[Sequence[str]]) -> LearntData:
         core = self.problem.core
+        beat = heartbeat(self.pace, "loop bodies looked through for what takes time beside ports")
         return LearntData(
             seen.times,
-            core.least_cycles(seen.times) if core is not None and self.settings.waste else {},
+            core.least_cycles(seen.times, pulse=beat) if core is not None and self.settings.waste else {},
             classes,
             np.array([seen.scheme_times[members[0]] for members in classes]),
             self._domains(classes),

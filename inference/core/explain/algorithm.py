@@ -94,13 +94,12 @@ class _Search:
         context = self.context
         context.teller.enter("classes")
         classes = classes_by_time(context)
-        if context.counts_from == THROUGHPUT:
-            classes = single_classes(context, classes)
-        classes = [members for members in classes if members]
         context.teller.classes(class_table(classes, (), None, context.widths), ())
         context.teller.funnel("classes", len(context.left))
         self._find_bottleneck([members[0] for members in classes])
         context.teller.enter("blocking")
+        if context.counts_from == THROUGHPUT:
+            classes = single_classes(context, classes, self.r_max)
         solver = PortSolver(context, self.solver, self.seed, self.r_max)
         classes, answer = solver.solve(classes)
         self._told(classes, answer)

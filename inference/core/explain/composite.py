@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import copies_to_flood, flooded, surplus_by_time
+from inference.core.explain.flooding import copies_to_flood, flooded, is_wide, surplus_by_time
 
 MOST_TRIED = 12
 """Members of a class that are looked at for the one that is most like a single µop."""
@@ -20,15 +20,19 @@ _NEARLY = 0.35
 _WASTED = 0.25  # of a slot, that a core loses beside by its choice of ports
 
 
-def single_classes(context: ExplainContext, classes: Sequence[list[str]]) -> list[list[str]]:
+def single_classes(
+    context: ExplainContext, classes: Sequence[list[str]], r_max: float | None
+) -> list[list[str]]:
     """The classes that have a member of one µop, as far as the others show; the best one comes first.
 
     The widest sets are looked at first: several µops take long, so what is quick is likely a single one. Of
     the members, the one that delays other floods least is the best: it has fewest µops beside the slow one.
+    Whatever passes the bottleneck beside a flood as wide as that is delays it, so that such a flood tells
+    nothing (§6.2.3).
     """
     accepted: list[list[str]] = []
     for members in sorted(classes, key=lambda each: -context.widths[each[0]]):
-        heads = [each[0] for each in accepted]
+        heads = [each[0] for each in accepted if not is_wide(context.widths[each[0]], r_max)]
         best = _best(context, _some(members), heads)
         if best is not None:
             accepted.append([best, *(one for one in members if one != best)])
@@ -66,13 +70,15 @@ def _best(context: ExplainContext, members: Sequence[str], heads: Sequence[str])
 
 
 def _is_delayed(context: ExplainContext, scheme: str, heads: Sequence[str]) -> bool:
-    """Whether a flood of it is delayed by one that has more ports than itself, and can evade.
+    """Whether a flood of it is delayed by all that have more ports than itself, and can evade.
 
-    Then it is not ports that limit it, but the slots in which it is issued: `xchg` has two of these.
+    Then it is not ports that limit it, but the slots in which it is issued: `xchg` has two of these. Some of
+    them may delay it though they could evade: cores choose ports unluckily.
     """
     width = context.widths[scheme]
     wider = [(head, scheme) for head in heads if context.widths[head] > width]
-    return any(count > _NEARLY for count in _surpluses(context, wider).values())
+    counts = _surpluses(context, wider).values()
+    return bool(counts) and all(count > _NEARLY for count in counts)
 
 
 def _surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
@@ -84,6 +90,7 @@ def _surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dic
     for scheme, head in pairs:
         width = context.widths[head]
         copies = copies_to_flood(width, context.cycles(scheme), None, context.settings.most_copies)
+        copies = context.sampler.copies(head, scheme, copies)
         tests[scheme, head] = flooded(head, copies), flooded(head, copies, scheme), width
     context.measure(
         {

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
-from inference.core.explain.classes import PORT
 from inference.core.explain.context import ExplainContext
+from inference.core.explain.counting import PORT
 from inference.core.explain.problem import Seen, Witness
 from inference.core.explain.settings import PORT_COUNTERS
 from inference.core.mapping import Uops, ports_in
@@ -94,6 +94,11 @@ MOST_LOOKS = 2
 NEAR_R_MAX = 0.5
 
 
+def is_wide(width: int, r_max: float | None) -> bool:
+    """Whether a port set takes as many µops per cycle as the bottleneck lets through (§6.2.3)."""
+    return r_max is not None and width > r_max - NEAR_R_MAX
+
+
 @dataclass(frozen=True)
 class Blocker:
     """A blocking instruction, the ports that it floods, and the speed at which it does."""
@@ -149,9 +154,7 @@ class Floods:
         copies = copies_to_flood(
             blocker.width, context.cycles(scheme), context.uops(scheme), context.settings.most_copies
         )
-        recorded = context.sampler.floods(blocker.scheme, scheme)
-        if recorded and copies not in recorded:
-            copies = max(recorded)
+        copies = context.sampler.copies(blocker.scheme, scheme, copies)
         base, tested = flooded(blocker.scheme, copies), flooded(blocker.scheme, copies, scheme)
         return Test(scheme, blocker, copies, base, tested)
 

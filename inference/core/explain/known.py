@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from inference.core.errors import CoreError
-from inference.core.explain.classes import PORT, busy_ports
+from inference.core.explain.classes import busy_ports
 from inference.core.explain.context import ExplainContext
+from inference.core.explain.counting import PORT
 from inference.core.explain.flooding import Blocker, sorted_blockers, usage_from
 from inference.core.explain.improper import improper_schemes
 from inference.core.explain.judging import RunVerdict, alone_cycles

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inference.core.experiment import Experiment
+from inference.core.explain.alone import ERRORS, singleton
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import LEAST_COPIES, NEAR_R_MAX, Blocker, flooded
+from inference.core.explain.flooding import LEAST_COPIES, Blocker, flooded, is_wide
 from inference.core.explain.problem import (
     BlockingAnswer,
     BlockingClass,
@@ -26,6 +27,13 @@ MOST_HEADS = 3
 
 MOST_LOOKS = 5
 """At the floods of a class, before it is given up since nothing floods its ports: disturbances pass."""
+
+TRUSTED = 3
+"""Schemes that were recorded beside one that was not recorded as a flood, for which it counts as one."""
+
+MOST_WASTED = 0.03
+"""Share of the time that its ports need by which a flood may take longer. What loses more to its registers
+or to the core's choice of ports lets others evade."""
 
 CONFIRMING = 3
 """Samples of an experiment for which a scheme would be left out, taken at another time."""
@@ -179,14 +187,25 @@ class PortSolver:
         self._context.measure(wanted)
 
     def _is_sound(self, scheme: str) -> bool:
+        """Whether its copies take as long as their ports need; of what was not recorded one instance does."""
+        sampler, width = self._context.sampler, self._context.widths[scheme]
         flood, error = self._flood_of(scheme)
-        seen = self._context.sampler.reading(flood).cycles
-        if seen is None or self._context.is_unstable(flood):
+        if not sampler.has(flood):
+            if sampler.beside(scheme) < TRUSTED:
+                return False
+            flood = singleton(scheme)
+        reading = sampler.reading(flood)
+        if reading.cycles is None or self._context.is_unstable(flood):
             return False
-        return abs(seen - flood.length / self._context.widths[scheme]) <= error
+        needed = flood.length / width
+        wasted = MOST_WASTED * needed + ERRORS * sampler.error(reading)
+        return -error <= reading.cycles - needed <= min(error, wasted)
 
     def _exclude_restless(self, scheme: str) -> None:
+        """Leave out what does not flood its ports as it should; what was not recorded is no reason."""
         flood, _ = self._flood_of(scheme)
+        if not self._context.sampler.has(flood):
+            return
         expected = flood.length / self._context.widths[scheme]
         seen = self._context.sampler.reading(flood).cycles
         text = "" if seen is None else f"{flood.length} of it take {seen:.3g} cycles, not {expected:.3g}"
@@ -286,16 +305,14 @@ def blockers_of(
     found: dict[int, Blocker] = {}
     for members in classes:
         mask = only_mask(mapping, members[0])
-        found.setdefault(mask, Blocker(members[0], mask, _is_wide(mask, r_max)))
+        found.setdefault(mask, Blocker(members[0], mask, is_wide(mask.bit_count(), r_max)))
     for each in improper:
         blocked = improper_mask(mapping, each, [members[0] for members in classes])
         if blocked is not None:
-            found.setdefault(blocked, Blocker(each.scheme, blocked, _is_wide(blocked, r_max), improper=True))
+            found.setdefault(
+                blocked, Blocker(each.scheme, blocked, is_wide(blocked.bit_count(), r_max), improper=True)
+            )
     return list(found.values())
-
-
-def _is_wide(mask: int, r_max: float | None) -> bool:
-    return r_max is not None and mask.bit_count() > r_max - NEAR_R_MAX
 
 
 def class_table(

@@ -86,6 +86,12 @@ class MeasurementSampler:
         """How many copies of a blocking instruction were recorded beside a scheme."""
         return self._floods.get(blocker, {}).get(scheme, ())
 
+    def copies(self, blocker: str, scheme: str, wanted: int) -> int:
+        """So many copies of a blocking instruction as can be asked beside a scheme: of recorded data, the
+        most that there are where `wanted` were not recorded."""
+        recorded = self.floods(blocker, scheme)
+        return max(recorded) if recorded and wanted not in recorded else wanted
+
     def beside(self, blocker: str) -> int:
         """How many schemes were recorded beside copies of this one; 0 where anything can be measured."""
         return len(self._floods.get(blocker, ()))

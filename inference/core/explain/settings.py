@@ -41,7 +41,7 @@ class ExplainSettings:
         None, "Number of ports; empty: the smallest number that explains the blocking instructions.", 10
     )
     most_ports: int = setting(
-        12, "Where the number of ports is searched for: the largest one to try.", "not searched"
+        16, "Where the number of ports is searched for: the largest one to try.", "not searched"
     )
     r_max: float | None = setting(
         None, "Instructions per cycle beside the ports; empty: measured (§6.2.3).", "measured"

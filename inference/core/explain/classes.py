@@ -8,7 +8,7 @@ from functools import partial
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext, fact
 from inference.core.explain.counting import PORT
-from inference.core.explain.flooding import flooded, surplus_by_time
+from inference.core.explain.flooding import HELD_UP, surpluses
 from inference.core.explain.problem import BlockingClass, NotCharacterised, VerdictFact
 from inference.core.explain.settings import THROUGHPUT
 
@@ -16,7 +16,6 @@ BUSY = 0.04
 """A port counts as used from so many µops per µop on."""
 
 _CHUNK = 64
-_NEARLY_ONE = 0.65  # µops
 
 
 def classes_by_time(context: ExplainContext) -> list[list[str]]:
@@ -113,14 +112,9 @@ def _delays_recorded_flood(context: ExplainContext, scheme: str, head: str) -> b
 
     Both have as many ports, so that what cannot evade all of the flood's has none beside them.
     """
-    width = context.widths[head]
-    copies = max(context.sampler.floods(head, scheme), default=0)
-    if copies < width:
+    if not context.sampler.floods(head, scheme):
         return False
-    base, tested = flooded(head, copies), flooded(head, copies, scheme)
-    context.measure(dict.fromkeys((base, tested), context.settings.samples))
-    before, after = context.sampler.reading(base).cycles, context.sampler.reading(tested).cycles
-    return before is not None and after is not None and surplus_by_time(before, after, width) >= _NEARLY_ONE
+    return surpluses(context, [(scheme, head)]).get((scheme, head), 0.0) >= HELD_UP
 
 
 def _contradicts(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import copies_to_flood, flooded, is_wide, surplus_by_time
+from inference.core.explain.flooding import is_quicker, is_wide, surpluses
 
 MOST_TRIED = 12
 """Members of a class that are looked at for the one that is most like a single µop."""
@@ -53,7 +53,7 @@ def _some(members: Sequence[str]) -> list[str]:
 
 
 def _best(context: ExplainContext, members: Sequence[str], heads: Sequence[str]) -> str | None:
-    found = _surpluses(context, list(itertools.product(members, heads)))
+    found = surpluses(context, list(itertools.product(members, heads)))
     slots: dict[str, dict[str, float]] = {scheme: {} for scheme in members}
     for (scheme, head), count in found.items():
         slots[scheme][head] = count
@@ -62,11 +62,44 @@ def _best(context: ExplainContext, members: Sequence[str], heads: Sequence[str])
     delays = {
         scheme: sum(max(0, round(count)) for count in slots[scheme].values())
         for scheme in members
-        if all(count <= 1 + _NEARLY + _WASTED for count in slots[scheme].values())
+        if all(
+            count <= 1 + _NEARLY + _WASTED or is_single(context, scheme, head)
+            for head, count in slots[scheme].items()
+        )
         and disjoint.isdisjoint(itertools.combinations(delayed[scheme], 2))
     }
     order = sorted(delays, key=lambda scheme: (delays[scheme], context.preference(scheme)))
     return next((scheme for scheme in order if not _is_delayed(context, scheme, heads)), None)
+
+
+def is_single(context: ExplainContext, scheme: str, head: str) -> bool:
+    """Whether no two µops of a scheme are confined to the ports of a blocking instruction, by its times.
+
+    Ports bound times from below, however much a core wastes: with two of them an experiment that has as many
+    other µops there would take longer than it does. A flood can be delayed by more than one µop's time by
+    waste alone: on a Zen 5 a multiplication delays one of six ports by two.
+    """
+    sampler, width = context.sampler, context.widths[head]
+    beside = max(1, round(context.cycles(scheme) * width) - 1)
+    experiment = Experiment.of([scheme, *[head] * beside])
+    tests = {experiment: beside}
+    if not sampler.has(experiment):
+        tests = {
+            Experiment.of([scheme, partner]): 1
+            for partner in sampler.partners(scheme)
+            if _delays_recorded(context, partner, head)
+        }
+    context.measure(
+        {e: sampler.enough(e, 0.1 / width, context.settings.samples) for e in tests if sampler.has(e)}
+    )
+    return any(is_quicker(context, e, (2 + number) / width) for e, number in tests.items())
+
+
+def _delays_recorded(context: ExplainContext, scheme: str, head: str) -> bool:
+    """Whether a recorded flood of a blocking instruction is delayed by a µop of the scheme."""
+    recorded = context.sampler.floods(head, scheme)
+    delayed = surpluses(context, [(scheme, head)]) if recorded and scheme != head else {}
+    return any(count > 1 - _NEARLY for count in delayed.values())
 
 
 def _is_delayed(context: ExplainContext, scheme: str, heads: Sequence[str]) -> bool:
@@ -77,34 +110,8 @@ def _is_delayed(context: ExplainContext, scheme: str, heads: Sequence[str]) -> b
     """
     width = context.widths[scheme]
     wider = [(head, scheme) for head in heads if context.widths[head] > width]
-    counts = _surpluses(context, wider).values()
+    counts = surpluses(context, wider).values()
     return bool(counts) and all(count > _NEARLY for count in counts)
-
-
-def _surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
-    """{(scheme, flooding scheme): slots that the scheme delays the flood by}, as far as known.
-
-    All are measured at once: asking takes about as long as measuring a few of them.
-    """
-    tests = {}
-    for scheme, head in pairs:
-        width = context.widths[head]
-        copies = copies_to_flood(width, context.cycles(scheme), None, context.settings.most_copies)
-        copies = context.sampler.copies(head, scheme, copies)
-        tests[scheme, head] = flooded(head, copies), flooded(head, copies, scheme), width
-    context.measure(
-        {
-            experiment: context.sampler.enough(experiment, 0.1 / width, context.settings.samples)
-            for base, tested, width in tests.values()
-            for experiment in (base, tested)
-        }
-    )
-    slots = {}
-    for pair, (base, tested, width) in tests.items():
-        before, after = context.sampler.reading(base).cycles, context.sampler.reading(tested).cycles
-        if before is not None and after is not None:
-            slots[pair] = surplus_by_time(before, after, width)
-    return slots
 
 
 def _disjoint(context: ExplainContext, pairs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:

@@ -45,10 +45,14 @@ class BlockingQuestion:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Why a scheme has no part in an answer: `text`, and the experiments of it that contradict others."""
+    """Why a scheme has no part in an answer: `text`, and the experiments of it that contradict others.
+
+    `unplaced`: nothing speaks against it, but no ports for it were found within the resources.
+    """
 
     text: str
     contradicting: tuple[Experiment, ...] = ()
+    unplaced: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,7 @@ class ExplainProblem:
     beside those found. `preferred`: schemes to represent their class, the best first. `hint`: the documented
     ports of some schemes, by name, which decides between mappings of the blocking instructions that no
     experiment tells apart (§6.3.4) and names the ports. `domains`: the part of the core that a scheme is for.
+    `wasted`: the share of an experiment's time that this core may waste, where that is known.
     """
 
     schemes: tuple[str, ...]
@@ -105,6 +110,7 @@ class ExplainProblem:
     preferred: tuple[str, ...] = ()
     hint: PortMapping | None = None
     domains: Mapping[str, str] = field(default_factory=dict)
+    wasted: Mapping[Experiment, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.schemes:

@@ -86,6 +86,10 @@ class MeasurementSampler:
         """How many copies of a blocking instruction were recorded beside a scheme."""
         return self._floods.get(blocker, {}).get(scheme, ())
 
+    def partners(self, scheme: str) -> list[str]:
+        """Schemes of which one was recorded beside one of this; none where anything can be measured."""
+        return [partner for partner, copies in self._floods.get(scheme, {}).items() if 1 in copies]
+
     def copies(self, blocker: str, scheme: str, wanted: int) -> int:
         """So many copies of a blocking instruction as can be asked beside a scheme: of recorded data, the
         most that there are where `wanted` were not recorded."""

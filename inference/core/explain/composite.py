@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import is_quicker, is_wide, surpluses
+from inference.core.explain.flooding import HELD_UP, is_quicker, is_wide, surpluses
 
 MOST_TRIED = 12
 """Members of a class that are looked at for the one that is most like a single µop."""
@@ -84,22 +84,13 @@ def is_single(context: ExplainContext, scheme: str, head: str) -> bool:
     experiment = Experiment.of([scheme, *[head] * beside])
     tests = {experiment: beside}
     if not sampler.has(experiment):
-        tests = {
-            Experiment.of([scheme, partner]): 1
-            for partner in sampler.partners(scheme)
-            if _delays_recorded(context, partner, head)
-        }
+        partners = [other for other in sampler.partners(scheme) if sampler.floods(head, other)]
+        delayed = surpluses(context, [(partner, head) for partner in partners])
+        tests = {Experiment.of([scheme, partner]): 1 for (partner, _), n in delayed.items() if n >= HELD_UP}
     context.measure(
         {e: sampler.enough(e, 0.1 / width, context.settings.samples) for e in tests if sampler.has(e)}
     )
     return any(is_quicker(context, e, (2 + number) / width) for e, number in tests.items())
-
-
-def _delays_recorded(context: ExplainContext, scheme: str, head: str) -> bool:
-    """Whether a recorded flood of a blocking instruction is delayed by a µop of the scheme."""
-    recorded = context.sampler.floods(head, scheme)
-    delayed = surpluses(context, [(scheme, head)]) if recorded and scheme != head else {}
-    return any(count > 1 - _NEARLY for count in delayed.values())
 
 
 def _is_delayed(context: ExplainContext, scheme: str, heads: Sequence[str]) -> bool:

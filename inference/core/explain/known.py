@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from inference.core.errors import CoreError
+from inference.core.errors import CoreError, InterruptedRunError
 from inference.core.explain.classes import busy_ports
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.counting import PORT
@@ -82,6 +82,8 @@ class ByTime:
             try:
                 classes, answer = self._solver.solve(self._classes, found, self._sure())
                 fitting = self._as_before(context, answer)
+            except InterruptedRunError:
+                raise
             except CoreError as error:
                 context.warn(f"µops that only {names} have stay unknown: {error}")
                 found = found[: len(found) // 2]  # each makes the question harder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from inference.core.errors import CoreError, InsufficientDataError
+from inference.core.errors import CoreError, InsufficientDataError, InterruptedRunError
 from inference.core.experiment import Experiment
 from inference.core.explain.alone import ERRORS, singleton
 from inference.core.explain.context import ExplainContext
@@ -172,16 +172,23 @@ class PortSolver:
             seconds = self._seconds_left() / units / (1 if len(placed) == 1 else 2)
             try:
                 answer = self._ask(placed, (), units=units, limit=max(_LEAST_SECONDS, seconds))
-            except InsufficientDataError:
+            except (InsufficientDataError, InterruptedRunError):
                 raise
             except CoreError as error:
                 if len(placed) == 1:
-                    raise InsufficientDataError(f"{placed[0][0]}: {error}") from error
-                lost = min(placed, key=len)
+                    return replace(self._alone(placed[0][0], str(error)), dropped=unplaced)
+                lost = min(placed, key=lambda members: (len(members), self._context.widths[members[0]]))
                 placed.remove(lost)
                 unplaced[lost[0]] = LeftOut(str(error), unplaced=True)
             else:
                 return replace(answer, dropped={**answer.dropped, **unplaced})
+
+    def _alone(self, scheme: str, why: str) -> BlockingAnswer:
+        """The only one of a unit has ports of its own, which takes no search."""
+        width = self._context.widths[scheme]
+        ports = tuple(map(str, range(self._context.settings.ports or width)))
+        mapping = PortMapping(ports, {scheme: (((1 << width) - 1, 1),)}, self._r_max)
+        return BlockingAnswer(mapping, verdict=f"one of several kinds, the others have no ports: {why}")
 
     def _seconds_left(self) -> float:
         return self._ends - self._context.teller.pace.clock()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -100,7 +100,8 @@ class ExplainProblem:
     beside those found. `preferred`: schemes to represent their class, the best first. `hint`: the documented
     ports of some schemes, by name, which decides between mappings of the blocking instructions that no
     experiment tells apart (§6.3.4) and names the ports. `domains`: the part of the core that a scheme is for.
-    `wasted`: the share of an experiment's time that this core may waste, where that is known.
+    `simulated`: cycles of an experiment as this core's scheduler makes it under a mapping, None where it
+    cannot tell; without it, what a core may waste is bounded by a constant.
     """
 
     schemes: tuple[str, ...]
@@ -110,7 +111,7 @@ class ExplainProblem:
     preferred: tuple[str, ...] = ()
     hint: PortMapping | None = None
     domains: Mapping[str, str] = field(default_factory=dict)
-    wasted: Mapping[Experiment, float] = field(default_factory=dict)
+    simulated: Callable[[PortMapping, Experiment], float | None] | None = None
 
     def __post_init__(self) -> None:
         if not self.schemes:

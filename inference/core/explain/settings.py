@@ -48,8 +48,7 @@ class ExplainSettings:
     )
     widest: int | None = setting(
         None,
-        "The most ports that one µop may use; what is quicker alone uses none. Empty: as documented for the "
-        "machine's microarchitecture, else any number.",
+        "The most ports that one µop may use; what is quicker alone uses none. Empty: any number.",
         None,
     )
     uops_from: str = setting(

@@ -8,6 +8,7 @@ alone and beside one blocking instruction demand, and no more.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,7 @@ MOST_SHARE = 0.15
 
 _MOST_UOPS = 1.3  # of one flood's delay
 _CRISP = 0.06  # off a whole number of µops: less shows no waste
+_SIMULATED = 0.03  # by which an experiment may take longer than its simulation
 _JUDGED = (Seen.USES, Seen.EVADES, Seen.ODD)
 
 
@@ -43,7 +45,7 @@ class WasteJudge:
             return list(witnesses)
         for lowered in self._choices(wasting):
             counts = surpluses | lowered
-            if self._fits(scheme, counts):
+            if self._fits(scheme, counts) and self._explains(scheme, counts, wasting):
                 return _recounted(witnesses, counts)
         return list(witnesses)
 
@@ -65,7 +67,7 @@ class WasteJudge:
     def _counts(self, witness: Witness) -> list[int]:
         assert witness.surplus is not None
         assert witness.cycles is not None
-        most = self.context.problem.wasted.get(witness.tested, MOST_SHARE) * witness.cycles
+        most = MOST_SHARE * witness.cycles if self.context.problem.simulated is None else math.inf
         whole = witness.below + witness.uops
         return [
             count
@@ -77,11 +79,24 @@ class WasteJudge:
             )
         ]
 
+    def _explains(self, scheme: str, surpluses: Mapping[int, int], witnesses: Sequence[Witness]) -> bool:
+        """Whether the core's scheduler, where it is known, wastes as much as is taken for waste."""
+        simulated, usage = self.context.problem.simulated, _usage(surpluses)
+        if simulated is None or usage is None:
+            return usage is not None
+        for witness in witnesses:
+            assert witness.cycles is not None
+            if witness.surplus is None or witness.surplus - surpluses[witness.mask] <= 0.5:
+                continue
+            flooding = {each: ((witness.mask, 1),) for each in witness.tested.schemes if each != scheme}
+            cycles = simulated(self._mapping({scheme: usage, **flooding}), witness.tested)
+            if cycles is not None and witness.cycles > (1 + _SIMULATED) * cycles:
+                return False
+        return True
+
     def _fits(self, scheme: str, surpluses: Mapping[int, int]) -> bool:
         """Whether nothing was quicker than these µops allow, nor the scheme alone much slower."""
-        usage = usage_from(
-            {str(mask): n for mask, n in surpluses.items()}, {str(mask): mask for mask in surpluses}
-        )
+        usage = _usage(surpluses)
         if usage is None:
             return False
         context, settings = self.context, self.context.settings
@@ -115,8 +130,17 @@ class WasteJudge:
         self, usage: Uops, scheme: str, experiment: Experiment, blocker: Blocker | None = None
     ) -> float:
         known = {scheme: usage} | ({blocker.scheme: ((blocker.mask, 1),)} if blocker else {})
-        ports = tuple(map(str, range(self.n_ports)))
-        return inverse_throughput(PortMapping(ports, known, self.r_max), experiment)
+        return inverse_throughput(self._mapping(known), experiment)
+
+    def _mapping(self, usage: Mapping[str, Uops]) -> PortMapping:
+        return PortMapping(tuple(map(str, range(self.n_ports))), usage, self.r_max)
+
+
+def _usage(surpluses: Mapping[int, int]) -> Uops | None:
+    """The µops of which so many are confined to each port set; None where that cannot be."""
+    return usage_from(
+        {str(mask): count for mask, count in surpluses.items()}, {str(mask): mask for mask in surpluses}
+    )
 
 
 def _wasted(witness: Witness, count: int) -> float:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.explain import BlockingQuestion, ExplainSettings
 from inference.core.explain.ports import Improper, PortSolver
 from inference.core.explain.problem import BlockingAnswer
+from inference.core.explain.telling import TimeLimitedReporter
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from tests.core.explain.small import ZENLIKE, DisturbedProcessor, explain
@@ -35,9 +35,13 @@ def test_whoever_stands_for_a_class_instead_has_its_ports_and_is_not_improper(
 
     monkeypatch.setattr(PortSolver, "_sound", all_but_a)
     problem = SimpleNamespace(domains={}, hint=None)
-    widths, teller = {"a": 2, "b": 2}, SimpleNamespace(pace=PacedReporter(Listener()))
+    widths, teller = {"a": 2, "b": 2}, SimpleNamespace(pace=TimeLimitedReporter(Listener(), 0.0))
     context: Any = SimpleNamespace(
-        settings=ExplainSettings(), sampler=None, problem=problem, widths=widths, teller=teller
+        settings=ExplainSettings(),
+        sampler=SimpleNamespace(noise=0.0),
+        problem=problem,
+        widths=widths,
+        teller=teller,
     )
     improper = [Improper("b", 1), Improper("c", 1)]
     kept, _ = PortSolver(context, solver, 1, None).solve([["a", "b"]], improper, {"a": 0b11})

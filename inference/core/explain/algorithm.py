@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck
 from inference.core.errors import InsufficientDataError
+from inference.core.events import PacedReporter
 from inference.core.explain.alone import find_candidates, measure_alone
 from inference.core.explain.classes import classes_by_counters, classes_by_time
 from inference.core.explain.composite import single_classes
@@ -24,7 +25,7 @@ from inference.core.explain.problem import (
 from inference.core.explain.remaining import Conclusion, Remaining
 from inference.core.explain.sampling import MeasurementSampler, Medians
 from inference.core.explain.settings import PORT_COUNTERS, THROUGHPUT
-from inference.core.explain.telling import ExplainTeller, Quiet, TimeLimitedReporter, told_before
+from inference.core.explain.telling import ExplainTeller, Quiet, told_before
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 
 
@@ -43,7 +44,9 @@ def infer(
     where no blocking instruction is found or no scheme could be characterised, `InvalidInputError` for a
     checkpoint of another search, and lets `InterruptedRunError` from the reporter through.
     """
-    pace = TimeLimitedReporter(reporter, problem.settings.time_limit)
+    pace = PacedReporter(reporter)
+    if problem.settings.seconds is not None:
+        pace.limit(problem.settings.seconds)
     teller = ExplainTeller(pace, problem, seed, *told_before(problem, seed, resume))
     sampler = MeasurementSampler(measurer, pace, problem.settings.samples_at_most)
     return _Search(ExplainContext(problem, sampler, teller), seed, solver).run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -73,8 +74,7 @@ class PortSolver:
         self._seed = seed
         self._r_max = r_max
         self._medians = Medians(context.sampler, context.settings.samples, context.settings.epsilon / 5)
-        pace = context.teller.pace
-        self._ends = pace.clock() + pace.limit / _SHARE
+        self._ends = context.teller.pace.clock() + (context.settings.seconds or math.inf) / _SHARE
         self._looking_at = ""
 
     @property

@@ -115,10 +115,10 @@ class ExplainSettings:
     most_copies: int = setting(
         400, "Copies of a blocking instruction at most; schemes that would need more are not tested.", 100
     )
-    time_limit: float = setting(
+    seconds: float | None = setting(
         1800.0,
-        "Seconds after which the search ends with what it has; a quarter of them for the ports of blocking "
-        "instructions. 0: none.",
+        "The search ends after so many seconds with what it has, a quarter of them for the ports of blocking "
+        "instructions; empty: no limit.",
         "none",
     )
     alternatives: int = setting(300, "Mappings of the blocking instructions to list where several fit.", 1)
@@ -149,7 +149,8 @@ class ExplainSettings:
         check_choice("floods", self.floods, FLOODS)
         check_choice("confirm", self.confirm, CONFIRM)
         check_whole("most_copies", self.most_copies, 10, 1000)
-        check_number("time_limit", self.time_limit, 0.0, 1_000_000.0)
+        if self.seconds is not None:
+            check_number("seconds", self.seconds, 1e-6, 1e7)
         check_whole("alternatives", self.alternatives, 0, 10_000)
 
     @property

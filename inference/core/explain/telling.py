@@ -9,7 +9,7 @@ from inference.core.errors import CoreError, InvalidInputError
 from inference.core.events import Log, PacedReporter, PhaseStarted, Progress
 from inference.core.explain.events import Blocked, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import STAGES, BlockingClass, ExplainProblem, NotCharacterised
-from inference.core.protocols import Checkpoint, Event, Json, Reporter
+from inference.core.protocols import Checkpoint, Event, Json
 
 # What a checkpoint holds: how much of its story a search has told. Answers are the measurer's to keep.
 
@@ -74,7 +74,7 @@ class ExplainTeller:
 
     def __init__(
         self,
-        pace: TimeLimitedReporter,
+        pace: PacedReporter,
         problem: ExplainProblem,
         seed: int,
         told_before: int,
@@ -165,21 +165,6 @@ class OutOfTimeError(CoreError):
 
     def __init__(self, why: str = "the run had to end") -> None:
         super().__init__(why)
-
-
-class TimeLimitedReporter(PacedReporter):
-    """One that makes a search end with what there is after so many seconds, 0 for any number."""
-
-    def __init__(self, reporter: Reporter, seconds: float) -> None:
-        super().__init__(reporter)
-        self.start = self.clock()
-        self.limit = seconds or math.inf
-
-    def pulse(self) -> None:
-        """Raises as the listener asks; what there is to keep ends the search when its time is over."""
-        super().pulse()
-        if self.may_finish and self.clock() - self.start >= self.limit:
-            self.finishing = True
 
 
 class Quiet:

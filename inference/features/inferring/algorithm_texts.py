@@ -43,7 +43,6 @@ LABELS = {
     "most_samples": "Maximum samples",
     "runs": "Runs to agree",
     "most_copies": "Maximum copies",
-    "time_limit": "Time limit in seconds",
 }
 
 
@@ -248,7 +247,7 @@ EXPLAIN_GROUPS: Mapping[str, Sequence[str]] = {
         "most_samples",
         "most_copies",
         "slowest",
-        "time_limit",
+        "seconds",
     ),
 }
 

@@ -160,14 +160,14 @@ def test_a_search_for_ports_ends_when_its_time_is_over(monkeypatch: pytest.Monke
             reporter.pulse()
         return solve_by_cegar(question, measurer, reporter, seed)
 
-    result = explained(SimulatedProcessor(CORE, counters=NOTHING), endless, time_limit=4.0)
+    result = explained(SimulatedProcessor(CORE, counters=NOTHING), endless, seconds=4.0)
     assert result.mapping.usage
     assert any("no answer within" in text for text in result.warnings)
 
 
 def test_a_search_ends_with_what_it_has_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inference.core.explain.remaining._CHUNK", 8)
-    result = explained(SimulatedProcessor(CORE, counters=NOTHING), time_limit=1e-6)
+    result = explained(SimulatedProcessor(CORE, counters=NOTHING), seconds=1e-6)
     reasons = {each.reason for each in result.characterisations}
     assert NotCharacterised.NOT_REACHED in reasons
     assert result.outcomes[SchemeFate.CHARACTERISED]

@@ -19,7 +19,7 @@ from inference.core.mapping import Uops, ports_in
 LEAST_COPIES = 10
 
 _ERRORS = 3  # standard errors of a median
-_CLOCK = 0.02
+CLOCK = 0.02
 """Share by which clocks may be off: an experiment that is quicker by more contradicts a number of µops."""
 
 
@@ -56,7 +56,7 @@ def is_quicker(context: ExplainContext, experiment: Experiment, needed: float) -
     reading = context.sampler.reading(experiment)
     if reading.cycles is None or context.is_unstable(experiment):
         return False
-    return reading.cycles + _ERRORS * context.sampler.error(reading) < (1 - _CLOCK) * needed
+    return reading.cycles + _ERRORS * context.sampler.error(reading) < (1 - CLOCK) * needed
 
 
 TRUSTED = 3

@@ -139,12 +139,17 @@ class PortSolver:
         if improper:
             return self._ask(classes, improper, known)
         whole = settings.ports is not None or problem.hint is not None
-        units = {"": list(classes)} if whole else units_of(self._context, classes)
+        units = {"": list(classes)} if whole else units_of(self._context, classes, self._r_max)
         answers: dict[str, BlockingAnswer] = {}
         unplaced: dict[str, LeftOut] = {}
         for number, (unit, members) in enumerate(units.items()):
             self._looking_at = unit
-            if unit == members[0][0] and len(members) == 1 and self._is_at_bottleneck(unit):
+            if (
+                problem.domains
+                and unit == members[0][0]
+                and len(members) == 1
+                and self._is_at_bottleneck(unit)
+            ):
                 unplaced[unit] = LeftOut(_UNSEEN, unplaced=True)
                 continue
             try:

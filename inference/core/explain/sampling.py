@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inference.core.events import PacedReporter
@@ -77,6 +77,14 @@ class MeasurementSampler:
     def has(self, experiment: Experiment) -> bool:
         """Whether it can be asked at all."""
         return self._offered is None or experiment in self._offered
+
+    def mixes_of(self, schemes: Collection[str]) -> list[Experiment]:
+        """Experiments of two of these schemes and no other that were asked."""
+        return [
+            each
+            for each in self._samples
+            if len(each.terms) == 2 and all(s in schemes for s, _ in each.terms)
+        ]
 
     def recorded(self) -> Iterator[Measured]:
         """All recorded data; nothing where anything can be measured."""

@@ -1,55 +1,122 @@
-"""Units of a core that share no ports, as far as measurements allow it: a question about ports for each.
+"""Units of a core that share no ports, as far as measurements tell: a question about ports for each.
 
-A search for the ports of all blocking instructions at once has every core's waste to explain: a load beside a
-vector addition takes 20 % longer on some, and sharing a port explains that too. So kinds whose schemes are of
-different domains (integer, vector, memory) are placed apart; what is of no domain goes where a flood holds it
-up.
+A search for the ports of all blocking instructions at once has every core's waste to explain, and where the
+bottleneck hides whether two kinds share ports, the fewest ports that explain everything let them share some.
+So kinds are placed together only where an experiment takes longer than ports of their own would allow, or
+where their schemes are of the same domain (integer, vector, memory). Between domains waste is no sign of a
+port in common: a load beside a vector addition takes 20 % longer on some cores.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from inference.core.experiment import Experiment
+from inference.core.explain.alone import ERRORS
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import HELD_UP, surpluses
+from inference.core.explain.flooding import LEAST_COPIES, flooded
 from inference.core.explain.problem import BlockingAnswer
 from inference.core.mapping import PortMapping, Uops
 
 APART = "µops of {} have ports of their own, where measurements cannot tell"
 
+_WASTE = 0.3  # of the time that separate ports need, by which kinds of different domains may take longer
+_VISIBLE = 0.02  # of a time, that another one has to differ by to be told from it
+_MNEMONICS = 2  # of a kind that joins domains: a single one may be slow for a reason of its own
 
-def units_of(context: ExplainContext, classes: Sequence[list[str]]) -> dict[str, list[list[str]]]:
-    """{name of a unit: its classes}, in the order of the classes; one unit where no domains are known."""
+
+def units_of(
+    context: ExplainContext, classes: Sequence[list[str]], r_max: float | None
+) -> dict[str, list[list[str]]]:
+    """{name of a unit: its classes}, in the order of the classes."""
+    units: list[list[int]] = []
     domains = [_domain(context, members) for members in classes]
-    if not any(domains):
-        return {"": list(classes)}
-    units: dict[str, list[list[str]]] = {}
-    for members, domain in zip(classes, domains, strict=True):
-        name = domain or _holding_up(context, members, classes, domains) or members[0]
-        units.setdefault(name, []).append(members)
-    return units
+    _measure(context, classes)
+
+    def is_joined(first: int, second: int) -> bool:
+        if domains[first] and domains[first] == domains[second]:
+            return True
+        pair = classes[first], classes[second]
+        is_across = bool(domains[first] and domains[second])
+        if is_across and min(map(mnemonics, pair)) < _MNEMONICS:
+            return False
+        return _share(context, pair[0][0], pair[1][0], r_max, _WASTE if is_across else 0.0)
+
+    for number in range(len(classes)):
+        joined_by = [unit for unit in units if any(is_joined(number, other) for other in unit)]
+        units = [unit for unit in units if unit not in joined_by]
+        units.append([*itertools.chain(*joined_by), number])
+    units = sorted(map(sorted, units))
+    return {
+        _name([domains[k] for k in unit]) or classes[unit[0]][0]: [classes[k] for k in unit] for unit in units
+    }
+
+
+def mnemonics(members: Sequence[str]) -> int:
+    """How many instructions a class has forms of."""
+    return len({scheme.partition(" ")[0] for scheme in members})
+
+
+def _name(domains: Sequence[str]) -> str:
+    return " and ".join(dict.fromkeys(filter(None, domains)))
 
 
 def _domain(context: ExplainContext, members: Sequence[str]) -> str:
-    """The commonest of its schemes; "" where that is none."""
-    found = Counter(context.problem.domains.get(scheme, "") for scheme in members)
-    return found.most_common(1)[0][0]
+    """The commonest of its schemes that have one; "" where none has."""
+    counts = Counter(filter(None, map(context.problem.domains.get, members)))
+    return counts.most_common(1)[0][0] if counts else ""
 
 
-def _holding_up(
-    context: ExplainContext, members: Sequence[str], classes: Sequence[list[str]], domains: Sequence[str]
-) -> str:
-    """The domain of the first class whose flood a class cannot evade; "" for none."""
-    scheme = members[0]
-    others = {
-        other[0]: domain
-        for other, domain in zip(classes, domains, strict=True)
-        if domain and context.widths[other[0]] >= context.widths[scheme]
-    }
-    counts = surpluses(context, [(scheme, head) for head in others])
-    return next((domain for head, domain in others.items() if counts.get((scheme, head), 0) >= HELD_UP), "")
+def _mixes(context: ExplainContext, first: str, second: str) -> Iterator[Experiment]:
+    """Experiments of two kinds that can be asked and may take longer where they share ports."""
+    widths = context.widths[first], context.widths[second]
+    for mix in (
+        Experiment.of([first, second]),
+        Experiment.of({first: widths[0], second: widths[1]}),
+        flooded(first, LEAST_COPIES, second),
+        flooded(second, LEAST_COPIES, first),
+    ):
+        if context.sampler.has(mix):
+            yield mix
+
+
+def _measure(context: ExplainContext, classes: Sequence[list[str]]) -> None:
+    pairs = itertools.combinations([members[0] for members in classes], 2)
+    mixes = [mix for pair in pairs for mix in _mixes(context, *pair)]
+    error = context.settings.epsilon / 4
+    context.measure(
+        {mix: context.sampler.enough(mix, error * mix.length, context.settings.samples) for mix in mixes}
+    )
+
+
+def is_apart_possible(context: ExplainContext, first: str, second: str, r_max: float | None) -> bool:
+    """Whether no mix of two kinds shows that they share ports."""
+    return not _share(context, first, second, r_max, 0.0)
+
+
+def _share(context: ExplainContext, first: str, second: str, r_max: float | None, waste: float) -> bool:
+    """Whether a mix of two kinds takes longer than ports of their own and the bottleneck allow.
+
+    Half of the way to what sharing as few ports as can be seen costs is enough; with `waste`, a share of the
+    time, also more than that.
+    """
+    widths = {scheme: context.widths[scheme] for scheme in (first, second)}
+    for mix in _mixes(context, first, second):
+        slots = 0.0 if r_max is None else mix.length / r_max
+        apart = max(slots, *(count / widths[scheme] for scheme, count in mix.terms))
+        total = sum(widths.values())
+        shared = (mix.length / (total - ports) for ports in range(1, min(widths.values()) + 1))
+        least = next((cycles for cycles in shared if cycles > (1 + _VISIBLE) * apart), None)
+        reading = context.sampler.reading(mix)
+        if least is None or reading.cycles is None or context.is_unstable(mix):
+            continue
+        excess = reading.cycles - ERRORS * context.sampler.error(reading) - apart
+        if excess > max((least - apart) / 2, waste * apart):
+            return True
+    return False
 
 
 def joined(answers: Mapping[str, BlockingAnswer], r_max: float | None, most: int) -> BlockingAnswer:

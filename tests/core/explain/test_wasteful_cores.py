@@ -171,3 +171,14 @@ def test_a_search_ends_with_what_it_has_when_its_time_is_over(monkeypatch: pytes
     reasons = {each.reason for each in result.characterisations}
     assert NotCharacterised.NOT_REACHED in reasons
     assert result.outcomes[SchemeFate.CHARACTERISED]
+
+
+def doubted(result: ExplainResult) -> set[str]:
+    return {each.scheme for each in result.characterisations if each.doubts}
+
+
+def test_what_waste_disturbs_is_doubted_and_nothing_else() -> None:
+    assert not doubted(explained(SimulatedProcessor(CORE, counters=NOTHING), r_max=14.0))
+    wasteful = doubted(explained(WastefulProcessor(CORE, counters=NOTHING), r_max=14.0))
+    assert wasteful >= {"imul", "mulx", "crc32"}  # beside floods of integer ports
+    assert not wasteful & {"vmulps", "vmulpd"}

@@ -13,6 +13,7 @@ from inference.core.explain.composite import single_classes
 from inference.core.explain.concluding import concluded, nothing_characterised
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.events import BottleneckFound
+from inference.core.explain.joint_rate import joint_rate, limited
 from inference.core.explain.known import ByCounters, ByTime
 from inference.core.explain.ports import PortSolver, blockers_of, class_table
 from inference.core.explain.problem import (
@@ -58,6 +59,7 @@ class _Search:
         self.seed = seed
         self.solver = solver
         self.r_max = context.settings.r_max
+        self.highest = 0.0
 
     def run(self) -> ExplainResult:
         context = self.context
@@ -104,6 +106,12 @@ class _Search:
             classes = single_classes(context, classes, self.r_max)
         solver = PortSolver(context, self.solver, self.seed, self.r_max)
         classes, answer = solver.solve(classes)
+        rate = joint_rate(context, answer.mapping, self.r_max, self.highest)
+        if context.settings.r_max is None and rate is not None:
+            context.teller.log(f"bottleneck: {rate:g} instructions per cycle, with all ports in use")
+            context.teller.tell(BottleneckFound(rate))
+            self.r_max, answer = rate, limited(answer, rate)
+            solver = PortSolver(context, self.solver, self.seed, self.r_max)
         self._told(classes, answer)
         context.teller.funnel("blocking", len(context.left))
         context.teller.enter("remaining")
@@ -134,6 +142,7 @@ class _Search:
             found = measure_bottleneck(
                 heads, medians, Quiet(context.teller.pace, "looking for the bottleneck rate")
             )
+            self.highest = found.highest
             self.r_max = found.r_max or recorded_bottleneck(context.sampler.recorded())
             if found.r_max is not None:
                 context.teller.log(

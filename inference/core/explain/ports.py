@@ -47,7 +47,9 @@ or to the core's choice of ports lets others evade."""
 _SHARE = 4  # of the time limit, the part that the ports may take
 _LEAST_SECONDS = 5.0  # for one question
 
-_UNSEEN = "as many per cycle as the bottleneck lets through, and no flood holds them up"
+_SLOTS = "they take longer beside kinds of all domains, as what is limited by slots does"
+
+_UNSEEN = "as many per cycle as the bottleneck lets through, and of no domain"
 
 _NOISES = 10  # standard deviations of a sample
 
@@ -141,17 +143,14 @@ class PortSolver:
         whole = settings.ports is not None or problem.hint is not None
         units = {"": list(classes)} if whole else units_of(self._context, classes, self._r_max)
         answers: dict[str, BlockingAnswer] = {}
-        unplaced: dict[str, LeftOut] = {}
+        placed = [members[0] for unit in units.values() for members in unit]
+        unplaced = {
+            head: LeftOut(_UNSEEN if self._is_at_bottleneck(head) else _SLOTS, unplaced=True)
+            for head, *_ in classes
+            if head not in placed
+        }
         for number, (unit, members) in enumerate(units.items()):
             self._looking_at = unit
-            if (
-                problem.domains
-                and unit == members[0][0]
-                and len(members) == 1
-                and self._is_at_bottleneck(unit)
-            ):
-                unplaced[unit] = LeftOut(_UNSEEN, unplaced=True)
-                continue
             try:
                 answers[unit] = self._answer_for_unit(members, len(units) - number)
             except InsufficientDataError as error:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from inference.core.experiment import Experiment
 from inference.core.explain.alone import ERRORS
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import LEAST_COPIES, flooded
+from inference.core.explain.flooding import LEAST_COPIES, flooded, is_wide
 from inference.core.explain.problem import BlockingAnswer
 from inference.core.mapping import PortMapping, Uops
 
@@ -25,27 +25,48 @@ APART = "µops of {} have ports of their own, where measurements cannot tell"
 
 _WASTE = 0.3  # of the time that separate ports need, by which kinds of different domains may take longer
 _VISIBLE = 0.02  # of a time, that another one has to differ by to be told from it
+_ALL = 2  # other domains than its own
 _MNEMONICS = 2  # of a kind that joins domains: a single one may be slow for a reason of its own
 
 
 def units_of(
     context: ExplainContext, classes: Sequence[list[str]], r_max: float | None
 ) -> dict[str, list[list[str]]]:
-    """{name of a unit: its classes}, in the order of the classes."""
+    """{name of a unit: its classes}, in the order of the classes.
+
+    A kind that takes longer beside kinds of two other domains has no unit: slots limit it, as they do `xchg`.
+    Nor has one of no domain that is as quick as the bottleneck lets anything be: it may use no port at all.
+    """
     units: list[list[int]] = []
     domains = [_domain(context, members) for members in classes]
     _measure(context, classes)
 
-    def is_joined(first: int, second: int) -> bool:
-        if domains[first] and domains[first] == domains[second]:
-            return True
-        pair = classes[first], classes[second]
-        is_across = bool(domains[first] and domains[second])
-        if is_across and min(map(mnemonics, pair)) < _MNEMONICS:
+    def is_across(first: int, second: int) -> bool:
+        if mnemonics(classes[second]) < _MNEMONICS:
             return False
-        return _share(context, pair[0][0], pair[1][0], r_max, _WASTE if is_across else 0.0)
+        return _share(context, classes[first][0], classes[second][0], r_max, _WASTE)
 
-    for number in range(len(classes)):
+    across = [
+        {
+            domains[other]
+            for other in range(len(classes))
+            if domains[number] and domains[other] not in ("", domains[number]) and is_across(number, other)
+        }
+        for number in range(len(classes))
+    ]
+    placed = [
+        number
+        for number, (head, *_) in enumerate(classes)
+        if len(across[number]) < _ALL
+        and (domains[number] or not any(domains) or not is_wide(context.widths[head], r_max))
+    ]
+
+    def is_joined(first: int, second: int) -> bool:
+        if not domains[first] or not domains[second]:
+            return _share(context, classes[first][0], classes[second][0], r_max, 0.0)
+        return domains[first] == domains[second] or (is_across(first, second) and is_across(second, first))
+
+    for number in placed:
         joined_by = [unit for unit in units if any(is_joined(number, other) for other in unit)]
         units = [unit for unit in units if unit not in joined_by]
         units.append([*itertools.chain(*joined_by), number])

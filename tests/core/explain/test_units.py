@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from inference.core.blocking_by_cegar import solve_by_cegar
+from inference.core.experiment import Experiment, Measured
 from inference.core.explain import ExplainProblem, ExplainResult, ExplainSettings, SchemeFate, infer
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping
@@ -88,3 +89,34 @@ def test_a_kind_has_the_domain_of_those_that_have_one() -> None:
     )
     domains = {scheme: "vector" for scheme in core.usage if scheme not in forms}
     assert is_right(explained(core, domains), core)
+
+
+class SlotProcessor(SimulatedProcessor):
+    """Where `xchg` is beside one instruction of another domain, that takes longer; it has no port of it."""
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        for measured in super().measure(experiments):
+            assert measured.cycles is not None
+            schemes = set(measured.experiment.schemes)
+            is_slow = measured.experiment.length == 2 and schemes & {"xchg", "xadd"} and schemes & FOREIGN
+            yield replace(measured, cycles=measured.cycles + 0.2) if is_slow else measured
+
+
+FOREIGN = {"vpor", "vpand", "load", "loadx"}
+
+
+def test_a_kind_that_is_slow_beside_all_domains_is_limited_by_slots() -> None:
+    core = mapping_of(
+        "01234567",
+        {
+            **dict.fromkeys(("add", "sub"), "0123"),
+            **dict.fromkeys(("vpor", "vpand"), "45"),
+            **dict.fromkeys(("load", "loadx"), "67"),
+            **dict.fromkeys(("xchg", "xadd"), "012"),
+        },
+    )
+    problem = ExplainProblem(tuple(core.usage), ExplainSettings(r_max=8.0), domains=domains_of(core))
+    processor = SlotProcessor(core, counters=NOTHING)
+    result = infer(problem, processor, Listener(), 1, None, solve_by_cegar)
+    assert {each.blocker for each in result.classes if each.mask} == {"add", "vpor", "load"}
+    assert any("xchg" in text and "slots" in text for text in result.warnings)

@@ -58,7 +58,7 @@ def units_of(
         number
         for number, (head, *_) in enumerate(classes)
         if len(across[number]) < _ALL
-        and (domains[number] or not any(domains) or not is_wide(context.widths[head], r_max))
+        and (head in context.problem.domains or not any(domains) or not is_wide(context.widths[head], r_max))
     ]
 
     def is_joined(first: int, second: int) -> bool:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.explain import BlockingQuestion, ExplainSettings
 from inference.core.explain.ports import Improper, PortSolver
 from inference.core.explain.problem import BlockingAnswer
-from inference.core.explain.telling import TimeLimitedReporter
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from tests.core.explain.small import ZENLIKE, DisturbedProcessor, explain
@@ -35,7 +35,7 @@ def test_whoever_stands_for_a_class_instead_has_its_ports_and_is_not_improper(
 
     monkeypatch.setattr(PortSolver, "_sound", all_but_a)
     problem = SimpleNamespace(domains={}, hint=None)
-    widths, teller = {"a": 2, "b": 2}, SimpleNamespace(pace=TimeLimitedReporter(Listener(), 0.0))
+    widths, teller = {"a": 2, "b": 2}, SimpleNamespace(pace=PacedReporter(Listener()))
     context: Any = SimpleNamespace(
         settings=ExplainSettings(),
         sampler=SimpleNamespace(noise=0.0),

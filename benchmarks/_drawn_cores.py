@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from inference.core.core_model.model import CoreModel, OperandLatencies
+from inference.core.core_model.model import CoreModel, FrontEndLimits, OperandLatencies
+from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
 from inference.isa.dependences import InstructionAccesses
-from inference.isa.x86.bodies import body_accesses
+from inference.isa.x86.bodies import body_accesses, loop_body
 from inference.isa.x86.probes import STARTER_SET
+from inference.isa.x86.scheme_set import described
 from inference.measuring.scheduled_core import ScheduledCore
 from inference.measuring.simulated import SimulatedProcessor
 
@@ -58,6 +60,18 @@ class DrawnCore:
     def processor(self) -> SimulatedProcessor:
         """Measures with noise."""
         return SimulatedProcessor(self.truth, noise=NOISE, seed=self.seed, core=self.scheduled)
+
+    def facts(self) -> ScheduledTimes | None:
+        """Its latencies and slots per cycle, as measured; None where code takes what ports and slots say."""
+        if self.scheduled is None:
+            return None
+        model = replace(
+            self.scheduled.model,
+            mapping=None,
+            front_end=FrontEndLimits(slots=float(self.scheduled.width)),
+        )
+        schemes = [found[0] for name in self.truth.usage if (found := described(name)) is not None]
+        return ScheduledTimes(model, schemes, lambda experiment: loop_body(experiment.terms))
 
 
 def drawn_core(seed: int) -> DrawnCore:

@@ -33,7 +33,8 @@ from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo import infer as infer_by_pmevo
 from inference.core.throughput import inverse_throughput
-from inference.isa.domains import units_of
+from inference.isa.domains import undivided, units_of
+from inference.isa.register_forms import forms_among
 
 CORES, _QUICK_CORES = 30, 2
 SECONDS = 120.0
@@ -142,7 +143,14 @@ def _drawn_experiment(dice: random.Random, schemes: Sequence[str]) -> Experiment
 
 
 def _by_pmevo(core: DrawnCore) -> _Answer:
-    problem = PMEvoProblem(tuple(core.truth.usage), PMEvoSettings())
+    schemes = tuple(core.truth.usage)
+    problem = PMEvoProblem(
+        schemes,
+        PMEvoSettings(),
+        forms=forms_among(schemes),
+        domains=undivided(schemes),
+        core=core.facts(),
+    )
     found = infer_by_pmevo(problem, core.processor(), Silent(), core.seed)
     return _Answer(found.mapping, ())  # PMEvo's mapping is the best of many, nothing else
 

@@ -14,6 +14,7 @@ from anica_app.features.block_sets.query import Answered
 from anica_app.features.discoveries.query import JudgedBlock
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.steps import finite
+from anica_app.formats.operand_values import condition_of
 from anica_app.models import BlockColumn, Discovery
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
@@ -117,6 +118,33 @@ class DiscoveryOut(Schema):
     covered: int | None = Field(description="Blocks that it includes, of those looked at.", examples=[120])
     mark: str = Field(description="known, reported, fixed, or empty.", examples=["reported"])
     hex: str = Field(description="The block that it was generalised from.", examples=["480fbcc3"])
+    condition: str = Field(
+        description="Of a machine's finding, the operand values with which its block shows it; empty: "
+        "with all that were measured.",
+        examples=["only where cl = 0"],
+    )
+
+
+class RepeatedReadingOut(Schema):
+    """What a machine measured with some values of the operands; `holds`: whether that shows the finding."""
+
+    values: str = Field(description="as found, 0, 1, small or all ones", examples=["as found"])
+    operands: dict[str, str] = Field(
+        description="What the block reads of each.", examples=[{"rax": "0x62345600", "cl": "0"}]
+    )
+    cycles: float | None = Field(examples=[41.0])
+    holds: bool | None = Field(description="null where nothing could be measured.", examples=[True])
+    note: str = Field(description="Why not.", examples=[""])
+
+
+class RepeatedFindingOut(Schema):
+    """The block of a discovery, measured again with other values of its operands."""
+
+    machine: str = Field(examples=["machine lab · unrolled"])
+    block: str = Field(examples=["48d3e0"])
+    is_example: bool = Field(description="Another block than the discovery's witness.", examples=[False])
+    condition: str = Field(description="Empty: it holds with all of them.", examples=["only where cl = 0"])
+    readings: list[RepeatedReadingOut]
 
 
 def block_json(answered: Answered, columns: Sequence[BlockColumn]) -> dict[str, Any]:
@@ -182,6 +210,7 @@ def discovery_json(row: Discovery, covered: Mapping[int, int] | None = None) -> 
         "subsumed_by": row.subsumed_by_id,
         "covered": None if covered is None else covered.get(row.pk, 0),
         "hex": bytes(row.code).hex(),
+        "condition": condition_of(row),
     }
 
 

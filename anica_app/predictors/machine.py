@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from anica_app.core.protocols import Answer, Failure
 from anica_app.predictors.forms import choice
@@ -11,13 +12,22 @@ from inference.agent.protocol import Result
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import setting
+from inference.isa.start_values import StartValues
 from inference.isa.x86.blocks import Block, BlockError, block_of_bytes
 from inference.measuring.blocks import MODES, BlockOptions, obstacle
 
 KIND = "machine"
 
-Measure = Callable[[Sequence[Block]], Iterator[tuple[int, Result]]]
-"""From blocks to (index, result), in any order; see `BlockMeasurer.measure`."""
+
+class BlockMeasurement(Protocol):
+    """From blocks to (index, result), in any order; see `BlockMeasurer.measure`."""
+
+    def __call__(
+        self, blocks: Sequence[Block], *, starts: Sequence[StartValues] = ()
+    ) -> Iterator[tuple[int, Result]]:
+        """`starts`: the values that each block starts with, if not the usual ones."""
+        ...
+
 
 _FAULTS = {
     "illegal instruction": Failure.UNSUPPORTED,
@@ -57,7 +67,7 @@ class MeasuredBlocks:
         self,
         title: str,
         identity: Json,
-        measure: Measure,
+        measure: BlockMeasurement,
         settings: MachineSettings,
         done: Callable[[], None] = lambda: None,
     ) -> None:
@@ -82,9 +92,13 @@ class MeasuredBlocks:
 
         What does not settle has no number: its cycles would be another's the next time.
         """
+        return self.predict_from([(code, self._settings.options.start) for code in blocks])
+
+    def predict_from(self, blocks: Sequence[tuple[bytes, StartValues]]) -> list[Answer]:
+        """The same of blocks that start with other values than those of the options."""
         found: dict[int, Answer] = {}
         wanted: list[tuple[int, Block]] = []
-        for index, code in enumerate(blocks):
+        for index, (code, _) in enumerate(blocks):
             try:
                 block = block_of_bytes(code)
                 reason = obstacle(block, self._settings.options, None)
@@ -94,7 +108,8 @@ class MeasuredBlocks:
                 found[index] = Answer(failure=Failure.UNSUPPORTED, detail=reason)
             else:
                 wanted.append((index, block))
-        for number, result in self._measure([block for _, block in wanted]):
+        starts = [blocks[index][1] for index, _ in wanted]
+        for number, result in self._measure([block for _, block in wanted], starts=starts):
             found[wanted[number][0]] = _answer(result)
         return [found[index] for index in range(len(blocks))]
 

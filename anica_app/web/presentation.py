@@ -10,6 +10,13 @@ from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from anica_app.formats.operand_values import (
+    RepeatedFinding,
+    condition_of,
+    condition_of_family,
+    repeated_findings,
+)
+from anica_app.models import Discovery, Family
 from inference.features.runs.query import RUN_COLUMNS, runs
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
@@ -55,6 +62,18 @@ def asm(code: bytes | str) -> str:
         return "; ".join(intel_of_bytes(found))
     except BlockError:
         return found.hex()
+
+
+@register.filter
+def repetitions(row: Discovery) -> list[RepeatedFinding]:
+    """Return what machines measured of a discovery's witness with other values of its operands."""
+    return repeated_findings(row)
+
+
+@register.filter
+def condition(row: Discovery | Family) -> str:
+    """Return where a discovery, or the witness of a family, shows what it stands for: only where cl = 0."""
+    return condition_of_family(row) if isinstance(row, Family) else condition_of(row)
 
 
 @register.filter

@@ -152,7 +152,7 @@ def _fill_vectors(frame: Frame) -> bytes:
         raise FrameError(f"mask registers have 16 or 64 bits, not {frame.mask_bits}")
     at = bytes([VECTOR // 8])
     filled = b"".join(x86_registers.broadcast(number, 0, at) for number in range(32))
-    return _CLEAR_ALL + filled + x86_registers.fill_masks(frame.mask_bits)
+    return _CLEAR_ALL + filled + x86_registers.fill_masks(frame.mask_bits, ones=not frame.clear_masks)
 
 
 def _fill_vector(number: int, *, avx: bool) -> bytes:

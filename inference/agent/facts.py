@@ -51,6 +51,7 @@ def facts(core: int | None) -> Json:
         "offsets": True,  # nor one from before loops that begin anywhere in a cache line
         "wide_blocks": True,  # nor one from before blocks had masks and vectors of 512 bits
         "x87_blocks": True,  # nor one from before blocks found registers of x87 and MMX filled
+        "clear_masks": True,  # nor one whose blocks always find masks of ones
         "latency_bound": True,  # nor one that times chains only while nobody else uses the core
         "unfit": unfit(platform.system(), platform.machine(), emulated),
         **description(core, core_types()),
@@ -58,7 +59,7 @@ def facts(core: int | None) -> Json:
     if platform.machine() in aarch64.MACHINES:
         found |= {**arm.description(processor, emulated), "emulated": emulated}
         # Blocks and loops at offsets are of x86-64, and no flag tells of a hypervisor.
-        kinds = ("blocks", "offsets", "wide_blocks", "x87_blocks", "latency_bound")
+        kinds = ("blocks", "offsets", "wide_blocks", "x87_blocks", "clear_masks", "latency_bound")
         found |= {**dict.fromkeys(kinds, False), "virtual": None}
     return found
 

@@ -102,9 +102,9 @@ class Frame:
     the region. `avx`: vector registers are 256 bits wide and are cleared by `vzeroupper` at the end.
 
     `vectors` are the patterns of vector registers (`xmm15`) that differ from `vector`. `mask_bits`: 16 or 64
-    where there are mask registers, of which k1 to k7 are set to as many ones; vector registers are 512 bits
-    wide then, 32 of them. `fpu`: "mmx" or "x87" where the registers that these share are filled, with
-    `vector`, but st0 with one; they are given back empty.
+    where there are mask registers, of which k1 to k7 are set to as many ones, with `clear_masks` to zeros;
+    vector registers are 512 bits wide then, 32 of them. `fpu`: "mmx" or "x87" where the registers that these
+    share are filled, with `vector`, but st0 with one; they are given back empty.
 
     Basic blocks have `pages` > 0: so many pages of memory may they touch, wherever these are; each is mapped
     when it is touched first, all to one page that is filled with `memory`. No register is reserved for
@@ -129,6 +129,7 @@ class Frame:
     unrolled: bool = False
     addresses: Mapping[str, int] = field(default_factory=dict)
     offset: int = 0
+    clear_masks: bool = False
 
     def plain(self) -> Frame:
         """The frame of loop bodies with known answers, measured in between: this one if it is for such."""
@@ -138,7 +139,8 @@ class Frame:
         """A JSON object of the fields; without those of later protocols that say nothing."""
         content = {**vars(self), "registers": dict(self.registers)}
         content |= {"vectors": dict(self.vectors), "addresses": dict(self.addresses)}
-        for name in ("vectors", "mask_bits", "fpu", "pages", "unrolled", "addresses", "offset"):
+        later = ("vectors", "mask_bits", "fpu", "pages", "unrolled", "addresses", "offset", "clear_masks")
+        for name in later:
             if not content[name]:
                 del content[name]
         return content

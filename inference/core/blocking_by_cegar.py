@@ -54,7 +54,8 @@ def solve_by_cegar(
         if culprit is not None:
             about = [each for each in unexplained if culprit in each.experiment.schemes]
             contradicting = tuple(each.experiment for each in about)
-            dropped[culprit] = LeftOut("; ".join(map(str, about)), contradicting)
+            is_waste = not any(each.is_more_than_waste for each in about)
+            dropped[culprit] = LeftOut("; ".join(map(str, about)), contradicting, unplaced=is_waste)
             continue
         if not question.known and (lonely := _lonely(found, problem, question)):
             without = cegar.infer(_without(problem, lonely), measurer, reporter, seed)

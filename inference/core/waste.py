@@ -34,11 +34,14 @@ class WasteSource(Protocol):
         """Slots that it dispatches per cycle, as measured; None where they were not."""
         ...
 
-    def least_cycles(self, measured: Mapping[Experiment, float]) -> Mapping[Experiment, float]:
+    def least_cycles(
+        self, measured: Mapping[Experiment, float], *, pulse: Callable[[], None] = lambda: None
+    ) -> Mapping[Experiment, float]:
         """{experiment: cycles that its code takes on any ports}, of those that it can tell of.
 
         Args:
             measured: {experiment: cycles}; what is told of an experiment may rest on others.
+            pulse: Called once for each.
         """
         ...
 

@@ -6,17 +6,18 @@ is 17 or newer: older releases know no memory annotations. See docs/formats.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import cast
 
-from iced_x86 import Decoder, InstructionInfoFactory, Register, RegisterExt
+from iced_x86 import Decoder, InstructionInfoFactory, Register, RegisterExt, UsedMemory
 
 from inference.agent.protocol import Frame
 from inference.core.experiment import Experiment
 from inference.core.protocols import Json
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import assembly_comment
+from inference.isa.start_values import StartValues
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.att import listed
@@ -60,6 +61,8 @@ MEMORY_ADDRESS = 1 << 20
 
 _COMMENT = "# LLVM-EXEGESIS-"
 _PATTERN_BITS = 64
+_LOWEST = 0xFF
+"""Of what addresses memory, the bits that are as they were: a count may be read of them, too."""
 
 
 def write_exegesis(isa: str, experiment: Experiment, measured: Sequence[str] = ()) -> str:
@@ -88,17 +91,24 @@ def write_exegesis(isa: str, experiment: Experiment, measured: Sequence[str] = (
     return "\n".join(lines) + "\n"
 
 
-def write_block_exegesis(code: bytes, schemes: Sequence[str], told: Sequence[str] = ()) -> str:
-    """The snippet of a block of x86-64, with its own registers; those it addresses memory by lead there.
+def write_block_exegesis(code: bytes, schemes: Sequence[str], told: Sequence[str], start: StartValues) -> str:
+    """The snippet of a block of x86-64 with the registers that it ran with; bases lead to its memory.
 
-    `schemes`: of its instructions, as far as they have one. `told`: lines about it.
+    `schemes`: of its instructions, as far as they have one. `told`: lines about it. `start`: what registers
+    and memory start with. Of a base or an index the lowest bits are kept, which counts and alignment rest on.
     """
-    frame = _frame(schemes)
+    frame = replace(
+        _frame(schemes),
+        registers={name: value for name, value in start.registers.items() if name != "rsp"},
+        vector=start.vector,
+        memory=start.memory,
+        clear_masks=not start.masks,
+    )
     lines = [
         f"# made by: {PRODUCT}",
         *map(assembly_comment, told),
         "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
-        *_set_up(code, frame, _bases(code)),
+        *_set_up(code, _with_small_indices(code, frame), _bases(code)),
         *listed(code),
     ]
     return "\n".join(lines) + "\n"
@@ -106,10 +116,26 @@ def write_block_exegesis(code: bytes, schemes: Sequence[str], told: Sequence[str
 
 def _bases(code: bytes) -> frozenset[str]:
     """The registers that the code addresses memory by; the stack pointer leads to memory by itself."""
-    factory, names = InstructionInfoFactory(), register_names()
-    used = [each for one in Decoder(64, code, ip=ADDRESS_OF_CODE) for each in factory.info(one).used_memory()]
-    bases = {RegisterExt.full_register(each.base) for each in used if each.base}
-    return frozenset(names[base] for base in bases if base in names) - {"rsp"}
+    return _general(place.base for place in _accesses(code))
+
+
+def _with_small_indices(code: bytes, frame: Frame) -> Frame:
+    """Indices that lead out of the snippet's memory nowhere."""
+    indices = _general(place.index for place in _accesses(code))
+    small = {name: frame.registers[name] & _LOWEST for name in indices}
+    return replace(frame, registers={**frame.registers, **small})
+
+
+def _accesses(code: bytes) -> list[UsedMemory]:
+    factory = InstructionInfoFactory()
+    decoder = Decoder(64, code, ip=ADDRESS_OF_CODE)
+    return [place for instruction in decoder for place in factory.info(instruction).used_memory()]
+
+
+def _general(registers: Iterable[RegisterValue]) -> frozenset[str]:
+    names = register_names()
+    whole = {RegisterExt.full_register(register) for register in registers if RegisterExt.is_gpr(register)}
+    return frozenset(names[register] for register in whole) - {"rsp"}
 
 
 def _frame(schemes: Sequence[str]) -> Frame:
@@ -128,11 +154,13 @@ def _set_up(code: bytes, frame: Frame, addresses: frozenset[str]) -> Iterator[st
     for register in used:
         name = names[register]
         if name in addresses:
-            yield f"{_COMMENT}DEFREG {name.upper()} {MEMORY_ADDRESS + frame.memory_bytes:x}"
+            lowest = frame.registers.get(name, 0) & _LOWEST
+            yield f"{_COMMENT}DEFREG {name.upper()} {MEMORY_ADDRESS + frame.memory_bytes + lowest:x}"
         elif RegisterExt.is_vector_register(register):
             yield f"{_COMMENT}DEFREG {name.upper()} {_vector(register, name, frame)}"
         elif RegisterExt.is_k(register):
-            yield f"{_COMMENT}DEFREG {name.upper()} {(1 << frame.mask_bits) - 1:x}"
+            mask = 0 if frame.clear_masks else (1 << frame.mask_bits) - 1
+            yield f"{_COMMENT}DEFREG {name.upper()} {mask:x}"
         elif RegisterExt.is_mm(register):
             yield f"{_COMMENT}DEFREG {name.upper()} {frame.vector:016x}"
         elif name in frame.registers:

@@ -16,6 +16,7 @@ from inference.agent.protocol import BatchItem, Frame, Result, Settings
 from inference.core.errors import as_written
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.scheme import Scheme
+from inference.isa.start_values import StartValues
 from inference.isa.timed_code import CodeReading, TimedCode
 from inference.isa.x86.addresses import START
 from inference.isa.x86.availability import missing_feature
@@ -56,6 +57,11 @@ class BlockOptions:
     def as_json(self) -> Json:
         """A plain object of the fields."""
         return dict(vars(self))
+
+    @property
+    def start(self) -> StartValues:
+        """What blocks start with unless other values are asked for."""
+        return StartValues(dict.fromkeys(GENERAL, self.registers), Frame.vector, self.memory)
 
     def problems(self) -> dict[str, str]:
         """{field: what is wrong with it, and what would be right}."""
@@ -128,27 +134,32 @@ def prepared(
     *,
     wide: bool = True,
     counter: str | None = None,
+    start: StartValues | None = None,
 ) -> tuple[Frame, BatchItem]:
     """What an agent is sent for a block that has no `obstacle`.
 
     `wide`: the agent fills masks and vectors of 512 bits. `counter`: the register that counts the iterations
-    of a loop, of those that are free.
+    of a loop, of those that are free. `start`: other values than those of the options.
     """
+    start = start or options.start
     once = iteration_of(block)
     unrolled = options.mode == UNROLLED
     instructions = len(block.instructions) + once.jumps
     if counter is None:
         (counter,) = shared_counters([block])
+    mask_bits = _mask_bits(block, flags) if wide else 0
     frame = Frame(
         memory_register="",
         counter_register="" if unrolled else counter,
-        registers={**dict.fromkeys(GENERAL, options.registers), **once.registers},
-        memory=options.memory,
+        registers={**start.registers, **once.registers},
+        vector=start.vector,
+        memory=start.memory,
         avx=_wants_avx(block, flags),
-        mask_bits=_mask_bits(block, flags) if wide else 0,
+        mask_bits=mask_bits,
         fpu=_filled_fpu(block),
         pages=options.pages,
         unrolled=unrolled,
+        clear_masks=bool(mask_bits) and not start.masks,
     )
     stores = sum(map(stores_of, block.instructions))
     copies = options.copies or usual_copies(instructions, len(once.code), in_loop=not unrolled, stores=stores)
@@ -235,7 +246,8 @@ class BlockMeasurer:
     `flags` are the CPU's, None where everything may be tried. Contended results are posted again until the
     computer has been disturbed for `patience` seconds, unsettled ones after all others, twice; what came for
     an earlier attempt of the run is used. `wide`: as in `prepared`; `x87`: the agent fills
-    registers of x87 and MMX; `shares`: it times what waits for itself while others use the core.
+    registers of x87 and MMX; `clears_masks`: it can start with masks of zeros; `shares`: it times what waits
+    for itself while others use the core.
     """
 
     def __init__(
@@ -248,6 +260,7 @@ class BlockMeasurer:
         *,
         wide: bool = True,
         x87: bool = True,
+        clears_masks: bool = True,
         shares: bool = True,
         patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
@@ -257,6 +270,7 @@ class BlockMeasurer:
         self._options = options
         self._wide = wide
         self._x87 = x87
+        self._clears_masks = clears_masks
         self._shares = shares
         self.identity: Json = {**identity, "settings": settings.as_json(), "block": options.as_json()}
 
@@ -268,35 +282,41 @@ class BlockMeasurer:
         *,
         latency_bound: Collection[int] = (),
         copies: int = 0,
+        starts: Sequence[StartValues] = (),
     ) -> Iterator[tuple[int, Result]]:
         """(index, result in cycles per iteration) of every block, in the order in which they come.
 
         `mode`: another one than that of the options. `repeat`: of several measurements of the same blocks in
         one run, which one this is; each keeps its own results when the run is taken up again.
         `latency_bound`: indices of those that wait for themselves most of the time. `copies`: another number
-        than that of the options.
+        than that of the options. `starts`: the values that each block starts with; those of the options where
+        it is left out.
         """
         options = replace(
             self._options, mode=mode or self._options.mode, copies=copies or self._options.copies
         )
         fit: dict[int, Block] = {}
         for index, block in enumerate(blocks):
-            if reason := obstacle(block, options, self._flags) or self._too_old_for(block):
+            start = starts[index] if starts else None
+            if reason := obstacle(block, options, self._flags) or self._too_old_for(block, start):
                 yield index, Result("", "failed", note=reason)
             else:
                 fit[index] = block
         able: dict[int, tuple[Frame, BatchItem]] = {}
         counters = shared_counters([*fit.values()]) if options.mode == LOOP else [""] * len(fit)
         for (index, block), counter in zip(fit.items(), counters, strict=True):
-            frame, item = prepared(block, options, self._flags, wide=self._wide, counter=counter)
+            start = starts[index] if starts else None
+            frame, item = prepared(block, options, self._flags, wide=self._wide, counter=counter, start=start)
             bound = self._shares and index in latency_bound
             name = f"{item.id} {repeat}" if repeat else item.id
             able[index] = frame, replace(item, id=name, latency_bound=bound)
         yield from self._each(able)
 
-    def _too_old_for(self, block: Block) -> str:
-        fpu = "" if self._x87 else _filled_fpu(block)
-        return f"the agent is too old for {fpu}: start the one that this site offers" if fpu else ""
+    def _too_old_for(self, block: Block, start: StartValues | None) -> str:
+        subject = "" if self._x87 else _filled_fpu(block)
+        if start is not None and not start.masks and not self._clears_masks and _mask_bits(block, None):
+            subject = "masks of zeros"
+        return f"the agent is too old for {subject}: start the one that this site offers" if subject else ""
 
     def time(self, codes: Sequence[TimedCode]) -> Iterator[CodeReading]:
         """See `CodeTimer`; the codes must be such as every CPU of the instruction set can execute."""

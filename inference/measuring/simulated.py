@@ -100,7 +100,15 @@ NOTHING, UOPS, PORTS = "nothing", "uops", "ports"
 COUNTERS = (NOTHING, UOPS, PORTS)
 """What a simulated processor counts: all executed µops, or those of each port as well."""
 
-NOISE = ("noise", "noise_cpi", "outlier_share", "outlier_factor", "odd_share", "counters")
+NOISE = (
+    "noise",
+    "noise_cpi",
+    "outlier_share",
+    "outlier_factor",
+    "odd_share",
+    "counters",
+    "zero_count_cycles",
+)
 """What a simulation may be told beside its mapping; see `SimulatedProcessor`."""
 
 
@@ -109,10 +117,11 @@ class SimulatedProcessor:
 
     `noise`: standard deviation of a Gaussian factor around 1; `noise_cpi`: of a Gaussian error in cycles per
     instruction. `outlier_share`: probability that an answer is also multiplied by `outlier_factor`.
-    `odd_share` of the schemes misbehave, or those that `quirks` names. `counters` is one of `COUNTERS`. With
-    a `core`, whose mapping has to be this one, times are what its scheduler makes of the harness's code,
-    instead of the least that ports and slots allow. An answer depends on the seed, the repetition and the
-    experiment alone, neither on the order nor on how often it is asked.
+    `odd_share` of the schemes misbehave, or those that `quirks` names. `counters` is one of `COUNTERS`.
+    `zero_count_cycles`: what a shift by `cl` takes longer where that is 0, in blocks; experiments have none
+    such. With a `core`, whose mapping has to be this one, times are what its scheduler makes of the
+    harness's code, instead of the least that ports and slots allow. An answer depends on the seed, the
+    repetition and the experiment alone, neither on the order nor on how often it is asked.
     """
 
     def __init__(
@@ -127,6 +136,7 @@ class SimulatedProcessor:
         counters: str = NOTHING,
         seed: int = 0,
         quirks: Mapping[str, Quirk] | None = None,
+        zero_count_cycles: float = 0.0,
         core: ScheduledCore | None = None,
     ) -> None:
         if not 0 <= noise < 1:
@@ -147,6 +157,7 @@ class SimulatedProcessor:
         self._counters = counters
         self._seed = seed
         self._chosen = quirks is not None
+        self.zero_count_cycles = zero_count_cycles
         self._repetition = 0
         self.quirks = misbehaving(mapping, odd_share, seed) if quirks is None else dict(quirks)
         self._truth = mapping
@@ -178,6 +189,7 @@ class SimulatedProcessor:
             "counters": "" if self._counters == NOTHING else self._counters,
             "repetition": self._repetition,
             "core": "" if self._core is None else self._core.identity,
+            "zero_count_cycles": self.zero_count_cycles,
         }
         return told | {name: value for name, value in later.items() if value}
 

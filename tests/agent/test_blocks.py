@@ -116,6 +116,9 @@ async def test_blocks_with_masks_run_in_wide_frames(harness: LocalHarness):
     }
     found = await measured(harness, wide, **codes)
     assert [found[name].state == "failed" for name in codes] == [False, False, True]
+    without = {"zeros": "c5f893d9 85db 7402 0f0b", "ones": codes["a mask that is set"]}  # jz +2
+    found = await measured(harness, replace(wide, clear_masks=True), **without)
+    assert [found[name].state == "failed" for name in without] == [False, True]
 
 
 @needs_x86

@@ -10,7 +10,7 @@ from iced_x86 import Decoder, Formatter, FormatterSyntax
 
 from inference.core.experiment import Experiment
 from inference.core.throughput import inverse_throughput
-from inference.formats.exegesis import write_exegesis
+from inference.formats.exegesis import write_block_exegesis, write_exegesis
 from inference.formats.exegesis_yaml import MODES, LlvmInstances, write_exegesis_yaml
 from inference.formats.llvm_td import Opcodes, write_llvm_td
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
@@ -18,6 +18,8 @@ from inference.isa import aarch64, llvm_mc
 from inference.isa.bodies import unrolled
 from inference.isa.llvm_opcodes import llvm_instructions, llvm_opcodes
 from inference.isa.x86.assembling import unroll
+from inference.isa.x86.blocks import read_blocks
+from inference.measuring.blocks import BlockOptions
 from tests.exchange.exports import (
     ADD,
     ADD_BYTE,
@@ -214,6 +216,44 @@ def test_llvm_exegesis_takes_snippets_with_registers_and_memory(
     instructions = told.split("instructions:")[1].split("config:")[0].strip().splitlines()
     assert len(instructions) == len(body.listing)
     assert "R14=0x104000" in told or not {LOAD, STORE, ADD_LOAD, VADD_LOAD} & set(experiment.schemes)
+    assert "actual measurements skipped" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "registers"),
+    [
+        ("shl rax, cl\ncmove rbx, rdx", {"RAX": "62345600", "RCX": "62345600", "RDX": "62345600"}),
+        ("vmaskmovpd ymm1, ymm2, [rax]", {"YMM2": "3f8ccccd" * 8, "RAX": "104000"}),
+        ("mov rax, [rbx+rcx*8]\nadd rax, rdx", {"RBX": "104000", "RCX": "0", "RDX": "62345600"}),
+        ("vpaddd zmm1{k1}, zmm2, zmm3", {"K1": "f" * 16}),
+        ("shl qword ptr [rcx], cl", {"RCX": "104000"}),
+        ("push rax\npop rbx", {"RAX": "62345600"}),
+    ],
+)
+def test_llvm_exegesis_takes_a_block_with_the_registers_that_it_ran_with(
+    tmp_path: Path, text: str, registers: dict[str, str]
+) -> None:
+    (block,) = read_blocks(text, 1)
+    schemes = [one.scheme for one in block.instructions if one.scheme is not None]
+    snippet = write_block_exegesis(block.code, schemes, [], BlockOptions().start)
+    defined = dict(re.findall(r"^# LLVM-EXEGESIS-DEFREG (\w+) (\w+)$", snippet, re.MULTILINE))
+    assert {name: defined.get(name) for name in registers} == registers
+    assert "RSP" not in defined
+    program, _ = llvm("llvm-exegesis", 19)
+    path = tmp_path / "snippet.s"
+    path.write_text(snippet, encoding="utf-8")
+    told = called(
+        [
+            program,
+            "-mode=inverse_throughput",
+            "-execution-mode=subprocess",
+            "-benchmark-phase=assemble-measured-code",
+            f"-snippets-file={path}",
+        ]
+    )
+    assert all(
+        f"{name}=0x{value}" in told for name, value in registers.items() if name[0] == "R" and value != "0"
+    )
     assert "actual measurements skipped" in told
 
 

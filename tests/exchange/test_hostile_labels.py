@@ -54,6 +54,7 @@ from inference.formats.source import Source
 from inference.formats.uops_info_xml_writing import write_uops_info_xml
 from inference.isa.llvm_tblgen import sources_in
 from inference.isa.unit_classes import STORES, UNIT_CLASSES
+from inference.measuring.blocks import BlockOptions
 from inference.storage.errors import ExchangeError
 from tests.drawn import examples
 from tests.exchange.exports import ADD, CORE, LATENCIES, USAGE, exported_mapping, exported_toy_core
@@ -245,7 +246,10 @@ SNIPPETS: Mapping[str, tuple[Writer, Reader]] = {
         lambda new: write_exegesis("x86-64", Experiment.of([ADD]), (new(), new())),
         shape_of_lines,
     ),
-    "block snippet": (lambda new: write_block_exegesis(BLOCK, [], (new(), new())), shape_of_lines),
+    "block snippet": (
+        lambda new: write_block_exegesis(BLOCK, [], (new(), new()), BlockOptions().start),
+        shape_of_lines,
+    ),
     "graph": (lambda new: graph_drawing(mapping_of(new).value).file(), shape_of_xml),
     "ports": (lambda new: port_usage_drawing(mapping_of(new).value).inline(), shape_of_xml),
 }

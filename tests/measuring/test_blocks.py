@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from inference.agent.protocol import Batch, Result, Settings
+from inference.agent.protocol import Batch, Frame, Result, Settings
 from inference.isa.x86.addresses import START
 from inference.isa.x86.blocks import GENERAL, block_of_hex, block_of_text
 from inference.measuring.blocks import (
@@ -121,6 +123,29 @@ def test_blocks_find_registers_of_x87_and_mmx_filled_unless_they_push_something(
     found = dict(old.measure([block_of_text("fsqrt")]))
     assert found[0].state == "failed"
     assert "too old" in found[0].note
+
+
+def test_blocks_start_with_the_values_that_are_asked_for():
+    usual = BlockOptions().start
+    other = replace(usual, registers={**usual.registers, "rcx": 3}, vector=1, memory=2, masks=False)
+    masked = block_of_text("vpaddd zmm1{k1}, zmm2, zmm3")
+    frame, item = prepared(masked, BlockOptions(), None, start=other)
+    assert (frame.registers["rcx"], frame.registers["rax"]) == (3, START)
+    assert (frame.vector, frame.memory, frame.clear_masks) == (1, 2, True)
+    assert Frame.read(frame.as_json()) == frame
+    assert item.id != prepared(masked, BlockOptions(), None)[1].id
+    assert prepared(masked, BlockOptions(), None, start=usual) == prepared(masked, BlockOptions(), None)
+    plain, _ = prepared(block_of_hex("4801d8"), BlockOptions(), None, start=other)
+    assert "clear_masks" not in plain.as_json(), "agents that do not know it would refuse the frame"
+
+
+def test_agents_that_cannot_clear_masks_are_not_asked_to():
+    old = BlockMeasurer(MemoryBoard(Answering()), {}, None, Settings(), BlockOptions(), clears_masks=False)
+    blocks = [block_of_text("vpaddd zmm1{k1}, zmm2, zmm3"), block_of_hex("4801d8")]
+    start = replace(BlockOptions().start, masks=False)
+    found = dict(old.measure(blocks, starts=[start, start]))
+    assert [found[index].state for index in (0, 1)] == ["failed", "settled"]
+    assert "too old for masks of zeros" in found[0].note
 
 
 def test_options_tell_results_apart():

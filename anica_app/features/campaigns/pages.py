@@ -140,7 +140,7 @@ def selection(request: HttpRequest, campaign: Campaign, tools: list[str]) -> dic
     k = min(max(1, whole_number(request, "k", 10) or 1), max(1, len(sizes)))
     best: Json = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
     by_pk = {int(pk): count for pk, count in found["by_discovery"].items()}
-    rows = Discovery.objects.defer("foreign", "facts", "remarks", "note").in_bulk(best["chosen"])
+    rows = Discovery.objects.defer("foreign", "remarks", "note").in_bulk(best["chosen"])
     return context | {
         "measure": measure_of_run(runs),
         "found": found,

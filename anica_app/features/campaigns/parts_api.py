@@ -130,7 +130,7 @@ def get_best_selection(
     measure, sizes = measure_of_run(runs), runs.result["best"]
     k = min(k, len(sizes))
     best: Json = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
-    rows = Discovery.objects.defer("foreign", "facts", "remarks").in_bulk(best["chosen"])
+    rows = Discovery.objects.defer("foreign", "remarks").in_bulk(best["chosen"])
     return {
         "coverage": runs.shown.pk,
         "over": measure.over,

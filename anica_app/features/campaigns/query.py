@@ -105,7 +105,7 @@ def discoveries(
     What the original files said (`foreign`) is not loaded. Discoveries of which an interestingness or a
     generality is not known come last when the greatest are first.
     """
-    rows = campaign.discoveries.defer("foreign", "facts", "remarks", "note")
+    rows = campaign.discoveries.defer("foreign", "remarks", "note")
     if not subsumed:
         rows = rows.filter(subsumed_by=None)
     return page_of(ranked(rows), order, DISCOVERY_ORDERS, cursor, size)

@@ -84,7 +84,7 @@ def sorted_by_coverage(
         rows.values_list("pk", flat=True), key=lambda pk: (sign * measure.by_discovery.get(pk, 0), pk)
     )
     page = page_in_memory(ids, number, size)
-    by_pk = Discovery.objects.defer("foreign", "facts", "remarks", "note").in_bulk(page.rows)
+    by_pk = Discovery.objects.defer("foreign", "remarks", "note").in_bulk(page.rows)
     shown = [by_pk[pk] for pk in page.rows]
     return Page(shown, page.total, page.next_cursor, page.previous_cursor)
 

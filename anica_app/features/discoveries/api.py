@@ -13,7 +13,14 @@ from pydantic import Field
 
 from anica_app.core.every_scheme import represented_schemes
 from anica_app.core.protocols import AnicaError
-from anica_app.features.api_shapes import DiscoveryOut, JudgedBlockOut, assembly, discovery_json, judged_json
+from anica_app.features.api_shapes import (
+    DiscoveryOut,
+    JudgedBlockOut,
+    RepeatedFindingOut,
+    assembly,
+    discovery_json,
+    judged_json,
+)
 from anica_app.features.discoveries import reproducing
 from anica_app.features.discoveries.query import DiscoveryParts, Mentions, discoveries_in_full, mentions_of
 from anica_app.features.discoveries.reproducing import (
@@ -24,6 +31,7 @@ from anica_app.features.discoveries.reproducing import (
     session_of,
 )
 from anica_app.features.discoveries.saying import table_of
+from anica_app.formats.operand_values import repeated_findings
 from anica_app.models import Discovery
 from inference.isa.x86.blocks import BlockError
 from inference.models import InstructionScheme
@@ -105,6 +113,9 @@ class DiscoveryInFull(DiscoveryOut):
     remarks: list[str] = Field(examples=[[]])
     includes: list[Id] = Field(description="Discoveries that it includes.", examples=[[33, 40]])
     generalisations: list[GeneralisationOut]
+    operand_values: list[RepeatedFindingOut] = Field(
+        description="What machines measured of its block with other values; empty where none did."
+    )
     represented: list[RepresentedOut] = Field(
         description="Of each instruction, over all schemes that blocks can have; empty where our words lack."
     )
@@ -233,7 +244,7 @@ def export_bug_report(request: HttpRequest, discovery_id: Id, block: str = Block
 
 
 def _listed_discoveries() -> QuerySet[Discovery]:
-    rows = Discovery.objects.select_related("campaign").defer("foreign", "facts", "remarks", "note")
+    rows = Discovery.objects.select_related("campaign").defer("foreign", "remarks", "note")
     return rows.defer("campaign__config", "campaign__facts", "campaign__note")
 
 
@@ -279,6 +290,7 @@ def _in_full(found: DiscoveryParts) -> dict[str, Any]:
         "start_hex": bytes(row.start_code).hex(),
         "constraints": _constraints(row),
         "includes": list(includes.values_list("pk", flat=True)),
+        "operand_values": [finding.model_dump() for finding in repeated_findings(row)],
         "represented": _represented(row),
         "generalisations": [{name: getattr(one, name) for name in numbers} for one in found.generalisations],
     }

@@ -13,10 +13,12 @@ from anica_app.features.discoveries.report_parts import (
     issue_searches,
     mca_test,
     measures,
+    operand_values_text,
     title_of,
 )
 from anica_app.features.discoveries.tool_commands import Command
 from anica_app.features.predictors.modes import titled
+from anica_app.formats.operand_values import RepeatedFinding, condition_of, joined_conditions
 from anica_app.models import Discovery, Predictor
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
@@ -36,7 +38,8 @@ class BugReport:
     interesting), None where the discovery came without. `others`: further examples as (code, answers of the
     campaign's tools). `address`: where the discovery is, "" where that is not known. `core`: as LLVM names
     it, for whoever takes the block as a test. `family`: the name of several discoveries with one cause, which
-    is then reported as a whole, and `cause` what was found out about that.
+    is then reported as a whole, and `cause` what was found out about that. `repeated`: what machines measured
+    of the block with other values of its operands.
     """
 
     discovery: Discovery
@@ -50,12 +53,15 @@ class BugReport:
     core: str = ""
     family: str = ""
     cause: Sequence[str] = ()
+    repeated: Sequence[RepeatedFinding] = ()
 
     @property
     def title(self) -> str:
         """What a maintainer reads first: who says how much about what."""
         tools = self.discovery.campaign.seats.count()
-        return title_of(self.code, self.answers[:tools], self.answers[tools:])
+        title = title_of(self.code, self.answers[:tools], self.answers[tools:])
+        condition = joined_conditions(self.repeated)
+        return f"{title}, {condition}" if condition else title
 
 
 def markdown(report: BugReport) -> str:
@@ -69,6 +75,7 @@ def markdown(report: BugReport) -> str:
         "Cycles per execution of the block in a steady state.",
         _table(report.answers),
         *_details(report.answers),
+        *_operand_values(report),
         *_cause(report),
         "## Commands",
         *(f"{markdown_line(one.title)}:\n\n{code_block('sh', one.text)}" for one in report.commands),
@@ -79,6 +86,41 @@ def markdown(report: BugReport) -> str:
         "\n".join(f"- {markdown_line(line)}" for line in _provenance(report)),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _operand_values(report: BugReport) -> list[str]:
+    """With which values machines measured the block, and what they measured with others."""
+    values = [(row, operand_values_text(row, report.code)) for row, _ in report.answers]
+    lines = [
+        f"- {markdown_line(row.name)} measured with {markdown_line(text)}" for row, text in values if text
+    ]
+    sections = ["\n".join(lines)] if lines else []
+    for finding in report.repeated:
+        sections += [
+            f"{markdown_line(finding.machine)}: {markdown_line(finding.sentence)}",
+            _readings(finding),
+        ]
+    condition = condition_of(report.discovery)
+    if condition and not report.repeated:
+        witness = "; ".join(intel_of_bytes(bytes(report.discovery.code)))
+        sections.append(f"Found with {code_span(witness)}; shown by a machine {markdown_line(condition)}.")
+    return ["## Operand values", *sections] if sections else []
+
+
+def _readings(finding: RepeatedFinding) -> str:
+    names = list(finding.readings[0].operands)
+    rows = [
+        [
+            markdown_cell(reading.values),
+            *(markdown_cell(reading.operands.get(name, "")) for name in names),
+            markdown_cell(reading.note or "–") if reading.cycles is None else f"{reading.cycles:.2f}",
+            {True: "yes", False: "no", None: "–"}[reading.holds],
+        ]
+        for reading in finding.readings
+    ]
+    head = ["values", *map(markdown_cell, names), "cycles", "holds"]
+    table = [head, ["---", *("---" for _ in names), "---:", "---"], *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in table)
 
 
 def _cause(report: BugReport) -> list[str]:

@@ -10,13 +10,17 @@ from urllib.parse import urlencode
 from anica_app.core.protocols import Answer
 from anica_app.features.discoveries.tool_commands import LLVM_MCA, OSACA, UICA, tool_and_core
 from anica_app.features.predictors.modes import titled
+from anica_app.features.predictors.query import kind_of
 from anica_app.models import Predictor
 from anica_app.predictors import machine, nanobench
 from inference.core.texts import one_line
 from inference.formats.exegesis import write_block_exegesis
-from inference.isa.x86.blocks import BlockError
+from inference.isa.start_values import StartValues
+from inference.isa.x86.block_inputs import reads_of
+from inference.isa.x86.blocks import BlockError, block_of_bytes
 from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
 from inference.isa.x86.blocks.schemes import schemes_of_bytes
+from inference.measuring.blocks import BlockOptions
 
 Said = tuple[Predictor, Answer]
 """A predictor, and what it says of the block."""
@@ -199,12 +203,33 @@ def mca_test(code: bytes, core: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def measured_from(row: Predictor) -> StartValues | None:
+    """What blocks start with on a machine of this site; None for what does not measure with known values."""
+    if row.kind != machine.KIND or not row.askable:
+        return None
+    return kind_of(row.kind).settings_of(row.options).options.start  # type: ignore[no-any-return]
+
+
+def operand_values_text(row: Predictor, code: bytes) -> str:
+    """`rax = 0x62345600, cl = 0`: what the block read where a machine of this site measured it, else ""."""
+    start = measured_from(row)
+    if start is None:
+        return ""
+    reads = reads_of(entry.code for entry in block_of_bytes(code).instructions)
+    return ", ".join(f"{name} = {value}" for name, value in reads.values(start).items())
+
+
 def exegesis_snippet(code: bytes, said: Sequence[Said]) -> str:
-    """A snippet by which llvm-exegesis measures the block. Raises `BlockError`."""
+    """A snippet by which llvm-exegesis measures the block, with the values that a machine measured it with.
+
+    Raises `BlockError`.
+    """
     schemes = [text for text in schemes_of_bytes(code) if text is not None]
     lines = [
         f"{titled(row)} {'measured' if measures(row) else 'predicts'} {_number(answer)} cycles"
         for row, answer in said
         if answer.cycles is not None
     ]
-    return write_block_exegesis(code, schemes, lines)
+    starts = (measured_from(row) for row, answer in said if answer.cycles is not None)
+    start = next((start for start in starts if start is not None), BlockOptions().start)
+    return write_block_exegesis(code, schemes, lines, start)

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from anica_app.core.protocols import Answer
 from anica_app.features.discoveries.bug_report import BugReport, markdown
 from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, known_answers
+from anica_app.features.discoveries.report_parts import Said
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.tool_commands import (
     LLVM_MCA,
@@ -21,6 +22,7 @@ from anica_app.features.discoveries.tool_commands import (
     tool_and_core,
 )
 from anica_app.features.predictors.modes import titled
+from anica_app.formats.operand_values import findings_of_block, repeated_findings
 from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.formats.quoting import assembly_comment
@@ -43,20 +45,32 @@ class ReproducedBlock:
 def chosen_block(found: DiscoveryParts, digits: str = "") -> ReproducedBlock | None:
     """The block of these digits, else the smallest witness; None where a discovery came without one.
 
-    Raises `BlockError` for digits of no block.
+    A witness that a machine measured with other values of its operands is preferred to a smaller one. Raises
+    `BlockError` for digits of no block.
     """
     examples = found.examples()
-    if digits:
-        code = block_of_hex(digits).code
+    witnesses = (finding for finding in repeated_findings(found.discovery) if not finding.is_example)
+    measured = next((bytes.fromhex(finding.block) for finding in witnesses), b"")
+    if digits or measured:
+        code = block_of_hex(digits).code if digits else measured
         example = next((one for one in examples if one.sample.code == code), None)
     else:
         example = found.smallest(examples)
         code = bytes(found.discovery.code) if example is None else example.sample.code
     if not code:
         return None
-    answers = [] if example is None else list(zip(found.predictors, example.sample.answers, strict=True))
-    but = found.predictors if answers else []
-    return ReproducedBlock(code, digits, [*answers, *known_answers(code, but)], examples)
+    if example is None:
+        answers = _campaign_first(known_answers(code, []), found.predictors)
+    else:
+        own = list(zip(found.predictors, example.sample.answers, strict=True))
+        answers = [*own, *known_answers(code, found.predictors)]
+    return ReproducedBlock(code, digits, answers, examples)
+
+
+def _campaign_first(answers: Sequence[Said], predictors: Sequence[Predictor]) -> list[Said]:
+    """Those of the campaign's tools before others."""
+    places = {row.pk: place for place, row in enumerate(predictors)}
+    return sorted(answers, key=lambda said: places.get(said[0].pk, len(places)))
 
 
 def commands_of(found: DiscoveryParts, chosen: ReproducedBlock) -> list[Command]:
@@ -79,6 +93,7 @@ def report_of(found: DiscoveryParts, chosen: ReproducedBlock, address: str) -> s
             [(one.sample.code, one.sample.answers) for one in others[:MOST_OTHERS]],
             address,
             mca_core(found.predictors),
+            repeated=findings_of_block(found.discovery, chosen.code),
         )
     )
 

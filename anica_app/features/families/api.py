@@ -16,6 +16,7 @@ from anica_app.features.discoveries.report_parts import measures
 from anica_app.features.families.query import KIND, answer_of, families_in_order
 from anica_app.features.families.reporting import FamilyParts
 from anica_app.features.families.request import FamilyJudgement, NewGrouping, name_of_grouping
+from anica_app.formats.operand_values import condition_of_family
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
 from inference.features.runs.api import RunOut
@@ -51,6 +52,11 @@ class FamilyOut(Schema):
     high: float | None = Field(description="And below this.", examples=[0.46])
     witness: str = Field(description="Its smallest block, machine code in hexadecimal.", examples=["0fbcc3"])
     assembly: list[str] = Field(examples=[["bsf eax, ebx"]])
+    condition: str = Field(
+        description="Of a machine's finding, the operand values with which its block shows it; empty: "
+        "with all that were measured.",
+        examples=["only where cl = 0"],
+    )
     predictions: list[list[float | None]] = Field(
         description="Of each tool the lowest and the highest cycles for the members' witnesses.",
         examples=[[[7.0, 8.0], [1.0, 1.0]]],
@@ -256,6 +262,7 @@ def family_out(row: Family) -> dict[str, Any]:
         **{name: getattr(row, name) for name in copied},
         "witness": bytes(row.code).hex(),
         "assembly": assembly(bytes(row.code)),
+        "condition": condition_of_family(row),
         "members": sorted(one.number for one in row.discoveries.all()),
         "judge": {name: judge[name] for name in ("blocks", "right", "neither")}
         if "blocks" in judge

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
@@ -23,6 +23,7 @@ from anica_app.features.families.carrying import ComparedFamilies
 from anica_app.features.families.referee import RefereedFamilies
 from anica_app.models import Campaign, Discovery, SampleBatch
 from anica_app.predictors import core_model, machine, nanobench
+from inference.core.protocols import Json
 
 SHARE_OF_QUESTIONS = 0.2
 """Of the questions that a campaign has asked: so many more at most tell the causes."""
@@ -54,6 +55,8 @@ class GroupedDiscoveries:
     disagreements: JudgedDisagreements
     compared: ComparedFamilies | None = None
     refereed: RefereedFamilies | None = None
+    repeated: Mapping[int, Sequence[Json]] = field(default_factory=dict)
+    """By the numbers of discoveries, what machines measured of their witnesses with other values."""
 
 
 def asking(panel: Panel, pulse: Callable[[], None] = lambda: None) -> Ask:

@@ -22,6 +22,7 @@ from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.tool_commands import Command, commands_for
 from anica_app.features.families.earlier import NOT_KEPT
 from anica_app.features.families.query import tools_of
+from anica_app.formats.operand_values import findings_of_block
 from anica_app.models import Discovery, Family, Predictor
 from inference.core.protocols import Json
 
@@ -58,7 +59,7 @@ class FamilyParts:
         """Its discoveries, the shortest witness first (one query)."""
         known: Json = self.family.facts.get("members", {})
         rulings: Json = self.family.facts.get("judge", {}).get("members", {})
-        rows = self.family.discoveries.defer("foreign", "facts", "remarks", "note").order_by("number")
+        rows = self.family.discoveries.defer("foreign", "remarks", "note").order_by("number")
         found = []
         for row in rows:
             told = known.get(str(row.number))
@@ -126,6 +127,7 @@ class FamilyParts:
             self.core,
             self.family.name,
             self.causes,
+            findings_of_block(first.discovery, self.code),
         )
 
     def markdown(self, address: str) -> str:

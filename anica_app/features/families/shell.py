@@ -10,10 +10,11 @@ from typing import Any
 from django.core.management.base import CommandError
 from pydantic import ValidationError
 
-from anica_app.features.families.query import cycles_of, in_one_sentence
+from anica_app.features.families.query import cycles_of, families_in_order, in_one_sentence
 from anica_app.features.families.regression import regression_cases
 from anica_app.features.families.request import FamilyJudgement
 from anica_app.formats.junit import write_junit
+from anica_app.formats.operand_values import condition_of_family
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
 from inference.isa.x86.blocks.listing import intel_of_bytes
@@ -85,12 +86,14 @@ def family_lines(result: Json) -> Iterator[str]:
 def stored_lines(campaign: Campaign) -> Iterator[str]:
     """The sentence, the families with their numbers, and who is right by the judge, if any."""
     yield f"  {in_one_sentence(campaign) or 'no families yet: they are looked for without --list'}"
-    for row in campaign.families.all():
+    for row in families_in_order(campaign):
         share = "     –" if row.share is None else f"{100 * row.share:5.1f} %"
         news = f"  [{row.get_status_display()}]" if row.is_news else ""
         marked = f"  ({row.get_mark_display()})" if row.mark else ""
         yield f"  {row.number:2}. {share}  {row.name}{news}{marked}"
-        yield f"               {'; '.join(intel_of_bytes(bytes(row.code)))}   {cycles_of(row)}"
+        condition = condition_of_family(row)
+        where = f", {condition}" if condition else ""
+        yield f"               {'; '.join(intel_of_bytes(bytes(row.code)))}   {cycles_of(row)}{where}"
     yield from _league_lines(campaign)
 
 

@@ -20,6 +20,7 @@ from anica_app.features.families.grouping import (
     own_disagreements,
 )
 from anica_app.features.families.referee import RefereedFamilies, refereed
+from anica_app.features.families.repeating import repeated_with_values
 from anica_app.features.predictors.query import opened
 from anica_app.models import Campaign, Predictor
 from inference.runs.errors import JobError
@@ -66,7 +67,8 @@ class CampaignGrouping:
             holding = HeldAgainst(against, self.domain, ask, self.judge, blocks, self.task)
             held = holding.compared(families.families)
         ruled = None if referee is None else self._refereed(referee, families, judged)
-        return GroupedDiscoveries(families, disagreements, held, ruled)
+        repeated = repeated_with_values(self.task, self.campaign, families, self.judge, ruled)
+        return GroupedDiscoveries(families, disagreements, held, ruled, repeated)
 
     def _disagreements(self, judged: Sequence[JudgedAnswers[Any]]) -> JudgedDisagreements:
         if not judged:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from anica_app.core.families.finding import FoundFamily
 from anica_app.core.families.grouping import FamilyMember
 from anica_app.features.families.carrying import ComparedFamilies, identity_of
 from anica_app.features.families.earlier import NOT_KEPT
 from anica_app.features.families.grouping import GroupedDiscoveries
-from anica_app.models import Campaign, Family
+from anica_app.formats.operand_values import OPERAND_VALUES, condition_of_family
+from anica_app.models import Campaign, Discovery, Family
 from inference.core.protocols import Json
 
 MOST_NAME = 300
@@ -40,9 +41,18 @@ def store_families(campaign: Campaign, grouped: GroupedDiscoveries) -> Json:
         for row, one in zip(made, grouped.families.families, strict=True)
         for number in one.members
     )
+    _store_repeated(campaign, grouped.repeated)
     campaign.facts["families"] = summary_of(grouped)
     Campaign.objects.filter(pk=campaign.pk).update(facts=campaign.facts)
     return told_of(campaign)
+
+
+def _store_repeated(campaign: Campaign, repeated: Mapping[int, Sequence[Json]]) -> None:
+    """With each discovery, what machines measured of its witness with other values."""
+    rows = list(campaign.discoveries.filter(number__in=list(repeated)).only("number", "facts"))
+    for row in rows:
+        row.facts = {**row.facts, OPERAND_VALUES: list(repeated[row.number])}
+    Discovery.objects.bulk_update(rows, ["facts"], batch_size=200)
 
 
 def _before(compared: ComparedFamilies | None) -> Mapping[int, Family]:
@@ -141,4 +151,5 @@ def family_json(row: Family) -> Json:
         "witness": bytes(row.code).hex(),
         "predictions": row.predictions,
         "bound": row.bound,
+        "condition": condition_of_family(row),
     }

@@ -25,6 +25,7 @@ from inference.features.blocks.job import measuring_blocks
 from inference.features.core_model.query import usable_core_models
 from inference.formats.core_model_json import core_model_of
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.start_values import StartValues
 from inference.isa.x86.blocks import Block
 from inference.measuring.blocks import MODES
 from inference.models import Machine, PortMapping, ResourceMapping
@@ -87,7 +88,9 @@ def unmeasured(settings: machine.MachineSettings) -> machine.MeasuredBlocks:
     """A machine as a predictor that says where it could be asked: within a run alone."""
     row = _machine(settings)
 
-    def measure(blocks: Sequence[Block]) -> Iterator[tuple[int, Result]]:
+    def measure(
+        blocks: Sequence[Block], *, starts: Sequence[StartValues] = ()
+    ) -> Iterator[tuple[int, Result]]:
         raise PredictorError(
             f"{row.name} measures within a run alone: start a campaign with it, or use "
             "`manage.py measure-block`"

@@ -79,13 +79,13 @@ def broadcast(number: int, base: int, rest: bytes) -> bytes:
     return bytes([0x62, high | 0x62, 0xFD, 0x48, 0x19, 0x40 | (number & 7) << 3 | base]) + rest
 
 
-def fill_masks(bits: int) -> bytes:
-    """Sets k1 to k7 to so many ones, 16 or 64."""
-    return b"".join(_fill_mask(number, wide=bits > 16) for number in range(1, 8))
+def fill_masks(bits: int, *, ones: bool = True) -> bytes:
+    """Sets k1 to k7 to so many ones, 16 or 64, or to zeros."""
+    return b"".join(_fill_mask(number, wide=bits > 16, ones=ones) for number in range(1, 8))
 
 
-def _fill_mask(number: int, *, wide: bool) -> bytes:
-    """kxnorq or kxnorw of a register with itself: ones."""
+def _fill_mask(number: int, *, wide: bool, ones: bool) -> bytes:
+    """kxnorq or kxnorw of a register with itself: ones; kxorq or kxorw: zeros."""
     last = (~number & 15) << 3 | 4
     prefix = bytes([0xC4, 0xE1, 0x80 | last]) if wide else bytes([0xC5, 0x80 | last])
-    return prefix + bytes([0x46, 0xC0 | number << 3 | number])
+    return prefix + bytes([0x46 if ones else 0x47, 0xC0 | number << 3 | number])

@@ -35,6 +35,8 @@ from inference.isa.dependences import InstructionAccesses
 from inference.isa.scheme import Scheme
 from inference.isa.unrolling import CannotMeasureError
 
+_MOST_BODIES = 80
+"""By which a scheduler is inferred for the ports at hand: half as many as for good."""
 _COPIES = CodeShape(0, loop=False, copied=True)
 
 
@@ -81,17 +83,21 @@ class ScheduledTimes:
         return dispatch_width(self._plain)
 
     def least_cycles(
-        self, measured: Mapping[Experiment, float], others: Iterable[Experiment] = ()
+        self,
+        measured: Mapping[Experiment, float],
+        others: Iterable[Experiment] = (),
+        *,
+        pulse: Callable[[], None] = lambda: None,
     ) -> dict[Experiment, float]:
         """See `WasteSource`: chains through the registers of loop bodies, and their bytes.
 
         Of `others`, too, which no bound rests on.
         """
-        bodies = {
-            experiment: body
-            for experiment in (*measured, *others)
-            if (body := self._body(experiment)) is not None
-        }
+        bodies = {}
+        for experiment in (*measured, *others):
+            pulse()
+            if (body := self._body(experiment)) is not None:
+                bodies[experiment] = body
         bounds = code_bounds(
             measured, {experiment: body.size / len(body.instructions) for experiment, body in bodies.items()}
         )
@@ -111,7 +117,7 @@ class ScheduledTimes:
         kinds = self._kinds(mapping)
         bodies = [
             MeasuredBody(one.experiment, body.instructions, body.copies, measured[one.experiment], one.group)
-            for one in usable_experiments(measured, kinds)
+            for one in usable_experiments(measured, kinds)[:_MOST_BODIES]
             if (body := self._body(one.experiment)) is not None
         ]
         finding = infer_core_scheduler(replace(self._plain, mapping=mapping), bodies, kinds, pulse)

@@ -13,6 +13,7 @@ from inference.core.explain.composite import single_classes
 from inference.core.explain.concluding import concluded, nothing_characterised
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.events import BottleneckFound
+from inference.core.explain.joint_rate import joint_rate, limited
 from inference.core.explain.known import ByCounters, ByTime
 from inference.core.explain.ports import PortSolver, blockers_of, class_table
 from inference.core.explain.problem import (
@@ -45,6 +46,8 @@ def infer(
     checkpoint of another search, and lets `InterruptedRunError` from the reporter through.
     """
     pace = PacedReporter(reporter)
+    if problem.settings.seconds is not None:
+        pace.limit(problem.settings.seconds)
     teller = ExplainTeller(pace, problem, seed, *told_before(problem, seed, resume))
     sampler = MeasurementSampler(measurer, pace, problem.settings.samples_at_most)
     return _Search(ExplainContext(problem, sampler, teller), seed, solver).run()
@@ -56,6 +59,7 @@ class _Search:
         self.seed = seed
         self.solver = solver
         self.r_max = context.settings.r_max
+        self.highest = 0.0
 
     def run(self) -> ExplainResult:
         context = self.context
@@ -94,15 +98,20 @@ class _Search:
         context = self.context
         context.teller.enter("classes")
         classes = classes_by_time(context)
-        if context.counts_from == THROUGHPUT:
-            classes = single_classes(context, classes)
-        classes = [members for members in classes if members]
         context.teller.classes(class_table(classes, (), None, context.widths), ())
         context.teller.funnel("classes", len(context.left))
         self._find_bottleneck([members[0] for members in classes])
         context.teller.enter("blocking")
+        if context.counts_from == THROUGHPUT:
+            classes = single_classes(context, classes, self.r_max)
         solver = PortSolver(context, self.solver, self.seed, self.r_max)
         classes, answer = solver.solve(classes)
+        rate = joint_rate(context, answer.mapping, self.r_max, self.highest)
+        if context.settings.r_max is None and rate is not None:
+            context.teller.log(f"bottleneck: {rate:g} instructions per cycle, with all ports in use")
+            context.teller.tell(BottleneckFound(rate))
+            self.r_max, answer = rate, limited(answer, rate)
+            solver = PortSolver(context, self.solver, self.seed, self.r_max)
         self._told(classes, answer)
         context.teller.funnel("blocking", len(context.left))
         context.teller.enter("remaining")
@@ -133,6 +142,7 @@ class _Search:
             found = measure_bottleneck(
                 heads, medians, Quiet(context.teller.pace, "looking for the bottleneck rate")
             )
+            self.highest = found.highest
             self.r_max = found.r_max or recorded_bottleneck(context.sampler.recorded())
             if found.r_max is not None:
                 context.teller.log(

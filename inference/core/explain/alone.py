@@ -14,11 +14,16 @@ from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT, Z
 MOST_WIDTH = 12
 """Ports of one µop at most that can be told by time: 1/12 and 1/13 cycles are nearly the same."""
 
+ERRORS = 3
+"""Standard errors by which a median may be off."""
+
 _NOISE_SAMPLE = 200
 _CHUNK = 256
 _SPARE_SLOTS = 6  # that the padding has more than the scheme leaves free: issue shall be the limit
 _SLOT_ERROR = 0.1
 _NEAR_WHOLE = 0.3  # of a slot
+_FASTER = 0.02
+"""Share by which a scheme may be faster than its ports allow: clocks and medians are about as good."""
 
 
 def singleton(scheme: str) -> Experiment:
@@ -128,7 +133,8 @@ def find_candidates(context: ExplainContext) -> None:
     widest = context.settings.widest
     for scheme in context.left:
         cycles = context.cycles(scheme)
-        width = width_of(cycles, context.settings.epsilon)
+        noise = ERRORS * context.sampler.error(context.alone[scheme])
+        width = width_of(cycles, context.settings.epsilon, noise)
         alone = context.alone[scheme].experiment
         if widest is not None and width is not None and width > widest:
             text = f"{1 / cycles:.2g} per cycle, and no µop may use more than {widest} ports: it uses none"
@@ -175,10 +181,12 @@ def _refuse_long(context: ExplainContext) -> None:
             context.exclude(scheme, "candidates", NotCharacterised.TOO_SLOW, text, [alone])
 
 
-def width_of(cycles: float, epsilon: float) -> int | None:
+def width_of(cycles: float, epsilon: float, noise: float = 0.0) -> int | None:
     """The number of ports n of a single µop that takes 1/n cycles; None where it takes none of them.
 
     Beside being within ε, a time must be nearer to 1/n than to its neighbours by half of the way to spare.
+    Ports bound it from below: what is faster than 1/n by more than `noise` (cycles) has more ports, and
+    wastes some of them.
     """
     if cycles <= 0:
         return None
@@ -186,7 +194,8 @@ def width_of(cycles: float, epsilon: float) -> int | None:
     if n > MOST_WIDTH:
         return None
     gap = 1 / n - 1 / (n + 1)
-    return n if abs(cycles - 1 / n) <= min(epsilon, gap / 2) else None
+    off = min(epsilon, gap / 2)
+    return n if -min(off, max(noise, _FASTER / n)) <= cycles - 1 / n <= off else None
 
 
 def _nearest(cycles: float) -> float:

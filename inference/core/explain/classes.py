@@ -7,11 +7,10 @@ from functools import partial
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext, fact
+from inference.core.explain.counting import PORT
+from inference.core.explain.flooding import HELD_UP, surpluses
 from inference.core.explain.problem import BlockingClass, NotCharacterised, VerdictFact
 from inference.core.explain.settings import THROUGHPUT
-
-PORT = "port "
-"""Counters of executed µops are named by this and the port."""
 
 BUSY = 0.04
 """A port counts as used from so many µops per µop on."""
@@ -90,6 +89,8 @@ def _joins(context: ExplainContext, scheme: str, classes: Sequence[list[str]]) -
         pair = Experiment.of([scheme, members[0]])
         together = context.sampler.reading(pair).cycles
         if together is None:
+            if _delays_recorded_flood(context, scheme, members[0]):
+                alike.append(members)
             continue
         if context.is_unstable(pair):
             context.exclude(scheme, "classes", NotCharacterised.UNSTABLE, "", [fact(context, pair, None)])
@@ -104,6 +105,16 @@ def _joins(context: ExplainContext, scheme: str, classes: Sequence[list[str]]) -
     elif alike:
         alike[0].append(scheme)
     return bool(alike)
+
+
+def _delays_recorded_flood(context: ExplainContext, scheme: str, head: str) -> bool:
+    """Whether a flood of a class shows that the scheme has its ports, where no pair was recorded.
+
+    Both have as many ports, so that what cannot evade all of the flood's has none beside them.
+    """
+    if not context.sampler.floods(head, scheme):
+        return False
+    return surpluses(context, [(scheme, head)]).get((scheme, head), 0.0) >= HELD_UP
 
 
 def _contradicts(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import copies_to_flood, flooded, surplus_by_time
+from inference.core.explain.flooding import HELD_UP, is_quicker, is_wide, surpluses
 
 MOST_TRIED = 12
 """Members of a class that are looked at for the one that is most like a single µop."""
@@ -20,15 +20,19 @@ _NEARLY = 0.35
 _WASTED = 0.25  # of a slot, that a core loses beside by its choice of ports
 
 
-def single_classes(context: ExplainContext, classes: Sequence[list[str]]) -> list[list[str]]:
+def single_classes(
+    context: ExplainContext, classes: Sequence[list[str]], r_max: float | None
+) -> list[list[str]]:
     """The classes that have a member of one µop, as far as the others show; the best one comes first.
 
     The widest sets are looked at first: several µops take long, so what is quick is likely a single one. Of
     the members, the one that delays other floods least is the best: it has fewest µops beside the slow one.
+    Whatever passes the bottleneck beside a flood as wide as that is delays it, so that such a flood tells
+    nothing (§6.2.3).
     """
     accepted: list[list[str]] = []
     for members in sorted(classes, key=lambda each: -context.widths[each[0]]):
-        heads = [each[0] for each in accepted]
+        heads = [each[0] for each in accepted if not is_wide(context.widths[each[0]], r_max)]
         best = _best(context, _some(members), heads)
         if best is not None:
             accepted.append([best, *(one for one in members if one != best)])
@@ -49,7 +53,7 @@ def _some(members: Sequence[str]) -> list[str]:
 
 
 def _best(context: ExplainContext, members: Sequence[str], heads: Sequence[str]) -> str | None:
-    found = _surpluses(context, list(itertools.product(members, heads)))
+    found = surpluses(context, list(itertools.product(members, heads)))
     slots: dict[str, dict[str, float]] = {scheme: {} for scheme in members}
     for (scheme, head), count in found.items():
         slots[scheme][head] = count
@@ -58,46 +62,47 @@ def _best(context: ExplainContext, members: Sequence[str], heads: Sequence[str])
     delays = {
         scheme: sum(max(0, round(count)) for count in slots[scheme].values())
         for scheme in members
-        if all(count <= 1 + _NEARLY + _WASTED for count in slots[scheme].values())
+        if all(
+            count <= 1 + _NEARLY + _WASTED or is_single(context, scheme, head)
+            for head, count in slots[scheme].items()
+        )
         and disjoint.isdisjoint(itertools.combinations(delayed[scheme], 2))
     }
     order = sorted(delays, key=lambda scheme: (delays[scheme], context.preference(scheme)))
     return next((scheme for scheme in order if not _is_delayed(context, scheme, heads)), None)
 
 
-def _is_delayed(context: ExplainContext, scheme: str, heads: Sequence[str]) -> bool:
-    """Whether a flood of it is delayed by one that has more ports than itself, and can evade.
+def is_single(context: ExplainContext, scheme: str, head: str) -> bool:
+    """Whether no two µops of a scheme are confined to the ports of a blocking instruction, by its times.
 
-    Then it is not ports that limit it, but the slots in which it is issued: `xchg` has two of these.
+    Ports bound times from below, however much a core wastes: with two of them an experiment that has as many
+    other µops there would take longer than it does. A flood can be delayed by more than one µop's time by
+    waste alone: on a Zen 5 a multiplication delays one of six ports by two.
+    """
+    sampler, width = context.sampler, context.widths[head]
+    beside = max(1, round(context.cycles(scheme) * width) - 1)
+    experiment = Experiment.of([scheme, *[head] * beside])
+    tests = {experiment: beside}
+    if not sampler.has(experiment):
+        partners = [other for other in sampler.partners(scheme) if sampler.floods(head, other)]
+        delayed = surpluses(context, [(partner, head) for partner in partners])
+        tests = {Experiment.of([scheme, partner]): 1 for (partner, _), n in delayed.items() if n >= HELD_UP}
+    context.measure(
+        {e: sampler.enough(e, 0.1 / width, context.settings.samples) for e in tests if sampler.has(e)}
+    )
+    return any(is_quicker(context, e, (2 + number) / width) for e, number in tests.items())
+
+
+def _is_delayed(context: ExplainContext, scheme: str, heads: Sequence[str]) -> bool:
+    """Whether a flood of it is delayed by all that have more ports than itself, and can evade.
+
+    Then it is not ports that limit it, but the slots in which it is issued: `xchg` has two of these. Some of
+    them may delay it though they could evade: cores choose ports unluckily.
     """
     width = context.widths[scheme]
     wider = [(head, scheme) for head in heads if context.widths[head] > width]
-    return any(count > _NEARLY for count in _surpluses(context, wider).values())
-
-
-def _surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
-    """{(scheme, flooding scheme): slots that the scheme delays the flood by}, as far as known.
-
-    All are measured at once: asking takes about as long as measuring a few of them.
-    """
-    tests = {}
-    for scheme, head in pairs:
-        width = context.widths[head]
-        copies = copies_to_flood(width, context.cycles(scheme), None, context.settings.most_copies)
-        tests[scheme, head] = flooded(head, copies), flooded(head, copies, scheme), width
-    context.measure(
-        {
-            experiment: context.sampler.enough(experiment, 0.1 / width, context.settings.samples)
-            for base, tested, width in tests.values()
-            for experiment in (base, tested)
-        }
-    )
-    slots = {}
-    for pair, (base, tested, width) in tests.items():
-        before, after = context.sampler.reading(base).cycles, context.sampler.reading(tested).cycles
-        if before is not None and after is not None:
-            slots[pair] = surplus_by_time(before, after, width)
-    return slots
+    counts = surpluses(context, wider).values()
+    return bool(counts) and all(count > _NEARLY for count in counts)
 
 
 def _disjoint(context: ExplainContext, pairs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:

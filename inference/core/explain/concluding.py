@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from inference.core.explain.context import ExplainContext
+from inference.core.explain.doubts import UnsettledPorts
 from inference.core.explain.flooding import usage_from
 from inference.core.explain.judging import RunVerdict, alone_cycles, is_at_limit
 from inference.core.explain.ports import improper_mask, only_mask
@@ -21,6 +22,7 @@ from inference.core.explain.problem import (
     Witness,
 )
 from inference.core.explain.remaining import Conclusion, agreed
+from inference.core.explain.settings import THROUGHPUT
 from inference.core.mapping import PortMapping, Uops, described, uops_of
 
 
@@ -30,12 +32,13 @@ def concluded(
     """Everything that was found out."""
     table = found.known.table()
     others = _other_masks(found, table)
+    doubts = UnsettledPorts(context, found.known.blockers, len(found.known.ports), r_max)
     told = []
     for scheme in sorted(context.problem.schemes):
         if scheme in context.excluded:
             told.append(_left_out(context, scheme))
         else:
-            told.append(_tested(context, scheme, found, others, r_max))
+            told.append(_tested(context, scheme, found, others, doubts, r_max))
     usage = {each.scheme: each.usage for each in told if each.outcome is SchemeFate.CHARACTERISED}
     return ExplainResult(
         mapping=PortMapping(found.known.ports, usage, r_max),
@@ -82,6 +85,7 @@ def _tested(
     scheme: str,
     found: Conclusion,
     others: Sequence[dict[str, int]],
+    unsettled: UnsettledPorts,
     r_max: float | None,
 ) -> Characterisation:
     verdicts, shown = found.verdicts[scheme], found.witnesses[scheme]
@@ -105,6 +109,8 @@ def _tested(
         return replace(told, reason=verdict.reason, text=text, facts=verdict.facts)
     usage, doubts = _with_the_wide(context, scheme, verdict, told.witnesses, found, r_max)
     doubts = (*doubts, *_not_recorded(told.witnesses, found))
+    if context.counts_from == THROUGHPUT:
+        doubts = (*doubts, *unsettled.of(usage, told.witnesses))
     return replace(
         told,
         outcome=SchemeFate.CHARACTERISED,

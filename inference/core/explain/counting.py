@@ -10,6 +10,9 @@ from inference.core.explain.settings import AUTO, COUNTER, TABLE, THROUGHPUT, ZE
 COUNTED = "uops"
 """The counter of all µops (or macro-ops) per execution of an experiment."""
 
+PORT = "port "
+"""Counters of executed µops are named by this and the port."""
+
 WHOLE = 0.1
 """A counter may be so far from a whole number."""
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
-from inference.core.explain.classes import PORT
 from inference.core.explain.context import ExplainContext
+from inference.core.explain.counting import PORT
 from inference.core.explain.problem import Seen, Witness
 from inference.core.explain.settings import PORT_COUNTERS
 from inference.core.mapping import Uops, ports_in
@@ -17,6 +17,10 @@ from inference.core.mapping import Uops, ports_in
 
 
 LEAST_COPIES = 10
+
+_ERRORS = 3  # standard errors of a median
+CLOCK = 0.02
+"""Share by which clocks may be off: an experiment that is quicker by more contradicts a number of µops."""
 
 
 def copies_to_flood(width: int, cycles: float, uops: int | None, most: int) -> int:
@@ -45,6 +49,48 @@ def surplus_by_time(base_cycles: float, cycles: float, width: int) -> float:
 def surplus_by_counters(counts: Mapping[str, float], ports: Sequence[str], copies: int) -> float:
     """The same by counters of the ports (Alg. 6.1, lines 5 and 6)."""
     return sum(counts[port] for port in ports) - copies
+
+
+def is_quicker(context: ExplainContext, experiment: Experiment, needed: float) -> bool:
+    """Whether an experiment takes less time than µops would need that are supposed in it."""
+    reading = context.sampler.reading(experiment)
+    if reading.cycles is None or context.is_unstable(experiment):
+        return False
+    return reading.cycles + _ERRORS * context.sampler.error(reading) < (1 - CLOCK) * needed
+
+
+TRUSTED = 3
+"""Schemes that were recorded beside one with which others are blocked, at least."""
+
+HELD_UP = 0.65
+"""µops by which a flood is delayed at least where something cannot evade it."""
+
+
+def surpluses(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], float]:
+    """{(scheme, flooding candidate): µops that the scheme delays the flood by}, as far as known.
+
+    All are measured at once: asking takes about as long as measuring a few of them.
+    """
+    tests = {}
+    for scheme, head in pairs:
+        width = context.widths[head]
+        copies = copies_to_flood(width, context.cycles(scheme), None, context.settings.most_copies)
+        copies = context.sampler.copies(head, scheme, copies)
+        if copies >= width * (context.cycles(scheme) - context.settings.epsilon):
+            tests[scheme, head] = flooded(head, copies), flooded(head, copies, scheme), width
+    context.measure(
+        {
+            experiment: context.sampler.enough(experiment, 0.1 / width, context.settings.samples)
+            for base, tested, width in tests.values()
+            for experiment in (base, tested)
+        }
+    )
+    counts = {}
+    for pair, (base, tested, width) in tests.items():
+        before, after = context.sampler.reading(base).cycles, context.sampler.reading(tested).cycles
+        if before is not None and after is not None:
+            counts[pair] = surplus_by_time(before, after, width)
+    return counts
 
 
 @dataclass(frozen=True)
@@ -94,14 +140,23 @@ MOST_LOOKS = 2
 NEAR_R_MAX = 0.5
 
 
+def is_wide(width: int, r_max: float | None) -> bool:
+    """Whether a port set takes as many µops per cycle as the bottleneck lets through (§6.2.3)."""
+    return r_max is not None and width > r_max - NEAR_R_MAX
+
+
 @dataclass(frozen=True)
 class Blocker:
-    """A blocking instruction, the ports that it floods, and the speed at which it does."""
+    """A blocking instruction, the ports that it floods, and the speed at which it does.
+
+    `substitutes`: schemes like it, to block it with where it was not recorded beside itself.
+    """
 
     scheme: str
     mask: int
     wide: bool = False
     improper: bool = False
+    substitutes: tuple[str, ...] = ()
 
     @property
     def width(self) -> int:
@@ -132,6 +187,7 @@ class Floods:
         self._context = context
         self._ports = ports
         self._since: dict[tuple[Experiment, int], int] = {}
+        self._flooding: dict[str, list[str]] = {}
 
     def can(self, scheme: str, blocker: Blocker) -> bool:
         """Whether the scheme can be tested with the blocker: not all floods are in recorded data."""
@@ -139,9 +195,15 @@ class Floods:
         saturated = test.copies >= blocker.width * (
             self._context.cycles(scheme) - self._context.settings.epsilon
         )
-        return self._is_blind(blocker) or (
-            saturated and all(map(self._context.sampler.has, (test.base, test.tested)))
-        )
+        if self._is_blind(blocker):
+            return True
+        recorded = all(map(self._context.sampler.has, (test.base, test.tested)))
+        return saturated and recorded and (test.copies >= blocker.width or self._is_whole(test))
+
+    def _is_whole(self, test: Test) -> bool:
+        """Whether fewer copies than ports were delayed by a whole number of µops; others may have evaded."""
+        surplus = self._delay(test) * test.blocker.width
+        return math.isfinite(surplus) and abs(surplus - round(surplus)) <= CLEAR
 
     def test(self, scheme: str, blocker: Blocker) -> Test:
         """The experiments for a scheme and a blocker; of recorded data, with as many copies as there are."""
@@ -149,11 +211,34 @@ class Floods:
         copies = copies_to_flood(
             blocker.width, context.cycles(scheme), context.uops(scheme), context.settings.most_copies
         )
-        recorded = context.sampler.floods(blocker.scheme, scheme)
-        if recorded and copies not in recorded:
-            copies = max(recorded)
-        base, tested = flooded(blocker.scheme, copies), flooded(blocker.scheme, copies, scheme)
-        return Test(scheme, blocker, copies, base, tested)
+        recorded = [s for s in self._recorded(blocker) if context.sampler.floods(s, scheme)]
+        if not recorded and scheme == blocker.scheme:
+            recorded = [s for s in blocker.substitutes if context.sampler.floods(s, scheme)][:1]
+        tests = [self._test(scheme, blocker, flooding, copies) for flooding in recorded or [blocker.scheme]]
+        return tests[0] if len(tests) == 1 else min(tests, key=self._delay)
+
+    def _test(self, scheme: str, blocker: Blocker, flooding: str, wanted: int) -> Test:
+        copies = self._context.sampler.copies(flooding, scheme, wanted)
+        return Test(scheme, blocker, copies, flooded(flooding, copies), flooded(flooding, copies, scheme))
+
+    def _recorded(self, blocker: Blocker) -> Sequence[str]:
+        """The schemes with these ports that others were recorded beside; none where all can be measured."""
+        if self._context.sampler.offers is None:
+            return ()
+        if blocker.scheme not in self._flooding:
+            beside = self._context.sampler.beside
+            schemes = (blocker.scheme, *blocker.substitutes)
+            self._flooding[blocker.scheme] = [scheme for scheme in schemes if beside(scheme) >= TRUSTED]
+        return self._flooding[blocker.scheme]
+
+    def _delay(self, test: Test) -> float:
+        """Cycles; one flood of some ports wastes more than another, and only the least shows µops."""
+        self._context.measure(dict.fromkeys((test.base, test.tested), self._context.settings.samples))
+        base = self._context.sampler.reading(test.base).cycles
+        tested = self._context.sampler.reading(test.tested).cycles
+        least = test.blocker.width * (self._context.cycles(test.scheme) - self._context.settings.epsilon)
+        is_saturated = test.copies >= least
+        return math.inf if base is None or tested is None or not is_saturated else tested - base
 
     def measure(self, tests: Sequence[Test], run: int) -> None:
         """All of them, anew for every run where the measurer can; more often what is not clear at first."""

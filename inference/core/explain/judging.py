@@ -217,10 +217,12 @@ def measured_again(witness: Witness, base_cycles: float, cycles: float) -> Repea
     the blocked set is as wide as the bottleneck cannot be seen now.
     """
     surplus = surplus_by_time(base_cycles, cycles, witness.mask.bit_count())
-    uops = round(surplus) - witness.below
+    tolerance = max(witness.tolerance, LEAST_TOLERANCE)
+    is_as_before = abs(surplus - witness.below - witness.uops) <= tolerance
+    uops = witness.uops if is_as_before else round(surplus) - witness.below
     if witness.seen is Seen.UNDECIDED:
         return Repeated(surplus, 0, Seen.UNDECIDED, True)
-    if uops < 0 or abs(surplus - round(surplus)) > max(witness.tolerance, LEAST_TOLERANCE):
+    if uops < 0 or abs(surplus - witness.below - uops) > tolerance:
         seen = Seen.ODD
     else:
         seen = Seen.USES if uops else Seen.EVADES

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from inference.core.errors import CoreError
-from inference.core.explain.classes import PORT, busy_ports
+from inference.core.errors import CoreError, InterruptedRunError
+from inference.core.explain.classes import busy_ports
 from inference.core.explain.context import ExplainContext
+from inference.core.explain.counting import PORT
 from inference.core.explain.flooding import Blocker, sorted_blockers, usage_from
 from inference.core.explain.improper import improper_schemes
 from inference.core.explain.judging import RunVerdict, alone_cycles
@@ -81,6 +82,8 @@ class ByTime:
             try:
                 classes, answer = self._solver.solve(self._classes, found, self._sure())
                 fitting = self._as_before(context, answer)
+            except InterruptedRunError:
+                raise
             except CoreError as error:
                 context.warn(f"µops that only {names} have stay unknown: {error}")
                 found = found[: len(found) // 2]  # each makes the question harder

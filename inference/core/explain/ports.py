@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from inference.core.errors import CoreError, InsufficientDataError, InterruptedRunError
 from inference.core.experiment import Experiment
+from inference.core.explain.alone import ERRORS, singleton
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import LEAST_COPIES, NEAR_R_MAX, Blocker, flooded
+from inference.core.explain.flooding import (
+    HELD_UP,
+    LEAST_COPIES,
+    TRUSTED,
+    Blocker,
+    flooded,
+    is_wide,
+    surpluses,
+)
 from inference.core.explain.problem import (
     BlockingAnswer,
     BlockingClass,
     BlockingQuestion,
     BlockingSolver,
+    LeftOut,
     NotCharacterised,
     VerdictFact,
 )
 from inference.core.explain.sampling import Medians
 from inference.core.explain.telling import Quiet
+from inference.core.explain.units import joined, units_of
 from inference.core.identity import best_renaming, same_up_to_renaming
 from inference.core.mapping import PortMapping
 
@@ -26,6 +39,19 @@ MOST_HEADS = 3
 
 MOST_LOOKS = 5
 """At the floods of a class, before it is given up since nothing floods its ports: disturbances pass."""
+
+MOST_WASTED = 0.03
+"""Share of the time that its ports need by which a flood may take longer. What loses more to its registers
+or to the core's choice of ports lets others evade."""
+
+_SHARE = 4  # of the time limit, the part that the ports may take
+_LEAST_SECONDS = 5.0  # for one question
+
+_SLOTS = "they take longer beside kinds of all domains, as what is limited by slots does"
+
+_UNSEEN = "as many per cycle as the bottleneck lets through, and of no domain"
+
+_NOISES = 10  # standard deviations of a sample
 
 CONFIRMING = 3
 """Samples of an experiment for which a scheme would be left out, taken at another time."""
@@ -50,6 +76,14 @@ class PortSolver:
         self._seed = seed
         self._r_max = r_max
         self._medians = Medians(context.sampler, context.settings.samples, context.settings.epsilon / 5)
+        self._ends = context.teller.pace.clock() + (context.settings.seconds or math.inf) / _SHARE
+        self._looking_at = ""
+
+    @property
+    def _epsilon(self) -> float:
+        """By how much times may be off that were taken often enough: less than waste, which is no noise."""
+        epsilon = self._context.settings.epsilon
+        return min(epsilon, max(epsilon / 2, _NOISES * self._context.sampler.noise))
 
     def solve(
         self,
@@ -68,7 +102,7 @@ class PortSolver:
         while True:
             heads = {members[0] for members in kept}
             improper = [each for each in improper if each.scheme not in heads]
-            answer = self._ask(kept, improper, masks)
+            answer = self._answer(kept, improper, masks)
             contradicting = {e for why in answer.dropped.values() for e in why.contradicting} - confirmed
             confirmed |= contradicting
             if self._were_disturbed(sorted(contradicting, key=str)):
@@ -79,8 +113,10 @@ class PortSolver:
                 return self._hinted(kept, improper, answer)
             again = False
             for members in lost:
-                text = answer.dropped[members[0]].text
-                self._context.exclude(members[0], "blocking", NotCharacterised.CLASH, text)
+                why = answer.dropped[members[0]]
+                text = why.text
+                if not why.unplaced:
+                    self._context.exclude(members[0], "blocking", NotCharacterised.CLASH, text)
                 number = tried.pop(members[0])
                 rest = self._sound([members[1:]]) if number < MOST_HEADS else []
                 where = kept.index(members)
@@ -90,15 +126,85 @@ class PortSolver:
                     again = True
                 else:
                     del kept[where]
-                    self._give_up(members[1:], members[0], text)
+                    self._give_up(members, why)
             if not again:
                 return self._hinted(kept, improper, answer)
+
+    def _answer(
+        self,
+        classes: Sequence[list[str]],
+        improper: Sequence[Improper],
+        known: Mapping[str, int | None],
+    ) -> BlockingAnswer:
+        """Of each unit of the core by itself, where the number of ports is searched for."""
+        problem, settings = self._context.problem, self._context.settings
+        if improper:
+            return self._ask(classes, improper, known)
+        whole = settings.ports is not None or problem.hint is not None
+        units = {"": list(classes)} if whole else units_of(self._context, classes, self._r_max)
+        answers: dict[str, BlockingAnswer] = {}
+        placed = [members[0] for unit in units.values() for members in unit]
+        unplaced = {
+            head: LeftOut(_UNSEEN if self._is_at_bottleneck(head) else _SLOTS, unplaced=True)
+            for head, *_ in classes
+            if head not in placed
+        }
+        for number, (unit, members) in enumerate(units.items()):
+            self._looking_at = unit
+            try:
+                answers[unit] = self._answer_for_unit(members, len(units) - number)
+            except InsufficientDataError as error:
+                if len(units) == 1:
+                    raise
+                unplaced |= {head: LeftOut(str(error), unplaced=True) for head, *_ in members}
+        if not answers:
+            raise InsufficientDataError("; ".join(f"{head}: {why.text}" for head, why in unplaced.items()))
+        answer = joined(answers, self._r_max, settings.alternatives)
+        return replace(answer, dropped={**answer.dropped, **unplaced})
+
+    def _is_at_bottleneck(self, scheme: str) -> bool:
+        return is_wide(self._context.widths[scheme], self._r_max)
+
+    def _answer_for_unit(self, classes: Sequence[list[str]], units: int) -> BlockingAnswer:
+        """As many of the classes as have ports within the solver's resources, the least trusted left out.
+
+        `units`: how many share the time that is left, and the alternatives.
+        """
+        placed = list(classes)
+        unplaced: dict[str, LeftOut] = {}
+        while True:
+            seconds = self._seconds_left() / units / (1 if len(placed) == 1 else 2)
+            try:
+                answer = self._ask(placed, (), units=units, limit=max(_LEAST_SECONDS, seconds))
+            except (InsufficientDataError, InterruptedRunError):
+                raise
+            except CoreError as error:
+                if len(placed) == 1:
+                    return replace(self._alone(placed[0][0], str(error)), dropped=unplaced)
+                lost = min(placed, key=lambda members: (len(members), self._context.widths[members[0]]))
+                placed.remove(lost)
+                unplaced[lost[0]] = LeftOut(str(error), unplaced=True)
+            else:
+                return replace(answer, dropped={**answer.dropped, **unplaced})
+
+    def _alone(self, scheme: str, why: str) -> BlockingAnswer:
+        """The only one of a unit has ports of its own, which takes no search."""
+        width = self._context.widths[scheme]
+        ports = tuple(map(str, range(self._context.settings.ports or width)))
+        mapping = PortMapping(ports, {scheme: (((1 << width) - 1, 1),)}, self._r_max)
+        return BlockingAnswer(mapping, verdict=f"one of several kinds, the others have no ports: {why}")
+
+    def _seconds_left(self) -> float:
+        return self._ends - self._context.teller.pace.clock()
 
     def _ask(
         self,
         classes: Sequence[list[str]],
         improper: Sequence[Improper],
         known: Mapping[str, int | None] | None = None,
+        *,
+        units: int = 1,
+        limit: float | None = None,
     ) -> BlockingAnswer:
         settings, context = self._context.settings, self._context
         heads = [members[0] for members in classes]
@@ -108,15 +214,17 @@ class PortSolver:
             widths={head: context.widths[head] for head in heads},
             improper=tuple(each.scheme for each in improper),
             ports=settings.ports,
-            most_ports=settings.most_ports,
+            most_ports=max([settings.most_ports, *map(int.bit_length, filter(None, (known or {}).values()))]),
             r_max=self._r_max,
-            epsilon=settings.epsilon,
-            alternatives=settings.alternatives,
+            epsilon=self._epsilon,
+            alternatives=settings.alternatives // units,
             trust={members[0]: len(members) for members in classes},
             domains={head: domains[head] for head in heads if head in domains},
             known={head: mask for head in heads if (mask := (known or {}).get(head)) is not None},
         )
-        quiet = Quiet(context.teller.pace, "looking for the ports of the blocking instructions")
+        doing = f"looking for the ports of {len(heads)} {self._looking_at} blocking instructions"
+        seconds = max(_LEAST_SECONDS, self._seconds_left()) if limit is None else limit
+        quiet = Quiet(context.teller.pace, doing.replace("  ", " "), seconds)
         return self._solver(question, self._medians, quiet, self._seed)
 
     def _were_disturbed(self, experiments: Sequence[Experiment]) -> bool:
@@ -179,24 +287,69 @@ class PortSolver:
         self._context.measure(wanted)
 
     def _is_sound(self, scheme: str) -> bool:
+        """Whether its copies take as long as their ports need; of what was not recorded one instance does."""
+        sampler, width = self._context.sampler, self._context.widths[scheme]
         flood, error = self._flood_of(scheme)
-        seen = self._context.sampler.reading(flood).cycles
-        if seen is None or self._context.is_unstable(flood):
+        if sampler.offers is not None and sampler.beside(scheme) < TRUSTED:
             return False
-        return abs(seen - flood.length / self._context.widths[scheme]) <= error
+        if not sampler.has(flood):
+            if not self._is_held_up(scheme) or not self._is_like_others(scheme):
+                return False
+            flood = singleton(scheme)
+        reading = sampler.reading(flood)
+        if reading.cycles is None or self._context.is_unstable(flood):
+            return False
+        needed = flood.length / width
+        wasted = MOST_WASTED * needed + ERRORS * sampler.error(reading)
+        return -error <= reading.cycles - needed <= min(error, wasted)
+
+    def _is_like_others(self, scheme: str) -> bool:
+        """Whether a scheme of another mnemonic was recorded beside it that takes as long as it does.
+
+        Otherwise it may be the registers of a few forms that limit them: there are four like `ah`.
+        """
+        sampler, widths = self._context.sampler, self._context.widths
+        mnemonic, width = scheme.partition(" ")[0], widths[scheme]
+        return any(
+            other.partition(" ")[0] != mnemonic
+            and widths.get(other) == width
+            and surpluses(self._context, [(other, scheme)]).get((other, scheme), 0.0) >= HELD_UP
+            for other in sampler.partners(scheme)
+        )
+
+    def _is_held_up(self, scheme: str) -> bool:
+        """Whether the flood of a wider candidate shows that it is ports that limit a scheme."""
+        context = self._context
+        wider = [head for head, width in context.widths.items() if width > context.widths[scheme]]
+        counts = surpluses(
+            context, [(scheme, head) for head in wider if context.sampler.floods(head, scheme)]
+        )
+        return any(count >= HELD_UP for count in counts.values())
 
     def _exclude_restless(self, scheme: str) -> None:
+        """Leave out what does not flood its ports as it should; what was not recorded is no reason."""
         flood, _ = self._flood_of(scheme)
+        if not self._context.sampler.has(flood):
+            return
         expected = flood.length / self._context.widths[scheme]
         seen = self._context.sampler.reading(flood).cycles
         text = "" if seen is None else f"{flood.length} of it take {seen:.3g} cycles, not {expected:.3g}"
         facts = [VerdictFact(flood, expected, seen)]
         self._context.exclude(scheme, "blocking", NotCharacterised.UNSTABLE, text, facts)
 
-    def _give_up(self, members: Sequence[str], head: str, text: str) -> None:
-        for scheme in members:
+    def _give_up(self, members: Sequence[str], reason: LeftOut) -> None:
+        """A class without ports: what contradicts excludes its members, a search that ended does not."""
+        head, *others = members
+        if reason.unplaced:
+            width = self._context.widths[head]
+            self._context.warn(
+                f"the {width} ports of {head} and {len(others)} schemes like it were not found, so nothing "
+                f"is blocked with them: {reason.text}"
+            )
+            return
+        for scheme in others:
             if scheme not in self._context.excluded:
-                why = f"its ports are those of {head}, which were not found: {text}"
+                why = f"its ports are those of {head}, which were not found: {reason.text}"
                 self._context.exclude(scheme, "blocking", NotCharacterised.CLASH, why)
 
     def _hinted(
@@ -286,16 +439,16 @@ def blockers_of(
     found: dict[int, Blocker] = {}
     for members in classes:
         mask = only_mask(mapping, members[0])
-        found.setdefault(mask, Blocker(members[0], mask, _is_wide(mask, r_max)))
+        wide = is_wide(mask.bit_count(), r_max)
+        substitutes = tuple(members[1:])
+        found.setdefault(mask, Blocker(members[0], mask, wide, substitutes=substitutes))
     for each in improper:
         blocked = improper_mask(mapping, each, [members[0] for members in classes])
         if blocked is not None:
-            found.setdefault(blocked, Blocker(each.scheme, blocked, _is_wide(blocked, r_max), improper=True))
+            found.setdefault(
+                blocked, Blocker(each.scheme, blocked, is_wide(blocked.bit_count(), r_max), improper=True)
+            )
     return list(found.values())
-
-
-def _is_wide(mask: int, r_max: float | None) -> bool:
-    return r_max is not None and mask.bit_count() > r_max - NEAR_R_MAX
 
 
 def class_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -45,10 +45,14 @@ class BlockingQuestion:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Why a scheme has no part in an answer: `text`, and the experiments of it that contradict others."""
+    """Why a scheme has no part in an answer: `text`, and the experiments of it that contradict others.
+
+    `unplaced`: nothing speaks against it, but no ports for it were found within the resources.
+    """
 
     text: str
     contradicting: tuple[Experiment, ...] = ()
+    unplaced: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,8 @@ class ExplainProblem:
     beside those found. `preferred`: schemes to represent their class, the best first. `hint`: the documented
     ports of some schemes, by name, which decides between mappings of the blocking instructions that no
     experiment tells apart (§6.3.4) and names the ports. `domains`: the part of the core that a scheme is for.
+    `simulated`: cycles of an experiment as this core's scheduler makes it under a mapping, None where it
+    cannot tell; without it, what a core may waste is bounded by a constant.
     """
 
     schemes: tuple[str, ...]
@@ -105,6 +111,7 @@ class ExplainProblem:
     preferred: tuple[str, ...] = ()
     hint: PortMapping | None = None
     domains: Mapping[str, str] = field(default_factory=dict)
+    simulated: Callable[[PortMapping, Experiment], float | None] | None = None
 
     def __post_init__(self) -> None:
         if not self.schemes:

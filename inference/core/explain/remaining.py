@@ -11,7 +11,8 @@ from inference.core.explain.flooding import Blocker, Floods, sorted_blockers
 from inference.core.explain.judging import RunVerdict, judged
 from inference.core.explain.known import Known
 from inference.core.explain.problem import NotCharacterised, Witness
-from inference.core.explain.settings import DOUBTFUL, NEEDED, UNTIL_COUNTED, ExplainSettings
+from inference.core.explain.settings import DOUBTFUL, NEEDED, THROUGHPUT, UNTIL_COUNTED, ExplainSettings
+from inference.core.explain.wasting import WasteJudge
 from inference.core.mapping import described
 
 _CHUNK = 128  # tested together, and to the end also where somebody wants what there is
@@ -114,6 +115,9 @@ class Remaining:
 
     def _judge(self, floods: Floods, scheme: str, blockers: Sequence[Blocker], run: int) -> RunVerdict:
         witnesses = floods.witnesses(scheme, blockers, run)
+        if self.context.counts_from == THROUGHPUT:
+            waste = WasteJudge(self.context, self.known.blockers, len(self.known.ports), self.r_max)
+            witnesses = waste.settled(scheme, witnesses)
         verdict = judged(self.context, scheme, witnesses, len(self.known.ports), self.r_max)
         verdicts = self._verdicts.setdefault(scheme, [])
         shown = self._witnesses.setdefault(scheme, [])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inference.core.events import PacedReporter
@@ -78,6 +78,14 @@ class MeasurementSampler:
         """Whether it can be asked at all."""
         return self._offered is None or experiment in self._offered
 
+    def mixes_of(self, schemes: Collection[str]) -> list[Experiment]:
+        """Experiments of two of these schemes and no other that were asked."""
+        return [
+            each
+            for each in self._samples
+            if len(each.terms) == 2 and all(s in schemes for s, _ in each.terms)
+        ]
+
     def recorded(self) -> Iterator[Measured]:
         """All recorded data; nothing where anything can be measured."""
         return iter(()) if self.offers is None else self._measurer.measure(self.offers)
@@ -85,6 +93,16 @@ class MeasurementSampler:
     def floods(self, blocker: str, scheme: str) -> Sequence[int]:
         """How many copies of a blocking instruction were recorded beside a scheme."""
         return self._floods.get(blocker, {}).get(scheme, ())
+
+    def partners(self, scheme: str) -> list[str]:
+        """Schemes of which one was recorded beside one of this; none where anything can be measured."""
+        return [partner for partner, copies in self._floods.get(scheme, {}).items() if 1 in copies]
+
+    def copies(self, blocker: str, scheme: str, wanted: int) -> int:
+        """So many copies of a blocking instruction as can be asked beside a scheme: of recorded data, the
+        most that there are where `wanted` were not recorded."""
+        recorded = self.floods(blocker, scheme)
+        return max(recorded) if recorded and wanted not in recorded else wanted
 
     def beside(self, blocker: str) -> int:
         """How many schemes were recorded beside copies of this one; 0 where anything can be measured."""

@@ -41,15 +41,14 @@ class ExplainSettings:
         None, "Number of ports; empty: the smallest number that explains the blocking instructions.", 10
     )
     most_ports: int = setting(
-        12, "Where the number of ports is searched for: the largest one to try.", "not searched"
+        16, "Where the number of ports is searched for: the largest one to try.", "not searched"
     )
     r_max: float | None = setting(
         None, "Instructions per cycle beside the ports; empty: measured (§6.2.3).", "measured"
     )
     widest: int | None = setting(
         None,
-        "The most ports that one µop may use; what is quicker alone uses none. Empty: as documented for the "
-        "machine's microarchitecture, else any number.",
+        "The most ports that one µop may use; what is quicker alone uses none. Empty: any number.",
         None,
     )
     uops_from: str = setting(
@@ -116,6 +115,12 @@ class ExplainSettings:
     most_copies: int = setting(
         400, "Copies of a blocking instruction at most; schemes that would need more are not tested.", 100
     )
+    seconds: float | None = setting(
+        1800.0,
+        "The search ends after so many seconds with what it has, a quarter of them for the ports of blocking "
+        "instructions; empty: no limit.",
+        "none",
+    )
     alternatives: int = setting(300, "Mappings of the blocking instructions to list where several fit.", 1)
 
     def __post_init__(self) -> None:
@@ -144,6 +149,8 @@ class ExplainSettings:
         check_choice("floods", self.floods, FLOODS)
         check_choice("confirm", self.confirm, CONFIRM)
         check_whole("most_copies", self.most_copies, 10, 1000)
+        if self.seconds is not None:
+            check_number("seconds", self.seconds, 1e-6, 1e7)
         check_whole("alternatives", self.alternatives, 0, 10_000)
 
     @property

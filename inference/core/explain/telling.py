@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from inference.core.errors import CoreError, InvalidInputError
@@ -162,20 +163,23 @@ class ExplainTeller:
 class OutOfTimeError(CoreError):
     """What was to be found out would come too late."""
 
-    def __init__(self) -> None:
-        super().__init__("the run had to end")
+    def __init__(self, why: str = "the run had to end") -> None:
+        super().__init__(why)
 
 
 class Quiet:
     """Lets what serves this search be interrupted; what it tells would be mistaken for stages of this one.
 
     `doing`, a sentence's beginning, is told now and then instead, with the newest numbers of the events.
+    `limit` in seconds.
     """
 
-    def __init__(self, pace: PacedReporter, doing: str) -> None:
+    def __init__(self, pace: PacedReporter, doing: str, limit: float = math.inf) -> None:
         self._pace = pace
         self._doing = doing
         self._numbers: dict[str, int] = {}
+        self._start = pace.clock()
+        self._limit = limit
         pace.due(doing)
 
     def emit(self, event: Event) -> None:
@@ -192,7 +196,10 @@ class Quiet:
         """Raises `InterruptedRunError` when asked to stop, `OutOfTimeError` where what there is will do."""
         if self._pace.finishing:
             raise OutOfTimeError
+        seconds = self._pace.clock() - self._start
+        if seconds >= self._limit:
+            raise OutOfTimeError(f"no answer within {self._limit:.0f} seconds")
         if self._pace.due(self._doing, _NEWS_EVERY):
-            numbers = ", ".join(f"{number} {name}" for name, number in self._numbers.items())
-            self._pace.emit(Log("info", f"{self._doing}: {numbers}" if numbers else self._doing))
+            numbers = [f"{number} {name}" for name, number in self._numbers.items()]
+            self._pace.emit(Log("info", f"{self._doing}: {', '.join([*numbers, f'{seconds:.0f} s'])}"))
         self._pace.pulse()

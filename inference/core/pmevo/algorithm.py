@@ -139,12 +139,14 @@ class _Search:
 
     def _data(self, seen: Observations, classes: Sequence[Sequence[str]]) -> LearntData:
         core = self.problem.core
+        beat = heartbeat(self.pace, "loop bodies looked through for what takes time beside ports")
         return LearntData(
             seen.times,
-            core.least_cycles(seen.times) if core is not None and self.settings.waste else {},
+            core.least_cycles(seen.times, pulse=beat) if core is not None and self.settings.waste else {},
             classes,
             np.array([seen.scheme_times[members[0]] for members in classes]),
             self._domains(classes),
+            self._forms([members[0] for members in classes]),
         )
 
     def _finished(self, data: LearntData, point: RefitPoint, viewer: Viewer) -> Finished:
@@ -160,10 +162,10 @@ class _Search:
             partial(_stream, self.seed),
             partial(self._mapping_of, viewer),
         )
-        if self.problem.settings.ports is None:
-            finished = finishing.with_more_ports(point, self.settings.most_ports)
         if self.problem.core is not None and self.settings.waste:
             finished = finishing.without_waste(finished, self.problem.core)
+        if self.problem.settings.ports is None:
+            finished = finishing.with_more_ports(finished, self.settings.most_ports)
         return finished
 
     def _mapping_of(self, viewer: Viewer, point: RefitPoint, n_ports: int) -> PortMapping:
@@ -198,7 +200,8 @@ class _Search:
             ports = first_ports(seen.scheme_times, self.problem.domains, settings.most_ports)
             settings = replace(settings, ports=ports)
         if core is not None and core.width is not None and settings.issue_width is None:
-            settings = replace(settings, issue_width=float(core.width))
+            # Where schedulers waste, the highest rate in the data is below what the core dispatches.
+            return replace(settings, issue_width=float(core.width))
         return self._with_r_max(settings, seen)
 
     def _with_r_max(self, settings: PMEvoSettings, seen: Observations) -> PMEvoSettings:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -19,11 +20,13 @@ from inference.core.holdout import held_out_experiments
 from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pmevo.congruence import learnable
 from inference.core.pmevo.heartbeat import heartbeat
-from inference.core.pmevo.refit.apart import prefer_apart
+from inference.core.pmevo.refit.apart import own_ports, prefer_apart
 from inference.core.pmevo.refit.bounded import BoundedSearch
+from inference.core.pmevo.refit.disjoint import with_disjoint_units
 from inference.core.pmevo.refit.front import RefitPoint
-from inference.core.pmevo.refit.preferring import COST
+from inference.core.pmevo.refit.preferring import COST, FormPair, prefer_forms
 from inference.core.pmevo.refit.search_arrays import SearchArrays
+from inference.core.pmevo.refit.second_uops import doubted, without_second_uops
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable
@@ -38,17 +41,32 @@ _FORGIVEN = (0.2, 0.1, 0.3)
 on a Zen 5, 0.2 tells second µops, which explain more, from what is wasted, which is less."""
 _SURE = 8.0
 """Times the price of a µop where waste is possible: it explains three experiments that waste cannot."""
-_LEFT = 0.05
-"""Share of corrected times that may still be wasted: simulated schedulers are some per cent off."""
 _ROUNDS = 3
 _JUDGING = 0.1
 """Share of the experiments that rounds do not learn from, which judge them."""
 _LEAST_GAIN = 0.1
 """Share of the cost that rounds have to lower."""
-_SIMULATED_SECONDS = 120.0
-"""For policies under one mapping: the search among them takes some 25 s of one core."""
+MOST_POLICIES = 100
+"""That are simulated under one mapping: what takes some 4 s of one core."""
+_MOST_DOUBTING = 100
+"""Experiments that are simulated to judge second µops."""
+_MOST_DISJOINT = 3
+"""Mappings with two units apart for which a scheduler is inferred beside the one that was found."""
 
 Stream = Callable[..., np.random.Generator]
+
+
+@dataclass(frozen=True)
+class _Times:
+    """What a search learns from.
+
+    Args:
+        cycles: {experiment: cycles}, measured or corrected.
+        forgiven: The share of each that may be waste.
+    """
+
+    cycles: Mapping[Experiment, float]
+    forgiven: float
 
 
 @dataclass(frozen=True)
@@ -61,6 +79,7 @@ class LearntData:
         classes: Of congruent schemes, the representative first.
         alone: Cycles of each representative alone.
         domains: The part of the core that each class is for.
+        forms: Pairs of classes, of which one has memory in place of a register.
     """
 
     times: Mapping[Experiment, float]
@@ -68,6 +87,7 @@ class LearntData:
     classes: Sequence[Sequence[str]]
     alone: Floats
     domains: Sequence[str | None]
+    forms: Sequence[FormPair]
 
     @property
     def members(self) -> Int64s:
@@ -91,8 +111,8 @@ class LearntData:
 class Finished:
     """A mapping on `n_ports` ports; `simulated` makes its waste, where that explains more than ports do.
 
-    `error`, `error_of_ports`: mean relative errors with that and without, on experiments that judge; None
-    where no scheduler was simulated.
+    `error`, `error_of_ports`: mean relative errors with the scheduler and without, on experiments that judge;
+    None where nothing was compared.
     """
 
     point: RefitPoint
@@ -111,9 +131,17 @@ class Finished:
         assert self.error is not None, "only what was judged is compared"
         return self.error * self.point.usage.uops
 
+    @property
+    def text(self) -> str:
+        """E.g. `2.1% off with the scheduler, 6.3% without; 48 µops on 15 ports`."""
+        size = f"{self.point.usage.uops} µops on {self.n_ports} ports"
+        if self.simulated is None:
+            return f"{self.error:.1%} off; {size}"
+        return f"{self.error:.1%} off with the scheduler, {self.error_of_ports:.1%} without; {size}"
+
 
 class Finishing:
-    """Goes on from a mapping; `show` hears of better ones, with their number of ports."""
+    """Goes on from a mapping."""
 
     def __init__(
         self,
@@ -127,138 +155,180 @@ class Finishing:
         self._data = data
         self._settings = settings
         self._pace = pace
-        self._seed = seed
         self._stream = stream
         self._as_mapping = as_mapping
         self._beat = heartbeat(pace, "schemes re-fitted in further local searches")
         self._searches = 0
+        judging = held_out_experiments(data.times, _JUDGING, seed)
+        self._judging = {mix: cycles for mix, cycles in data.times.items() if mix in judging}
+        self._learnt = {mix: cycles for mix, cycles in data.times.items() if mix not in judging}
 
-    def with_more_ports(self, point: RefitPoint, most_ports: int) -> Finished:
-        """Ports are added while one more explains as much as a kind of µop costs; parts get their own."""
-        n_ports = self._settings.n_ports
-        best, value = self._search(self._data.times, [point], n_ports, point.issue_width)
+    def with_more_ports(self, before: Finished, most_ports: int) -> Finished:
+        """Ports are added while one more explains as much as a kind of µop costs; parts get their own.
+
+        By corrected times where there is a scheduler: what it wastes asks for ports that do not exist.
+        """
+        times = self._measured if before.simulated is None else self._corrected_by(before)
+        apart = before.simulated is not None and self._settings.apart
+        best, value = self._search(times, [before.point], before.n_ports, apart=apart)
+        n_ports = before.n_ports
+        gain = self._settings.new_kind_price * self._arrays(n_ports).experiments_per_scheme
         while n_ports < most_ports and not self._pace.finishing:
-            wider, its_value = self._search(self._data.times, [best], n_ports + 1, best.issue_width)
-            gain = self._settings.new_kind_price * self._arrays(n_ports).experiments_per_scheme
+            wider, its_value = self._search(times, [best], n_ports + 1, apart=apart)
             if its_value > value - gain:
                 break
             best, value, n_ports = wider, its_value, n_ports + 1
             self._pace.emit(Log("info", f"{n_ports} ports explain more than {n_ports - 1}"))
-        return self._apart(best, n_ports, 0.0)
+        point, n_ports = self._apart(best, n_ports, times)
+        found = replace(before, point=point, n_ports=n_ports)
+        if found.simulated is not None:
+            found = self._judged(self._doubted(found))
+            self._pace.emit(Log("info", f"with more ports {found.text}"))
+            found = found if found.cost <= before.cost else before
+        return self._with_regular_forms(found, times)
+
+    def _with_regular_forms(self, found: Finished, times: _Times) -> Finished:
+        if not self._settings.regular_forms:
+            return found
+        value = self._value(found.point, found.n_ports, times)
+        usage = prefer_forms(found.point.usage, self._data.forms, value, self._preference)
+        point = self._arrays(found.n_ports).point(usage, found.point.issue_width)
+        found = replace(found, point=point)
+        return found if found.simulated is None else self._judged(found)
 
     def without_waste(self, before: Finished, source: WasteSource) -> Finished:
-        """Mappings that a scheduler explains, where one does; else the one that there is.
+        """A mapping that a scheduler explains, where one does; else the one that there is.
 
         Mappings are searched by which a share of every time may be wasted. Under each a scheduler is
         inferred, and rounds of correcting times and searching again follow. The best by experiments that
         judge is the result of the first share with which they explain enough.
         """
-        judging = held_out_experiments(self._data.times, _JUDGING, self._seed)
-        learnt = {
-            experiment: cycles for experiment, cycles in self._data.times.items() if experiment not in judging
-        }
-        judged = {experiment: self._data.times[experiment] for experiment in judging}
-        ports = self._times(before, judged, None).error
-        self._pace.emit(Log("info", f"{ports:.1%} off with {before.point.usage.uops} µops and no scheduler"))
-        if ports < self._settings.spread:
-            return before
-        judged_before = best = replace(before, error=ports, error_of_ports=ports)
-        for forgiven in _FORGIVEN:
+        of_ports = self._judged(before)
+        self._pace.emit(Log("info", f"without a scheduler {of_ports.text}"))
+        assert of_ports.error is not None, "it was judged"
+        for forgiven in _FORGIVEN if of_ports.error >= self._settings.spread else ():
             if self._pace.finishing:
                 break
-            start = self._forgiving(before, learnt, forgiven)
-            mapping = self._as_mapping(start.point, start.n_ports)
-            simulated = source.simulator(mapping, learnt, self._patience())
-            if simulated is None:
+            start = self._scheduled(self._forgiving(before, forgiven), source)
+            if start is None:
                 self._pace.emit(Log("info", f"no scheduler explains waste of up to {forgiven:.0%}"))
                 continue
-            best = self._rounds(start, simulated, learnt, judged, best)
-            if best.cost <= (1 - _LEAST_GAIN) * judged_before.cost:
+            best = self._corrected(start)
+            if best.cost <= (1 - _LEAST_GAIN) * of_ports.cost:
                 return best
         return before
 
-    def _rounds(
-        self,
-        start: Finished,
-        simulated: Simulated,
-        learnt: Mapping[Experiment, float],
-        judged: Mapping[Experiment, float],
-        best: Finished,
-    ) -> Finished:
-        current = start
-        for number in range(_ROUNDS + 1):
-            times = self._times(current, judged, simulated)
-            self._pace.emit(
-                Log(
-                    "info",
-                    f"round {number}: {times.error:.1%} off with the scheduler, {times.error_of_bounds:.1%} "
-                    f"without, on {len(judged)} experiments that it did not learn from; "
-                    f"{current.point.usage.uops} µops",
-                )
-            )
-            judged_now = replace(
-                current, simulated=simulated, error=times.error, error_of_ports=times.error_of_bounds
-            )
-            if judged_now.cost < best.cost:
-                best = judged_now
-            if number == _ROUNDS or self._pace.finishing:
+    def _corrected(self, start: Finished) -> Finished:
+        """The best of what corrected times lead to, round after round."""
+        current = best = start
+        self._pace.emit(Log("info", f"before any round {current.text}"))
+        for number in range(1, _ROUNDS + 1):
+            if self._pace.finishing:
                 break
-            corrected = self._times(current, learnt, simulated).corrected
-            point, _ = self._search(
-                corrected, [current.point], current.n_ports, current.point.issue_width, _LEFT
-            )
-            current = self._apart(point, current.n_ports, _LEFT, corrected)
+            times = self._corrected_by(current)
+            point, _ = self._search(times, [current.point], current.n_ports, apart=self._settings.apart)
+            point, n_ports = self._apart(point, current.n_ports, times)
+            current = self._judged(self._doubted(replace(current, point=point, n_ports=n_ports)))
+            self._pace.emit(Log("info", f"round {number}: {current.text}"))
+            if current.cost < best.cost:
+                best = current
         return best
 
-    def _forgiving(self, before: Finished, learnt: Mapping[Experiment, float], forgiven: float) -> Finished:
+    def _scheduled(self, start: Finished, source: WasteSource) -> Finished | None:
+        """A mapping, or the same with two of its units apart: the one that a scheduler explains best."""
+        usages = [start.point.usage, *islice(with_disjoint_units(start.point.usage), _MOST_DISJOINT)]
+        found: list[Finished] = []
+        for usage in usages:
+            if self._pace.finishing:
+                break
+            point = self._arrays(start.n_ports).point(usage, start.point.issue_width)
+            mapping = self._as_mapping(point, start.n_ports)
+            simulated = source.simulator(mapping, self._learnt, self._patience())
+            if simulated is not None:
+                found.append(self._judged(replace(start, point=point, simulated=simulated)))
+                self._pace.emit(Log("info", f"with a scheduler of its own {found[-1].text}"))
+        return min(found, key=lambda each: each.cost, default=None)
+
+    def _forgiving(self, before: Finished, forgiven: float) -> Finished:
         """The best mapping if a share of each time may be waste, from `before` and from nothing."""
-        n_ports = before.n_ports
+        n_ports, width = before.n_ports, before.point.issue_width
+        times = _Times(self._learnt, forgiven)
         starts = [before.point]
         arrays = self._arrays(n_ports)
         for number in range(_STARTS - 1):
             usage = Usage.random(self._data.alone, n_ports, self._stream("finish", 0, number))
-            starts.append(arrays.point(usage, before.point.issue_width))
-        point, _ = self._search(learnt, starts, n_ports, before.point.issue_width, forgiven)
-        apart = self._apart(point, n_ports, forgiven, learnt)
-        point, _ = self._search(learnt, [apart.point], apart.n_ports, point.issue_width, forgiven)
-        return self._apart(point, apart.n_ports, forgiven, learnt)
+            starts.append(arrays.point(usage, width))
+        point, n_ports = self._apart(self._search(times, starts, n_ports)[0], n_ports, times)
+        value = self._value(point, n_ports, times)
+        usage = without_second_uops(point.usage, self._data.domains, value, keep=False)
+        return Finished(self._arrays(n_ports).point(usage, width), n_ports)
 
-    def _apart(
-        self,
-        point: RefitPoint,
-        n_ports: int,
-        forgiven: float,
-        times: Mapping[Experiment, float] | None = None,
-    ) -> Finished:
-        times = self._data.times if times is None else times
+    def _doubted(self, finished: Finished) -> Finished:
+        """Without second µops that simulated times are no nearer to measured ones with."""
+        domains, point = self._data.domains, finished.point
+        schemes = {
+            member for scheme in doubted(point.usage, domains) for member in self._data.classes[scheme]
+        }
+        mixes = islice((mix for mix in self._learnt if schemes & set(mix.schemes)), _MOST_DOUBTING)
+        times = {mix: self._learnt[mix] for mix in mixes}
+        if not times:
+            return finished
+
+        def error(usage: Usage) -> float:
+            tried = replace(point, usage=usage)
+            return self._times(replace(finished, point=tried), times).error
+
+        usage = without_second_uops(point.usage, domains, error, keep=True)
+        return replace(finished, point=self._arrays(finished.n_ports).point(usage, point.issue_width))
+
+    def _corrected_by(self, finished: Finished) -> _Times:
+        """Times without what the scheduler wastes under a mapping; as far as it is off, they may be waste."""
+        assert finished.error is not None, "it was judged"
+        off = max(self._settings.spread, finished.error)
+        return _Times(self._times(finished, self._learnt).corrected, off)
+
+    def _apart(self, point: RefitPoint, n_ports: int, times: _Times) -> tuple[RefitPoint, int]:
+        """The mapping in which parts that nothing shows to share ports have their own, on how many."""
         if not (self._settings.apart and any(self._data.domains)):
-            return Finished(point, n_ports)
-
-        def value(usage: Usage, ports: int) -> float:
-            self._pace.pulse()
-            settings = self._wasteful_settings(ports, point.issue_width, forgiven)
-            arrays = self._data.arrays(times, settings)
-            search = self._bounded(arrays, [], settings, forgiven)
-            return arrays.value(usage, search.objective(point.issue_width), search.prices)
-
+            return point, n_ports
         # Of a part that nothing shows to share ports, each scheme may cost what a preference may.
-        alone = COST * self._arrays(n_ports).experiments_per_scheme
+        alone = self._preference
         most = alone * len(self._data.domains) ** 0.5
-        usage, number = prefer_apart(point.usage, n_ports, self._data.domains, value, most, alone, MAX_PORTS)
-        return Finished(self._arrays(number).point(usage, point.issue_width), number)
+        usage, number = prefer_apart(
+            point.usage,
+            n_ports,
+            self._data.domains,
+            lambda usage, ports: self._value(point, ports, times)(usage),
+            most,
+            alone,
+            MAX_PORTS,
+        )
+        return self._arrays(number).point(usage, point.issue_width), number
+
+    def _value(self, point: RefitPoint, n_ports: int, times: _Times) -> Callable[[Usage], float]:
+        """The objective of mappings on so many ports."""
+        search = self._bounded([], n_ports, point.issue_width, times)
+        return search.value
+
+    @property
+    def _preference(self) -> float:
+        """By how much the objective may grow for what measurements hardly tell."""
+        return COST * self._arrays(self._settings.n_ports).experiments_per_scheme
+
+    @property
+    def _measured(self) -> _Times:
+        return _Times(self._data.times, 0.0)
 
     def _search(
-        self,
-        times: Mapping[Experiment, float],
-        starts: Sequence[RefitPoint],
-        n_ports: int,
-        issue_width: float | None,
-        forgiven: float = 0.0,
+        self, times: _Times, starts: Sequence[RefitPoint], n_ports: int, *, apart: bool = False
     ) -> tuple[RefitPoint, float]:
-        """The best mapping that a few local searches find, and the objective."""
-        settings = self._wasteful_settings(n_ports, issue_width, forgiven)
-        arrays = self._data.arrays(times, settings)
-        search = self._bounded(arrays, starts, settings, forgiven)
+        """The best mapping that a few local searches find, and the objective.
+
+        `apart`: schemes keep off the ports that the first start has for other parts of the core alone.
+        """
+        first = starts[0]
+        allowed = own_ports(first.usage, n_ports, self._data.domains) if apart else None
+        search = self._bounded(starts, n_ports, first.issue_width, times, allowed)
         while not (search.ended or (self._pace.finishing and search.state.done)):
             search.advance()
             if self._pace.due("finishing", 5.0):
@@ -270,49 +340,54 @@ class Finishing:
 
     def _bounded(
         self,
-        arrays: SearchArrays,
         starts: Sequence[RefitPoint],
-        settings: PMEvoSettings,
-        forgiven: float,
+        n_ports: int,
+        issue_width: float | None,
+        times: _Times,
+        allowed: Int64s | None = None,
     ) -> BoundedSearch:
+        settings = replace(
+            self._settings,
+            ports=n_ports,
+            issue_width=issue_width,
+            uop_price=self._settings.uop_price * (_SURE if times.forgiven else 1.0),
+            perturbations=min(_SEARCHES, self._settings.perturbations),
+            perturbation_patience=min(_PATIENCE, self._settings.perturbation_patience),
+        )
         self._searches += 1
         number = self._searches
         return BoundedSearch(
-            arrays,
+            self._data.arrays(times.cycles, settings),
             starts,
             settings,
             lambda k: self._stream("finish", number, k),
             self._beat,
-            forgiven=forgiven,
-        )
-
-    def _wasteful_settings(self, n_ports: int, issue_width: float | None, forgiven: float) -> PMEvoSettings:
-        price = self._settings.uop_price * (_SURE if forgiven else 1.0)
-        return replace(
-            self._settings,
-            ports=n_ports,
-            issue_width=issue_width,
-            uop_price=price,
-            perturbations=min(_SEARCHES, self._settings.perturbations),
-            perturbation_patience=min(_PATIENCE, self._settings.perturbation_patience),
+            forgiven=times.forgiven,
+            allowed=allowed,
         )
 
     def _arrays(self, n_ports: int) -> SearchArrays:
         return self._data.arrays(self._data.times, replace(self._settings, ports=n_ports))
 
-    def _times(
-        self, finished: Finished, times: Mapping[Experiment, float], simulated: Simulated | None
-    ) -> WastefulTimes:
+    def _judged(self, finished: Finished) -> Finished:
+        """With its errors on the experiments that judge."""
+        times = self._times(finished, self._judging)
+        return replace(finished, error=times.error, error_of_ports=times.error_of_bounds)
+
+    def _times(self, finished: Finished, times: Mapping[Experiment, float]) -> WastefulTimes:
         mapping = self._as_mapping(finished.point, finished.n_ports)
-        beat = self._pace.pulse if simulated is None else heartbeat(self._pace, "experiments simulated")
-        return wasteful_times(times, mapping, simulated, self._data.least, beat)
+        beat = heartbeat(self._pace, "experiments simulated")
+        return wasteful_times(times, mapping, finished.simulated, self._data.least, beat)
 
     def _patience(self) -> Callable[[], bool]:
-        began = self._pace.clock()
+        """Goes on for so many policies: how long these take depends on what else a computer does."""
         beat = heartbeat(self._pace, "scheduler policies simulated")
+        left = MOST_POLICIES
 
         def goes_on() -> bool:
+            nonlocal left
             beat()
-            return not self._pace.finishing and self._pace.clock() - began < _SIMULATED_SECONDS
+            left -= 1
+            return left >= 0 and not self._pace.finishing
 
         return goes_on

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Annotated, Protocol
@@ -12,14 +12,17 @@ from pydantic import Field
 from inference.agent.protocol import Result, Settings
 from inference.core.experiment import Experiment
 from inference.core.protocols import Json
+from inference.features.blocks.values import StartedBlock, start_of, started_blocks, with_values
 from inference.features.inferring.request import read_machine
 from inference.formats.run_archive.parts import read_strictly
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.start_values import StartValues
 from inference.isa.timed_code import CodeTimer
 from inference.isa.x86.availability import flags_of
 from inference.isa.x86.blocks import Block, BlockError, block_of_hex
 from inference.measuring.blocks import BlockMeasurer, BlockOptions, obstacle
 from inference.measuring.remote import result_of
+from inference.measuring.zero_counts import with_zero_counts
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
@@ -42,6 +45,7 @@ class MeasureBlocks(Protocol):
         *,
         latency_bound: Collection[int] = (),
         copies: int = 0,
+        starts: Sequence[StartValues] = (),
     ) -> Iterator[tuple[int, Result]]:
         """(index, result) of every block; see `BlockMeasurer.measure`."""
         ...
@@ -54,7 +58,9 @@ _OPTIONS = BlockOptions.__dataclass_fields__
 class BlockConfig(RunRequest):
     """What is measured where: `machine` is an id, `blocks` are machine code in hexadecimal digits.
 
-    `options` are the fields of `BlockOptions`; `isa` is that of the machine.
+    `options` are the fields of `BlockOptions`; `isa` is that of the machine. `values`: what single registers,
+    or `vector`, `memory` and `masks`, start with instead. `repeat_values`: blocks are measured with other
+    values that they may depend on, too.
     """
 
     noun = "a run over basic blocks"
@@ -62,6 +68,8 @@ class BlockConfig(RunRequest):
     isa: str = ""
     blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
     options: Json = {}
+    values: dict[str, int] = {}
+    repeat_values: bool = False
 
 
 def read_config(given: Json) -> BlockConfig:
@@ -71,6 +79,7 @@ def read_config(given: Json) -> BlockConfig:
     if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
         raise ConfigError(hindered)
     options = read_options(config.options)
+    start_of(options, config.values)
     found = {"isa": machine.isa.name, "blocks": read_blocks(config.blocks, options)}
     return config.model_copy(update=found | {"options": options.as_json()})
 
@@ -123,15 +132,18 @@ class BlockJob:
         reporter = task.reporter
         reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [f"Measure on {machine.name}"]})
         blocks = [block_of_hex(code) for code in config.blocks]
+        options = BlockOptions(**config.options)
+        started = started_blocks(blocks, start_of(options, config.values), repeat=config.repeat_values)
         results: dict[int, Json] = {}
-        with measuring_blocks(task, machine, BlockOptions(**config.options)) as (identity, measure):
-            for index, result in measure(blocks):
-                results[index] = _told(index, result)
-                reporter.tell("block", results[index])
-                _tell_progress(task, results, len(blocks))
+        with measuring_blocks(task, machine, options) as (identity, measure):
+            starts = [entry.start for entry in started]
+            for place, result in measure([blocks[entry.index] for entry in started], starts=starts):
+                results[place] = _told(started[place].index, result)
+                if place < len(blocks):
+                    reporter.tell("block", results[place])
+                _tell_progress(task, results, len(started))
                 reporter.pulse()
-        ordered = [results[index] | {"hex": code} for index, code in enumerate(config.blocks)]
-        return partial(_store, task.run, ordered, identity)
+        return partial(_store, task.run, _ordered(started, blocks, results), identity)
 
 
 @contextmanager
@@ -149,6 +161,7 @@ def measuring_blocks(
             *,
             latency_bound: Collection[int] = (),
             copies: int = 0,
+            starts: Sequence[StartValues] = (),
         ) -> Iterator[tuple[int, Result]]:
             # It has no loops, remembers nothing, and has no neighbours.
             del mode, repeat, latency_bound, copies
@@ -158,8 +171,9 @@ def measuring_blocks(
                     note = f"has an instruction that the simulated processor does not know: {unknown[0]}"
                     yield index, Result("", "failed", note=note)
                 else:
-                    experiment = Experiment.of(dict(block.terms))
-                    yield index, result_of("", next(iter(processor.measure([experiment]))))
+                    result = result_of("", next(iter(processor.measure([Experiment.of(dict(block.terms))]))))
+                    start = starts[index] if starts else options.start
+                    yield index, with_zero_counts(result, block, start, processor.zero_count_cycles)
 
         yield processor.identity, simulate
         return
@@ -186,8 +200,34 @@ def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[B
         flags = None if simulated else flags_of(facts)
         wide = simulated or bool(facts.get("wide_blocks"))
         x87 = simulated or bool(facts.get("x87_blocks"))
+        clears_masks = simulated or bool(facts.get("clear_masks"))
         shares = bool(facts.get("latency_bound"))
-        yield BlockMeasurer(board, identity, flags, Settings(), options, wide=wide, x87=x87, shares=shares)
+        yield BlockMeasurer(
+            board,
+            identity,
+            flags,
+            Settings(),
+            options,
+            wide=wide,
+            x87=x87,
+            clears_masks=clears_masks,
+            shares=shares,
+        )
+
+
+def _ordered(
+    started: Sequence[StartedBlock], blocks: Sequence[Block], results: Mapping[int, Json]
+) -> list[Json]:
+    """The results of all blocks, each with those of the same block with other values."""
+    complete = [
+        with_values(results[place], blocks[entry.index], entry) for place, entry in enumerate(started)
+    ]
+    ordered = [
+        result | {"hex": block.hex, "repeated": []} for result, block in zip(complete, blocks, strict=False)
+    ]
+    for result in complete[len(blocks) :]:
+        ordered[result["index"]]["repeated"].append(result)
+    return ordered
 
 
 def _told(index: int, result: Result) -> Json:
@@ -223,6 +263,7 @@ def archived(config: Json) -> Json:
     """The description of a run from elsewhere. Raises `ExchangeError` or `InvalidInputError`."""
     value = read_strictly(BlockConfig, config, "run.config")
     options = read_options(value.options)
+    start_of(options, value.values)
     return dict(value.as_json()) | {
         "blocks": read_blocks(value.blocks, options),
         "options": options.as_json(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -55,6 +55,20 @@ class Command(RunCommand):
                 help=f"what {what} start with ({getattr(usual, name):#x})",
             )
         parser.add_argument(
+            "--values",
+            type=_values,
+            default={},
+            metavar="NAME=VALUE,…",
+            help="what single registers start with instead, such as rcx=3; vector and memory: the pattern of "
+            "all of them; masks: 0, or 1 for ones",
+        )
+        parser.add_argument(
+            "--repeat-values",
+            action="store_true",
+            help="measure each block again with 0, 1, small numbers and all ones in what it reads, to see "
+            "whether its time depends on them",
+        )
+        parser.add_argument(
             "--pages", type=int, default=usual.pages, metavar="N", help=f"it may touch ({usual.pages})"
         )
         parser.add_argument("--name", default="", help="name of the run")
@@ -72,7 +86,12 @@ class Command(RunCommand):
             block = block_of_hex(answer["hex"])
             notes = [one for one in (iteration_of(block).words, answer["note"]) if one]
             first = block.instructions[0].text
+            notes.append(", ".join(f"{name} = {value}" for name, value in answer["operands"].items()))
             self.stdout.write(f"{cycles:>10}  {answer['state']:<9}  {first} …  {'; '.join(notes)}".rstrip())
+            for other in answer["repeated"]:
+                cycles = "–" if other["cycles"] is None else f"{other['cycles']:.3f}"
+                operands = ", ".join(f"{name} = {value}" for name, value in other["operands"].items())
+                self.stdout.write(f"{cycles:>10}  {other['state']:<9}    with {operands}")
 
     def _submitted(self, options: dict[str, Any]) -> Run:
         """The run that the options describe."""
@@ -84,6 +103,22 @@ class Command(RunCommand):
             "machine": machine.pk,
             "blocks": [block.hex for block in blocks],
             "options": {name: options[name] for name in BlockOptions.__dataclass_fields__},
+            "values": options["values"],
+            "repeat_values": options["repeat_values"],
         }
         name = options["name"] or lifecycle.unused_name(f"basic blocks on {machine.name}"[:180])
         return lifecycle.submit("block", config, name)
+
+
+def _values(text: str) -> dict[str, int]:
+    """`rcx=3,vector=0xff`."""
+    values = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        try:
+            values[name.strip()] = int(value, 0)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise ArgumentTypeError(f"values are written NAME=VALUE, with commas between, not {part!r}")
+    return values

@@ -165,6 +165,9 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
     asked = (whole_number(request, "from", 1) or 1) - 1
     first = min(max(asked, 0), len(codes) - 1) // PAGE * PAGE
     results = {index + 1: result for index, result in record.blocks.items()}
+    for number, stored in enumerate((run.result or {}).get("blocks", ()), start=1):
+        values = {name: stored[name] for name in ("operands", "repeated") if name in stored}
+        results[number] = {**results.get(number, {}), **values}
     page = [block_of_hex(code) for code in codes[first : first + PAGE]]
     isa = ISA.objects.filter(name=X86).first()
     return {
@@ -185,4 +188,8 @@ def block_words(run: Run) -> Iterator[DescriptionItem]:
     yield DescriptionItem("Copies", f"{options['mode']}, {options['copies'] or 'as many as usual'}")
     yield DescriptionItem("Registers start with", f"{options['registers']:#x}")
     yield DescriptionItem("Memory starts with", f"{options['memory']:#x}")
+    values = ", ".join(f"{name} = {value:#x}" for name, value in config.get("values", {}).items())
+    yield DescriptionItem("Other values", values or "none", usual=not values)
+    repeats = config.get("repeat_values", False)
+    yield DescriptionItem("Measured with other values, too", "yes" if repeats else "no", usual=not repeats)
     yield DescriptionItem("Pages of memory", f"at most {options['pages']:,}")

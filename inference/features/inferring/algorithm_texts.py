@@ -247,6 +247,7 @@ EXPLAIN_GROUPS: Mapping[str, Sequence[str]] = {
         "most_samples",
         "most_copies",
         "slowest",
+        "seconds",
     ),
 }
 

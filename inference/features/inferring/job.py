@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib.metadata import version
 
@@ -46,7 +46,7 @@ from inference.storage.rows import store_mapping
 from inference.storage.streaming import Chunk
 
 _PICTURE_EVERY = 2.0
-_WIDEST, _SAMPLES = "widest", "most_samples"
+_SAMPLES = "most_samples"
 
 SAMPLES_OF_A_MACHINE = 11
 """As in §6.3. Its results are medians of passes that agree, so that more of them would tell little more."""
@@ -96,6 +96,8 @@ class InferJob:
             task.reporter.finish()
             judge = subject.judged_afterwards(tuple(inferred.mapping.usage)).as_stored(task.run)
         stages.log(inferred.summary)
+        for remark in _undocumented(inferred.mapping, subject):
+            stages.log(remark, "warning")
         # Judged here: the transaction that stores it all holds the database's only write lock.
         held_out = chunk_of(judge.held_out)
         judged = _judged(inferred.mapping, held_out)
@@ -111,14 +113,29 @@ def _judged(mapping: Mapping, held_out: Chunk) -> Predictions:
     return compare_chunks(MappingPredictor(mapping), [held_out], Unit.CYCLES).worked_out()
 
 
+def _undocumented(mapping: Mapping, subject: Subject) -> Iterator[str]:
+    """What the machine's vendor documents otherwise; measurements decide."""
+    documented = None if subject.machine is None else documented_width(subject.machine)
+    if documented is None:
+        return
+    wider = [
+        scheme
+        for scheme, uops in mapping.usage.items()
+        if any(mask.bit_count() > documented for mask, _ in uops)
+    ]
+    if wider:
+        yield (
+            f"{len(wider)} schemes, e.g. {wider[0]}, have µops on more than the {documented} ports that are "
+            "documented for a µop of this core: compare it with other algorithms' mappings"
+        )
+
+
 def _settings(config: InferConfig, subject: Subject) -> Json:
     """The algorithm's settings, with what was measured or is documented of the machine."""
     settings = {**config.settings, "ports": config.ports}
     if subject.bottleneck is not None:
         settings["r_max"] = subject.bottleneck["r_max"]
     machine = subject.machine
-    if machine is not None and settings.get(_WIDEST, 0) is None:
-        settings[_WIDEST] = documented_width(machine)
     if machine is not None and machine.kind == Machine.Kind.AGENT and settings.get(_SAMPLES, 0) is None:
         settings[_SAMPLES] = max(settings["samples"], SAMPLES_OF_A_MACHINE)
     return settings

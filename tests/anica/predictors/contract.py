@@ -29,6 +29,7 @@ from inference.core.events import PacedReporter
 from inference.core.executor import LocalExecutor
 from inference.core.mapping import PortMapping
 from inference.core.predicting import MappingPredictor
+from inference.isa.start_values import StartValues
 from inference.isa.x86.blocks import Block
 from tests.anica.predictors import fakes
 from tests.core.pmevo.small import Listener
@@ -162,7 +163,9 @@ def _machine(home: Path, other: bool) -> Predictor:
         fakes.GARBAGE: Result("", "unsettled", cycles=1.2, spread=0.5),
     }
 
-    def measure(blocks: Sequence[Block]) -> Iterator[tuple[int, Result]]:
+    def measure(
+        blocks: Sequence[Block], *, starts: Sequence[StartValues] = ()
+    ) -> Iterator[tuple[int, Result]]:
         for index in reversed(range(len(blocks))):
             yield index, notes.get(blocks[index].code, Result("", "settled", cycles=1.5))
 

@@ -58,7 +58,7 @@ def test_a_digest_stands_for_all_that_a_mapping_says():
 def test_a_machine_is_asked_for_what_can_be_measured_only():
     asked = []
 
-    def measure(blocks):
+    def measure(blocks, *, starts=()):
         asked.extend(block.hex for block in blocks)
         yield from ((k, Result("", "settled", cycles=2.0)) for k in range(len(blocks)))
 
@@ -83,7 +83,7 @@ def test_a_machine_is_asked_for_what_can_be_measured_only():
     ],
 )
 def test_what_cannot_be_measured_here_is_no_crash_of_the_processor(note, failure):
-    def measure(blocks):
+    def measure(blocks, *, starts=()):
         yield 0, Result("", "failed", note=note)
 
     predictor = MeasuredBlocks("lab", {"machine": 1}, measure, MachineSettings("lab"))

@@ -64,6 +64,7 @@ def test_counts_come_from_a_table_a_counter_or_nowhere() -> None:
         (0.25, 4),
         (0.2, 5),
         (0.169, 6),
+        (0.1915, None),  # faster than five ports are, slower than six
         (0.6, None),
         (0.29, None),
         (2.0, None),

@@ -37,7 +37,11 @@ def test_whoever_stands_for_a_class_instead_has_its_ports_and_is_not_improper(
     problem = SimpleNamespace(domains={}, hint=None)
     widths, teller = {"a": 2, "b": 2}, SimpleNamespace(pace=PacedReporter(Listener()))
     context: Any = SimpleNamespace(
-        settings=ExplainSettings(), sampler=None, problem=problem, widths=widths, teller=teller
+        settings=ExplainSettings(),
+        sampler=SimpleNamespace(noise=0.0),
+        problem=problem,
+        widths=widths,
+        teller=teller,
     )
     improper = [Improper("b", 1), Improper("c", 1)]
     kept, _ = PortSolver(context, solver, 1, None).solve([["a", "b"]], improper, {"a": 0b11})

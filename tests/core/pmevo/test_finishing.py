@@ -11,6 +11,7 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, infer
+from inference.core.pmevo.finishing import MOST_POLICIES
 from inference.core.pmevo.plan import first_ports
 from inference.core.waste import Simulated
 from inference.measuring.recorded import RecordedMeasurer
@@ -46,7 +47,11 @@ class Scheduler:
         self.explains = explains
         self.width = width
 
-    def least_cycles(self, measured: Mapping[Experiment, float]) -> dict[Experiment, float]:
+    def least_cycles(
+        self, measured: Mapping[Experiment, float], *, pulse: Callable[[], None] = lambda: None
+    ) -> dict[Experiment, float]:
+        for _ in measured:
+            pulse()
         return {}
 
     def simulator(
@@ -60,6 +65,19 @@ class Scheduler:
             return next(iter(cycles)).cycles * waste(experiment)
 
         return simulated
+
+
+class Patient(Scheduler):
+    """Simulates policies as long as it may, however long that takes."""
+
+    policies: int = 0
+
+    def simulator(
+        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
+    ) -> Simulated | None:
+        while pulse():
+            self.policies += 1
+        return None
 
 
 def wasteful() -> RecordedMeasurer:
@@ -102,6 +120,14 @@ def test_waste_that_a_scheduler_explains_makes_no_uops() -> None:
     widths = {scheme: [mask.bit_count() for mask, _ in uops] for scheme, uops in found.mapping.usage.items()}
     assert widths == {"add": [4], "sub": [4], "mul": [2], "shift": [2], "load": [2], "store": [1]}
     assert all(count == 1 for uops in found.mapping.usage.values() for _, count in uops)
+
+
+def test_policies_are_counted_however_long_they_take() -> None:
+    core = Patient(explains=False)
+    settings = replace(QUICK, seconds=None)
+    infer(PMEvoProblem(tuple(CORE.usage), settings, domains=PARTS, core=core), wasteful(), Listener(), seed=1)
+    assert core.policies > 0
+    assert core.policies % MOST_POLICIES == 0
 
 
 def test_what_no_scheduler_explains_is_as_without() -> None:

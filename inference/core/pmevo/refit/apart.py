@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 
+import numpy as np
+
+from inference.core.arrays import Int64s
 from inference.core.mapping import ports_in
 from inference.core.pmevo.refit.usage import Usage
 
@@ -50,6 +53,28 @@ def prefer_apart(
         if cost <= current + limit:
             usage, n_ports, current = split, more, cost
     return usage, n_ports
+
+
+def own_ports(usage: Usage, n_ports: int, domains: Sequence[str | None]) -> Int64s:
+    """For each scheme all ports but those that only schemes for other parts of the core use.
+
+    Args:
+        usage: Of schemes with `domains`, None for those of several or none, which may use any port.
+        n_ports: Ports in all.
+    """
+    used: defaultdict[str, int] = defaultdict(int)
+    for scheme, domain in enumerate(domains):
+        if domain is not None:
+            for mask, _ in usage.row(scheme):
+                used[domain] |= mask
+    every = (1 << n_ports) - 1
+    allowed = []
+    for domain in domains:
+        foreign = 0
+        for other, ports in used.items():
+            foreign |= ports if other != domain else 0
+        allowed.append(every if domain is None else every & ~(foreign & ~used[domain]))
+    return np.array(allowed, dtype=np.int64)
 
 
 def without_unused_ports(usage: Usage) -> tuple[Usage, int]:

@@ -21,6 +21,7 @@ from functools import partial
 
 import numpy as np
 
+from inference.core.arrays import Int64s
 from inference.core.loss import bounded
 from inference.core.pmevo.refit.chain import lists_of, most_used
 from inference.core.pmevo.refit.front import Objective, Prices, RefitPoint
@@ -72,7 +73,8 @@ class BoundedSearch:
 
     `first` gives the mapping to begin with, with its issue width, in place of the front's first; None for
     that one. What few schemes use is `dearer` by this factor. `forgiven`: the share of each measured time
-    that may be waste. What is found depends on all of these, the settings and the streams alone.
+    that may be waste. `allowed`: the ports of each scheme; None for all. What is found depends on all of
+    these, the settings and the streams alone.
     """
 
     def __init__(
@@ -86,7 +88,9 @@ class BoundedSearch:
         first: Callable[[], RefitPoint | None] = lambda: None,
         dearer: float = 1.0,
         forgiven: float = 0.0,
+        allowed: Int64s | None = None,
     ) -> None:
+        self._allowed = allowed
         self._loss = bounded(settings.spread, forgiven)
         self.state = saved or BoundedState(settings.issue_width or settings.r_max)
         self._arrays = arrays
@@ -103,6 +107,8 @@ class BoundedSearch:
             uop=settings.uop_price * per_scheme,
             slot=settings.slot_price * per_scheme,
             rare=RARE * dearer * max(per_scheme, _FEW_FOR_KINDS),
+            # What may be waste must not be all that a scheme's µops explain.
+            none=(settings.uop_price + settings.new_kind_price) * per_scheme if forgiven else 0.0,
         )
         widths = settings.r_max is not None and settings.issue_width is None
         self._wider = _WIDER if widths else ()
@@ -182,12 +188,19 @@ class BoundedSearch:
             for scheme in random.permutation(len(usage.sizes)).tolist():
                 before = usage.row(scheme), usage.slots[scheme]
                 lists = lists_of(usage, sets, extra) if openly else in_use(usage)
+                if self._allowed is not None:
+                    lists = lists.within(int(self._allowed[scheme]))
                 self._arrays.refit(usage, scheme, lists, self.prices, objective, keep=True)
                 changed += (usage.row(scheme), usage.slots[scheme]) != before
                 self._pulse()
             if changed <= _SETTLED * len(usage.sizes):
                 break
         return self._arrays.value(usage, objective, self.prices)
+
+    def value(self, usage: Usage) -> float:
+        """What is minimised, with the slots per cycle of the best mapping so far."""
+        self._pulse()
+        return self._arrays.value(usage, self.objective(self.state.issue_width), self.prices)
 
     def objective(self, width: float | None) -> Objective:
         """What is minimised with so many slots per cycle, without the prices."""
@@ -220,7 +233,7 @@ class BoundedSearch:
             more = int(sets.listed[int(random.integers(len(sets.listed)))])
             for scheme in random.permutation(len(usage.sizes))[: int(len(usage.sizes) * _SOME)].tolist():
                 row = dict(usage.row(scheme)) if way == _MORE else {}
-                if way == _MORE and len(row) < MOST_KINDS:
+                if way == _MORE and len(row) < MOST_KINDS and self._is_allowed(scheme, more):
                     row.setdefault(more, 1)
                 usage.put(scheme, sorted(row.items()))
             return usage
@@ -236,10 +249,13 @@ class BoundedSearch:
         for scheme in usage.users(mask):
             row = dict(usage.row(scheme))
             count = row.pop(mask)
-            if other:
+            if other and self._is_allowed(scheme, other):
                 row[other] = row.get(other, 0) + count
             usage.put(scheme, sorted(row.items())[:MOST_KINDS])
         return usage
+
+    def _is_allowed(self, scheme: int, mask: int) -> bool:
+        return self._allowed is None or not mask & ~int(self._allowed[scheme])
 
 
 def in_use(usage: Usage) -> Lists:

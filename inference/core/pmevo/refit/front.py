@@ -105,7 +105,8 @@ class Prices(NamedTuple):
 
     `kind`: for each kind of µop that no other scheme uses. `volume`: for each µop and port that it can use.
     `uop` and `slot`: for each of these, whatever it can use. `rare`: for each kind that others use, times the
-    logarithm of all schemes to its users: of two kinds that explain as much, the one in common use.
+    logarithm of all schemes to its users: of two kinds that explain as much, the one in common use. `none`:
+    for a scheme without µops, which almost every instruction has.
     """
 
     kind: float
@@ -113,3 +114,4 @@ class Prices(NamedTuple):
     uop: float = 0.0
     slot: float = 0.0
     rare: float = 0.0
+    none: float = 0.0

@@ -227,6 +227,8 @@ def _errors(
 def _price(around: RefitSurroundings, n_kinds: int, slots: Number, used: Used, prices: Prices) -> Number:
     """What the µops in `tried` and the slots cost; `used`: what other schemes use."""
     total = prices.slot * slots
+    if n_kinds == 0:
+        total += prices.none
     for k in range(n_kinds):
         mask = around.tried[k]
         total += (prices.volume * size_of(mask) + prices.uop) * around.tried_counts[k]

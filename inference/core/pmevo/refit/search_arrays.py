@@ -29,6 +29,10 @@ class Lists:
     pool: Int64s
     moves: Int64s
 
+    def within(self, ports: int) -> Lists:
+        """Those of no other ports than these."""
+        return Lists(*(masks[(masks & ~ports) == 0] for masks in (self.alone, self.pool, self.moves)))
+
 
 class SearchArrays:
     """The experiments, and the room that re-fitting one scheme at a time needs. One thread works on them.
@@ -114,6 +118,7 @@ class SearchArrays:
             + prices.volume * usage.volume(np.ones_like(self._members))
             + prices.uop * usage.uops
             + prices.slot * int(usage.slots.sum())
+            + prices.none * int(np.count_nonzero(usage.sizes == 0))
         )
 
     def _cycles(self, usage: Usage, per_slot: float) -> Floats:

@@ -9,13 +9,13 @@ set. Immediates can choose another way through an instruction (`vextractf128`), 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.isa.chains import QUICK, SLOW, ValueClass
 from inference.isa.float_values import BITS, float_values
 from inference.isa.scheme import Scheme
-from inference.isa.x86.chains.operands import DATA, INDEX, MASK, Place, is_in_address, places
+from inference.isa.x86.chains.operands import DATA, INDEX, MASK, MEMORY, Place, is_in_address, places
 from inference.isa.x86.forms import Form
 
 _LOW, _HIGH, _DIVISOR = 133, 0x343A9ED744556677, 0x75E6E44FCCDDEEFF
@@ -28,6 +28,7 @@ _COUNT = 3
 _IMMEDIATE_BITS = 8
 _IMMEDIATES = (0, 1, 0xFF)
 """Beside the usual one."""
+_MASKED_MOVES = frozenset({"vmaskmovps", "vmaskmovpd", "vpmaskmovd", "vpmaskmovq"})
 _BITS_BY_MASK = frozenset({"pdep", "pext"})
 
 
@@ -52,18 +53,21 @@ class OperandValues:
 
 def values_of(scheme: Scheme) -> tuple[OperandValues, ...]:
     """All classes of values for a scheme, the quick ones first; () where values make no difference."""
-    read = [place for place in places(scheme) if _is_read(place)]
+    return tuple(_values(scheme, [place for place in places(scheme) if _is_read(place)]))
+
+
+def _values(scheme: Scheme, read: Sequence[Place]) -> Iterable[OperandValues]:
     if scheme.mnemonic in {"div", "idiv"}:
-        return tuple(_integer_division(scheme, read))
+        return _integer_division(scheme, read)
     if floating := _FLOATING.fullmatch(scheme.mnemonic):
-        return tuple(_floating(read, *floating.groups()))
+        return _floating(read, *floating.groups())
+    if scheme.mnemonic in _MASKED_MOVES:
+        return _masked_moves(read)
     if scheme.mnemonic in _BITS_BY_MASK:
-        return tuple(_bits_by_mask(read))
+        return _bits_by_mask(read)
     if scheme.category == "gather":
         return (OperandValues(None, dict(_gathered(scheme, read))),)
-    if count := next((place for place in read if place.operand.registers == ("cl",)), None):
-        return tuple(_shift_counts(count))
-    return ()
+    return _shift_counts(read)
 
 
 def values_by_immediate(form: Form, usual: int) -> tuple[OperandValues, ...]:
@@ -118,9 +122,18 @@ def _bits_by_mask(read: Sequence[Place]) -> Iterator[OperandValues]:
         yield OperandValues(ValueClass(name, told), {moved: _HIGH, mask: bits})
 
 
-def _shift_counts(count: Place) -> Iterator[OperandValues]:
-    for name, bits in ((QUICK, _COUNT), (SLOW, 0)):
-        yield OperandValues(ValueClass(name, f"{count.operand.name} = {bits}"), {count.name: bits})
+def _shift_counts(read: Sequence[Place]) -> Iterator[OperandValues]:
+    for count in [place for place in read if place.operand.registers == ("cl",)][:1]:
+        for name, bits in ((QUICK, _COUNT), (SLOW, 0)):
+            yield OperandValues(ValueClass(name, f"{count.operand.name} = {bits}"), {count.name: bits})
+
+
+def _masked_moves(read: Sequence[Place]) -> Iterator[OperandValues]:
+    """What nothing of is moved touches no memory: where that is not there, it takes hundreds of cycles."""
+    mask = min((place for place in read if place.bank != MEMORY), key=lambda place: place.position or 0)
+    for name, bits in ((QUICK, _ONES), (SLOW, 0)):
+        told = "all of the mask set" if name == QUICK else "none of the mask set"
+        yield OperandValues(ValueClass(name, told), {mask.name: bits})
 
 
 def _gathered(scheme: Scheme, read: Sequence[Place]) -> Iterator[tuple[str, int]]:

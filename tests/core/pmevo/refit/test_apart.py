@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inference.core.pmevo.refit.apart import prefer_apart, without_unused_ports
+from inference.core.pmevo.refit.apart import own_ports, prefer_apart, without_unused_ports
 from inference.core.pmevo.refit.usage import Usage
 
 DOMAINS = ["integer", "integer", "memory", None]
@@ -51,3 +51,8 @@ def test_ports_without_use_are_no_ports() -> None:
     numbered, n_ports = without_unused_ports(usage(0b1100000, 0b100000, 0b1, 0b1))
     assert n_ports == 3
     assert masks(numbered) == [0b110, 0b010, 0b001, 0b001]
+
+
+def test_schemes_keep_off_ports_that_only_another_part_uses() -> None:
+    allowed = own_ports(usage(0b00111, 0b00001, 0b01100, 0b10000), 6, DOMAINS)
+    assert allowed.tolist() == [0b110111, 0b110111, 0b111100, 0b111111]

@@ -91,6 +91,16 @@ def test_kinds_that_cost_too_much_are_not_used() -> None:
     assert set(usage.kinds()) <= beside
 
 
+def test_having_no_uops_has_its_price() -> None:
+    usage, objective = truth(), Objective(bounded(0.025), 0.0)
+    usage.put(0, [])
+    free, dear = (arrays().value(usage, objective, Prices(0.0, 0.0, none=none)) for none in (0.0, 7.0))
+    assert dear == pytest.approx(free + 7)
+    found = usage.copy()
+    arrays().refit(found, 0, ALL, Prices(0.0, 0.0, uop=500.0, none=1000.0), keep=True)
+    assert len(found.row(0)) == 1
+
+
 def test_dear_volume_makes_for_narrow_port_sets() -> None:
     cheap, dear = truth(), truth()
     on = arrays()

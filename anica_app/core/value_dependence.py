@@ -1,0 +1,256 @@
+"""Whether what a machine's measurement shows holds with other values of a block's operands, or where it does.
+
+Each finding is measured again with the values that it was found with, then with those of
+`inference.isa.start_values.repetitions`. Where it does not hold with all of them, the inputs of the block are
+changed one by one, which shows the ones that matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from anica_app.core.protocols import Answer
+from inference.core.protocols import Json
+from inference.isa.start_values import BlockInput, BlockReads, Repetition, StartValues, repetitions
+from inference.isa.x86.block_inputs import reads_of
+from inference.isa.x86.blocks import block_of_bytes
+
+CLOSE = 0.05
+"""Of the cycles: measurements that differ by less are taken for equal."""
+MOST_INPUTS = 8
+"""Of a block that are changed one by one."""
+
+MeasureFrom = Callable[[Sequence[tuple[bytes, StartValues]]], Sequence[Answer]]
+"""The answer of a machine for each block, with the values that it starts with."""
+InputChange = tuple[BlockInput, StartValues]
+"""An input, and values of which it alone is another one than usual."""
+
+
+@dataclass(frozen=True)
+class MeasuredFinding:
+    """What is to be measured again.
+
+    Attributes:
+        number: Of the discovery.
+        code: The block.
+        cycles: What the machine measured.
+        holds: Whether the finding would be the same with other cycles.
+        is_example: Whether the block is another one than the discovery's witness.
+    """
+
+    number: int
+    code: bytes
+    cycles: float
+    holds: Callable[[float], bool]
+    is_example: bool = False
+
+
+@dataclass(frozen=True)
+class ValueReading:
+    """Cycles with some values. `holds`: None where nothing could be measured, as `note` says."""
+
+    label: str
+    operands: Mapping[str, str]
+    cycles: float | None
+    holds: bool | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ValueDependence:
+    """What repeating a finding with other values showed.
+
+    Attributes:
+        usual: The values that it was found with, measured again.
+        others: The other values.
+        condition: Where it holds, such as `only where cl = 0`; "" with all values that could be measured.
+    """
+
+    usual: ValueReading
+    others: tuple[ValueReading, ...]
+    condition: str
+
+    def as_json(self) -> Json:
+        """A plain object."""
+        return {
+            "condition": self.condition,
+            "readings": [
+                {
+                    "values": reading.label,
+                    "operands": dict(reading.operands),
+                    "cycles": reading.cycles,
+                    "holds": reading.holds,
+                    "note": reading.note,
+                }
+                for reading in (self.usual, *self.others)
+            ],
+        }
+
+
+USUAL_LABEL = "as found"
+NOT_AGAIN = "not when measured again"
+
+
+@dataclass(frozen=True)
+class _Repeated:
+    """A finding with the values to measure it with: first the usual ones."""
+
+    finding: MeasuredFinding
+    reads: BlockReads
+    repetitions: Sequence[Repetition]
+
+    def readings(self, answers: Sequence[Answer]) -> list[ValueReading]:
+        return [
+            ValueReading(
+                repetition.label,
+                self.reads.values(repetition.start),
+                answer.cycles,
+                self.holds(answer),
+                answer.detail or str(answer.failure or ""),
+            )
+            for repetition, answer in zip(self.repetitions, answers, strict=True)
+        ]
+
+    def holds(self, answer: Answer) -> bool | None:
+        if answer.cycles is None:
+            return None
+        cycles = self.finding.cycles
+        return abs(answer.cycles - cycles) <= CLOSE * cycles or self.finding.holds(answer.cycles)
+
+    def changed_one_by_one(self, readings: Sequence[ValueReading]) -> list[InputChange]:
+        """The usual values with one input each as where the finding does not hold; [] where one is enough.
+
+        Of several such values of an input, the first other one than usual.
+        """
+        usual = self.repetitions[0].start
+        failing = [
+            repetition.start
+            for repetition, reading in zip(self.repetitions, readings, strict=True)
+            if reading.holds is False
+        ]
+        inputs = _independent(self.reads.inputs)
+        if not readings[0].holds or len(inputs) == 1:
+            return []
+        changes = []
+        for block_input in inputs[:MOST_INPUTS]:
+            others = (start for start in failing if block_input.value(start) != block_input.value(usual))
+            if other := next(others, None):
+                changes.append((block_input, block_input.replaced(usual, other)))
+        return changes
+
+    def failing(
+        self, changed: Sequence[InputChange], answers: Sequence[Answer]
+    ) -> dict[BlockInput, StartValues]:
+        """The inputs that are enough to break the finding, and values that do."""
+        return {
+            block_input: start
+            for (block_input, start), answer in zip(changed, answers, strict=True)
+            if self.holds(answer) is False
+        }
+
+
+def value_dependences(
+    findings: Iterable[MeasuredFinding], usual: StartValues, measure: MeasureFrom, questions: int
+) -> list[tuple[MeasuredFinding, ValueDependence]]:
+    """Findings measured again, in their order.
+
+    Args:
+        findings: The ones to begin with first.
+        usual: The values that all of them were found with.
+        measure: The machine that found them.
+        questions: Measurements at most; findings for which none are left are not in the result.
+    """
+    repeated: list[_Repeated] = []
+    for finding in findings:
+        reads = reads_of(entry.code for entry in block_of_bytes(finding.code).instructions)
+        starts = [Repetition(USUAL_LABEL, usual), *repetitions(usual, reads)]
+        if len(starts) > questions:
+            break
+        questions -= len(starts)
+        repeated.append(_Repeated(finding, reads, starts))
+    answers = _measured(measure, repeated, [[each.start for each in entry.repetitions] for entry in repeated])
+    readings = [entry.readings(some) for entry, some in zip(repeated, answers, strict=True)]
+    changes = []
+    for entry, row in zip(repeated, readings, strict=True):
+        changed = entry.changed_one_by_one(row)
+        changes.append(changed if len(changed) <= questions else [])
+        questions -= len(changes[-1])
+    changed_answers = _measured(measure, repeated, [[start for _, start in changed] for changed in changes])
+    conditions = [
+        _condition(entry.reads, row, entry.failing(changed, some))
+        for entry, row, changed, some in zip(repeated, readings, changes, changed_answers, strict=True)
+    ]
+    return [
+        (entry.finding, ValueDependence(row[0], tuple(row[1:]), condition))
+        for entry, row, condition in zip(repeated, readings, conditions, strict=True)
+    ]
+
+
+def _measured(
+    measure: MeasureFrom, repeated: Sequence[_Repeated], starts: Sequence[Sequence[StartValues]]
+) -> list[list[Answer]]:
+    """The answers for each block with each of its values, all asked at once."""
+    blocks = [
+        (entry.finding.code, start) for entry, own in zip(repeated, starts, strict=True) for start in own
+    ]
+    answers = iter(measure(blocks) if blocks else ())
+    return [list(islice(answers, len(own))) for own in starts]
+
+
+def _condition(
+    reads: BlockReads, readings: Sequence[ValueReading], failing: Mapping[BlockInput, StartValues]
+) -> str:
+    """Where a finding holds; `failing` is as in `_Repeated`."""
+    if not readings[0].holds:
+        return NOT_AGAIN
+    broken = [reading.operands for reading in readings if reading.holds is False]
+    if not broken:
+        return ""
+    causes = list(failing) or _independent(reads.inputs)
+    if len(causes) == 1:
+        telling = [_telling_part(_parts(reads, causes[0]), readings, broken)]
+    else:
+        telling = [
+            _telling_part(_parts(reads, cause), readings, [reads.values(start)])
+            for cause, start in failing.items()
+        ]
+    if not telling or "" in telling:
+        return f"only with some values of {', '.join(cause.name for cause in causes)}"
+    holding = {name: _distinct(name, readings, holds=True) for name in telling}
+    places = [_place(name, values) for name, values in holding.items()]
+    if len(telling) == 1 and len(holding[telling[0]]) > 1:  # others like these may do as well
+        others = _distinct(telling[0], readings, holds=False)
+        return f"where {places[0]}, not where it is {' or '.join(others)}"
+    return f"only where {' and '.join(places)}"
+
+
+def _telling_part(
+    parts: Sequence[BlockInput], readings: Sequence[ValueReading], broken: Sequence[Mapping[str, str]]
+) -> str:
+    """The narrowest part of an input that has other values where the finding is broken; "" for none."""
+    for name in (part.name for part in reversed(parts)):
+        holding = _distinct(name, readings, holds=True)
+        if not any(operands[name] in holding for operands in broken):
+            return name
+    return ""
+
+
+def _distinct(name: str, readings: Sequence[ValueReading], *, holds: bool) -> list[str]:
+    """The values of an input with which a finding was measured to hold, or not to."""
+    return list(dict.fromkeys(reading.operands[name] for reading in readings if reading.holds is holds))
+
+
+def _place(name: str, values: Sequence[str]) -> str:
+    return f"{name} = {values[0]}" if len(values) == 1 else f"{name} is {' or '.join(values)}"
+
+
+def _parts(reads: BlockReads, cause: BlockInput) -> list[BlockInput]:
+    """All inputs of one source, the widest first."""
+    return [block_input for block_input in reads.inputs if block_input.source == cause.source]
+
+
+def _independent(inputs: Sequence[BlockInput]) -> list[BlockInput]:
+    """One input of each source: of a register the widest part."""
+    return list({block_input.source: block_input for block_input in reversed(inputs)}.values())[::-1]

@@ -1,0 +1,94 @@
+"""What of a concluded scheme is not settled: times of blocking instructions or of its floods that µops on
+these ports do not explain, and ports in common that nothing shows.
+
+Such a scheme keeps its µops, as the best that is known, but nothing calls them certain.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from inference.core.experiment import Experiment
+from inference.core.explain.alone import ERRORS
+from inference.core.explain.context import ExplainContext
+from inference.core.explain.flooding import CLOCK, Blocker
+from inference.core.explain.problem import Seen, Witness
+from inference.core.explain.units import is_apart_possible
+from inference.core.mapping import PortMapping, Uops
+from inference.core.throughput import inverse_throughput
+
+
+@dataclass(frozen=True)
+class UnsettledPorts:
+    """Of schemes that were tested beside these blocking instructions."""
+
+    context: ExplainContext
+    blockers: Sequence[Blocker]
+    n_ports: int
+    r_max: float | None
+
+    def of(self, usage: Uops, witnesses: Sequence[Witness]) -> Iterator[str]:
+        """In words; nothing where all is settled."""
+        masks = {mask for mask, _ in usage}
+        for mask, (experiment, predicted, cycles) in self._unexplained.items():
+            if mask in masks:
+                yield (
+                    f"the ports of {self._name(mask)} are not settled: {experiment} takes {cycles:.3g} "
+                    f"cycles, they explain {predicted:.3g}"
+                )
+        for first, second in itertools.combinations(sorted(masks), 2):
+            if first & second and (first, second) in self._not_shown:
+                yield f"no time shows that {self._name(first)} and {self._name(second)} have ports in common"
+        for witness in witnesses:
+            if witness.seen in (Seen.USES, Seen.EVADES) and self._is_wasteful(witness):
+                yield (
+                    f"delays {witness.blocker} by {witness.surplus:.2f} µops, of which "
+                    f"{witness.below + witness.uops} are explained"
+                )
+
+    def _name(self, mask: int) -> str:
+        return next(each.scheme for each in self._proper if each.mask == mask)
+
+    @cached_property
+    def _proper(self) -> list[Blocker]:
+        return [each for each in self.blockers if not each.improper]
+
+    def _is_wasteful(self, witness: Witness) -> bool:
+        if witness.surplus is None:
+            return False
+        sampler = self.context.sampler
+        error = sampler.error(sampler.reading(witness.base)) + sampler.error(sampler.reading(witness.tested))
+        off = self.context.settings.whole_epsilon + error * witness.mask.bit_count()
+        return abs(witness.surplus - witness.below - witness.uops) > off
+
+    @cached_property
+    def _unexplained(self) -> dict[int, tuple[Experiment, float, float]]:
+        """{port set: an experiment of two blocking instructions that is off by a part of a µop}."""
+        sampler = self.context.sampler
+        masks = {each.scheme: each.mask for each in self._proper}
+        usage = {scheme: ((mask, 1),) for scheme, mask in masks.items()}
+        widths = {scheme: mask.bit_count() for scheme, mask in masks.items()}
+        mapping = PortMapping(tuple(map(str, range(self.n_ports))), usage, self.r_max)
+        found: dict[int, tuple[Experiment, float, float]] = {}
+        for experiment in sampler.mixes_of(masks.keys()):
+            reading, predicted = sampler.reading(experiment), inverse_throughput(mapping, experiment)
+            _, width = max((count / widths[scheme], widths[scheme]) for scheme, count in experiment.terms)
+            off = max(self.context.settings.whole_epsilon / width, CLOCK * predicted)
+            off += ERRORS * sampler.error(reading)
+            if reading.cycles is not None and abs(reading.cycles - predicted) > off:
+                for scheme in experiment.schemes:
+                    found.setdefault(masks[scheme], (experiment, predicted, reading.cycles))
+        return found
+
+    @cached_property
+    def _not_shown(self) -> frozenset[tuple[int, int]]:
+        """Pairs of port sets that overlap, though ports of their own would explain all times as well."""
+        return frozenset(
+            (min(first.mask, second.mask), max(first.mask, second.mask))
+            for first, second in itertools.combinations(self._proper, 2)
+            if first.mask & second.mask
+            and is_apart_possible(self.context, first.scheme, second.scheme, self.r_max)
+        )

@@ -1,0 +1,181 @@
+"""Units of a core that share no ports, as far as measurements tell: a question about ports for each.
+
+A search for the ports of all blocking instructions at once has every core's waste to explain, and where the
+bottleneck hides whether two kinds share ports, the fewest ports that explain everything let them share some.
+So kinds are placed together only where an experiment takes longer than ports of their own would allow, or
+where their schemes are of the same domain (integer, vector, memory). Between domains waste is no sign of a
+port in common: a load beside a vector addition takes 20 % longer on some cores.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from inference.core.experiment import Experiment
+from inference.core.explain.alone import ERRORS
+from inference.core.explain.context import ExplainContext
+from inference.core.explain.flooding import LEAST_COPIES, flooded, is_wide
+from inference.core.explain.problem import BlockingAnswer
+from inference.core.mapping import PortMapping, Uops
+
+APART = "µops of {} have ports of their own, where measurements cannot tell"
+
+_WASTE = 0.3  # of the time that separate ports need, by which kinds of different domains may take longer
+_VISIBLE = 0.02  # of a time, that another one has to differ by to be told from it
+_ALL = 2  # other domains than its own
+_MNEMONICS = 2  # of a kind that joins domains: a single one may be slow for a reason of its own
+
+
+def units_of(
+    context: ExplainContext, classes: Sequence[list[str]], r_max: float | None
+) -> dict[str, list[list[str]]]:
+    """{name of a unit: its classes}, in the order of the classes.
+
+    A kind that takes longer beside kinds of two other domains has no unit: slots limit it, as they do `xchg`.
+    Nor has one of no domain that is as quick as the bottleneck lets anything be: it may use no port at all.
+    """
+    units: list[list[int]] = []
+    domains = [_domain(context, members) for members in classes]
+    _measure(context, classes)
+
+    def is_across(first: int, second: int) -> bool:
+        if mnemonics(classes[second]) < _MNEMONICS:
+            return False
+        return _share(context, classes[first][0], classes[second][0], r_max, _WASTE)
+
+    across = [
+        {
+            domains[other]
+            for other in range(len(classes))
+            if domains[number] and domains[other] not in ("", domains[number]) and is_across(number, other)
+        }
+        for number in range(len(classes))
+    ]
+    placed = [
+        number
+        for number, (head, *_) in enumerate(classes)
+        if len(across[number]) < _ALL
+        and (head in context.problem.domains or not any(domains) or not is_wide(context.widths[head], r_max))
+    ]
+
+    def is_joined(first: int, second: int) -> bool:
+        if not domains[first] or not domains[second]:
+            return _share(context, classes[first][0], classes[second][0], r_max, 0.0)
+        return domains[first] == domains[second] or (is_across(first, second) and is_across(second, first))
+
+    for number in placed:
+        joined_by = [unit for unit in units if any(is_joined(number, other) for other in unit)]
+        units = [unit for unit in units if unit not in joined_by]
+        units.append([*itertools.chain(*joined_by), number])
+    units = sorted(map(sorted, units))
+    return {
+        _name([domains[k] for k in unit]) or classes[unit[0]][0]: [classes[k] for k in unit] for unit in units
+    }
+
+
+def mnemonics(members: Sequence[str]) -> int:
+    """How many instructions a class has forms of."""
+    return len({scheme.partition(" ")[0] for scheme in members})
+
+
+def _name(domains: Sequence[str]) -> str:
+    return " and ".join(dict.fromkeys(filter(None, domains)))
+
+
+def _domain(context: ExplainContext, members: Sequence[str]) -> str:
+    """The commonest of its schemes that have one; "" where none has."""
+    counts = Counter(filter(None, map(context.problem.domains.get, members)))
+    return counts.most_common(1)[0][0] if counts else ""
+
+
+def _mixes(context: ExplainContext, first: str, second: str) -> Iterator[Experiment]:
+    """Experiments of two kinds that can be asked and may take longer where they share ports."""
+    widths = context.widths[first], context.widths[second]
+    for mix in (
+        Experiment.of([first, second]),
+        Experiment.of({first: widths[0], second: widths[1]}),
+        flooded(first, LEAST_COPIES, second),
+        flooded(second, LEAST_COPIES, first),
+    ):
+        if context.sampler.has(mix):
+            yield mix
+
+
+def _measure(context: ExplainContext, classes: Sequence[list[str]]) -> None:
+    pairs = itertools.combinations([members[0] for members in classes], 2)
+    mixes = [mix for pair in pairs for mix in _mixes(context, *pair)]
+    error = context.settings.epsilon / 4
+    context.measure(
+        {mix: context.sampler.enough(mix, error * mix.length, context.settings.samples) for mix in mixes}
+    )
+
+
+def is_apart_possible(context: ExplainContext, first: str, second: str, r_max: float | None) -> bool:
+    """Whether no mix of two kinds shows that they share ports."""
+    return not _share(context, first, second, r_max, 0.0)
+
+
+def _share(context: ExplainContext, first: str, second: str, r_max: float | None, waste: float) -> bool:
+    """Whether a mix of two kinds takes longer than ports of their own and the bottleneck allow.
+
+    Half of the way to what sharing as few ports as can be seen costs is enough; with `waste`, a share of the
+    time, also more than that.
+    """
+    widths = {scheme: context.widths[scheme] for scheme in (first, second)}
+    for mix in _mixes(context, first, second):
+        slots = 0.0 if r_max is None else mix.length / r_max
+        apart = max(slots, *(count / widths[scheme] for scheme, count in mix.terms))
+        total = sum(widths.values())
+        shared = (mix.length / (total - ports) for ports in range(1, min(widths.values()) + 1))
+        least = next((cycles for cycles in shared if cycles > (1 + _VISIBLE) * apart), None)
+        reading = context.sampler.reading(mix)
+        if least is None or reading.cycles is None or context.is_unstable(mix):
+            continue
+        excess = reading.cycles - ERRORS * context.sampler.error(reading) - apart
+        if excess > max((least - apart) / 2, waste * apart):
+            return True
+    return False
+
+
+def joined(answers: Mapping[str, BlockingAnswer], r_max: float | None, most: int) -> BlockingAnswer:
+    """One answer of those about units, the ports of one after those of the other; `most` alternatives.
+
+    Alternatives differ in one unit each, as the units have nothing in common.
+    """
+    if len(answers) == 1:
+        return next(iter(answers.values()))
+    mapping = _side_by_side([each.mapping for each in answers.values()], r_max)
+    alternatives = []
+    for unit, answer in answers.items():
+        for other in answer.alternatives:
+            parts = [other if name == unit else each.mapping for name, each in answers.items()]
+            alternatives.append(_side_by_side(parts, r_max))
+    return BlockingAnswer(
+        mapping=mapping,
+        alternatives=tuple(alternatives[:most]),
+        dropped={head: why for each in answers.values() for head, why in each.dropped.items()},
+        verdict="; ".join(f"{unit}: {each.verdict}" for unit, each in answers.items()),
+        experiments=sum(each.experiments for each in answers.values()),
+        assumptions=(
+            APART.format(" and of ".join(answers)),
+            *dict.fromkeys(text for each in answers.values() for text in each.assumptions),
+        ),
+        unexplained=tuple(text for each in answers.values() for text in each.unexplained),
+    )
+
+
+def _side_by_side(mappings: Sequence[PortMapping], r_max: float | None) -> PortMapping:
+    usage: dict[str, Uops] = {}
+    ports = 0
+    for mapping in mappings:
+        usage |= {
+            scheme: tuple((mask << ports, count) for mask, count in uops)
+            for scheme, uops in mapping.usage.items()
+        }
+        ports += len(mapping.ports)
+    return replace(
+        mappings[0], ports=tuple(map(str, range(ports))), usage=dict(sorted(usage.items())), r_max=r_max
+    )

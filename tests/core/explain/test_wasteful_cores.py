@@ -1,0 +1,184 @@
+"""Cores that take longer than their ports need, and solvers that end, cost only what they concern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from inference.core.blocking_by_cegar import solve_by_cegar
+from inference.core.errors import CoreError
+from inference.core.experiment import Experiment, Measured
+from inference.core.explain import (
+    BlockingAnswer,
+    BlockingQuestion,
+    ExplainProblem,
+    ExplainResult,
+    ExplainSettings,
+    NotCharacterised,
+    SchemeFate,
+    infer,
+)
+from inference.core.mapping import PortMapping
+from inference.core.protocols import Measurer, Reporter
+from inference.core.throughput import inverse_throughput
+from inference.measuring.simulated import NOTHING, SimulatedProcessor
+from tests.core.explain.small import mapping_of
+from tests.core.pmevo.small import Listener
+
+CORE = mapping_of(
+    "0123456789abcd",
+    {
+        **dict.fromkeys(("cmp", "test", "andn", "add", "sub", "and"), "012345"),
+        **dict.fromkeys(("imul", "mulx", "crc32"), "012"),
+        **dict.fromkeys(("shl", "rol", "bt"), "345"),
+        **dict.fromkeys(("vpaddd", "vpand"), "6789"),
+        **dict.fromkeys(("vaddps", "vaddpd"), "67"),
+        **dict.fromkeys(("vmulps", "vmulpd"), "89"),
+        **dict.fromkeys(("load", "loadx"), "abcd"),
+        "add m": "012345 abcd",
+        "vaddps m": "67 abcd",
+    },
+)
+"""The units of a Zen 5, as far as they matter here."""
+
+DOMAINS = {
+    scheme: "vector" if scheme.startswith("v") else "memory" if scheme.startswith("load") else "integer"
+    for scheme in CORE.usage
+    if not scheme.endswith(" m")
+}
+
+
+_BESIDE = {"cmp", "test", "andn", "add", "sub", "and", "shl", "rol", "bt"}
+
+
+class WastefulProcessor(SimulatedProcessor):
+    """Loses what a recorded Zen 5 does: `add` alone 15 %, `imul` beside floods of integer ports.
+
+    A load beside a vector addition takes a fifth longer, as if they shared a port.
+    """
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        for measured in super().measure(experiments):
+            assert measured.cycles is not None
+            yield replace(measured, cycles=measured.cycles + _wasted(measured.experiment, measured.cycles))
+
+
+def _wasted(experiment: Experiment, cycles: float) -> float:
+    schemes = set(experiment.schemes)
+    if schemes <= {"add", "sub", "and"}:
+        return 0.15 * cycles
+    if schemes & {"imul", "mulx", "crc32"} and schemes & _BESIDE:
+        return 0.15 if experiment.length > 4 else 0.09 * experiment.length / 2
+    if schemes & {"load", "loadx"} and schemes & {"vpaddd", "vpand"} and experiment.length == 2:
+        return 0.2 * cycles
+    return 0.0
+
+
+Simulated = Callable[[PortMapping, Experiment], float | None]
+
+
+def explained(
+    measurer: Measurer,
+    solver: object = solve_by_cegar,
+    simulated: Simulated | None = None,
+    **settings: object,
+) -> ExplainResult:
+    chosen = ExplainSettings(**{"r_max": 8.0, **settings})  # type: ignore[arg-type]
+    problem = ExplainProblem(tuple(CORE.usage), chosen, domains=DOMAINS, simulated=simulated)
+    return infer(problem, measurer, Listener(), 1, None, solver)  # type: ignore[arg-type]
+
+
+def widths(result: ExplainResult, scheme: str) -> list[tuple[int, int]]:
+    return [(mask.bit_count(), count) for mask, count in result.mapping.usage[scheme]]
+
+
+def union(mapping: PortMapping, *schemes: str) -> int:
+    ports = 0
+    for scheme in schemes:
+        for mask, _ in mapping.usage[scheme]:
+            ports |= mask
+    return ports
+
+
+def test_waste_makes_no_uops_and_no_ports() -> None:
+    result = explained(WastefulProcessor(CORE, counters=NOTHING))
+    assert result.outcomes[SchemeFate.CHARACTERISED] == len(CORE.usage)
+    for scheme, uops in CORE.usage.items():
+        assert sorted(widths(result, scheme)) == sorted((mask.bit_count(), n) for mask, n in uops), scheme
+    assert len(result.mapping.ports) == len(CORE.ports)
+
+
+def test_units_of_different_domains_have_ports_of_their_own() -> None:
+    mapping = explained(WastefulProcessor(CORE, counters=NOTHING)).mapping
+    integer, vector = union(mapping, "cmp", "imul", "shl"), union(mapping, "vpaddd", "vaddps", "vmulps")
+    memory = union(mapping, "load")
+    assert not integer & vector
+    assert not (integer | vector) & memory
+
+
+def wasting(mapping: PortMapping, experiment: Experiment) -> float:
+    """What a simulation says that knows how this core wastes."""
+    cycles = inverse_throughput(mapping, experiment)
+    return cycles + _wasted(experiment, cycles)
+
+
+def test_a_known_scheduler_says_what_is_waste() -> None:
+    measurer = WastefulProcessor(CORE, counters=NOTHING)
+    assert widths(explained(measurer, simulated=wasting), "imul") == [(3, 1)]
+    wasteless = explained(measurer, simulated=inverse_throughput)
+    assert "imul" not in wasteless.mapping.usage or widths(wasteless, "imul") != [(3, 1)]
+
+
+def limited(question: BlockingQuestion, measurer: Measurer, reporter: Reporter, seed: int) -> BlockingAnswer:
+    """A solver whose resources do not suffice for more than two kinds."""
+    if len(question.schemes) > 2:
+        raise CoreError("a call of the solver did not end")
+    return solve_by_cegar(question, measurer, reporter, seed)
+
+
+def test_a_solver_that_ends_costs_the_kinds_that_it_could_not_place_and_excludes_nobody() -> None:
+    result = explained(SimulatedProcessor(CORE, counters=NOTHING), limited)
+    told = {each.scheme: each for each in result.characterisations}
+    assert not [s for s, each in told.items() if each.reason is NotCharacterised.CLASH]
+    for scheme in ("cmp", "add", "load", "vpaddd", "add m"):
+        assert told[scheme].outcome is SchemeFate.CHARACTERISED, told[scheme].text
+    unplaced = [text for text in result.warnings if text.startswith("the ")]
+    assert len(unplaced) == 2  # one of the three kinds of each of two units
+    assert any(text.startswith("the 3 ports") for text in unplaced)
+    assert any(text.startswith("the 2 ports") for text in unplaced)
+
+
+def test_a_search_for_ports_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inference.core.explain.ports._LEAST_SECONDS", 0.2)
+
+    def endless(
+        question: BlockingQuestion, measurer: Measurer, reporter: Reporter, seed: int
+    ) -> BlockingAnswer:
+        while len(question.schemes) > 1:
+            reporter.pulse()
+        return solve_by_cegar(question, measurer, reporter, seed)
+
+    result = explained(SimulatedProcessor(CORE, counters=NOTHING), endless, seconds=4.0)
+    assert result.mapping.usage
+    assert any("no answer within" in text for text in result.warnings)
+
+
+def test_a_search_ends_with_what_it_has_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inference.core.explain.remaining._CHUNK", 8)
+    result = explained(SimulatedProcessor(CORE, counters=NOTHING), seconds=1e-6)
+    reasons = {each.reason for each in result.characterisations}
+    assert NotCharacterised.NOT_REACHED in reasons
+    assert result.outcomes[SchemeFate.CHARACTERISED]
+
+
+def doubted(result: ExplainResult) -> set[str]:
+    return {each.scheme for each in result.characterisations if each.doubts}
+
+
+def test_what_waste_disturbs_is_doubted_and_nothing_else() -> None:
+    assert not doubted(explained(SimulatedProcessor(CORE, counters=NOTHING), r_max=14.0))
+    wasteful = doubted(explained(WastefulProcessor(CORE, counters=NOTHING), r_max=14.0))
+    assert wasteful >= {"imul", "mulx", "crc32"}  # beside floods of integer ports
+    assert not wasteful & {"vmulps", "vmulpd"}

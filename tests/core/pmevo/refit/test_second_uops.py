@@ -1,0 +1,36 @@
+"""Schedulers are looked for under mappings in which a second µop of one part of a core is doubted."""
+
+from __future__ import annotations
+
+from inference.core.pmevo.refit.second_uops import doubted, without_second_uops
+from inference.core.pmevo.refit.usage import Usage
+
+DOMAINS = ["integer", "integer", "integer", "memory", None]
+"""Of `add`, `mul`, `div`, `load` and `store`."""
+
+
+def usage() -> Usage:
+    made = Usage.empty(len(DOMAINS))
+    made.put(0, [(0b00111, 1)])
+    made.put(1, [(0b00011, 1), (0b00111, 1)])
+    made.put(2, [(0b00001, 5)])
+    made.put(3, [(0b01000, 1)])
+    made.put(4, [(0b00111, 1), (0b10000, 1)])
+    made.slots[1] = 2
+    return made
+
+
+def test_the_best_kind_in_use_stays_with_one_slot() -> None:
+    found = without_second_uops(usage(), DOMAINS, lambda tried: abs(tried.row(1)[0][0] - 0b00011), keep=False)
+    assert (found.row(1), found.slots[1]) == (((0b00011, 1),), 1)
+
+
+def test_units_that_are_busy_for_long_and_schemes_for_several_parts_stay() -> None:
+    found = without_second_uops(usage(), DOMAINS, lambda tried: 0.0, keep=False)
+    assert [found.row(scheme) for scheme in (0, 2, 3, 4)] == [usage().row(scheme) for scheme in (0, 2, 3, 4)]
+
+
+def test_two_uops_stay_where_they_are_best() -> None:
+    found = without_second_uops(usage(), DOMAINS, lambda tried: -len(tried.row(1)), keep=True)
+    assert found.row(1) == usage().row(1)
+    assert doubted(found, DOMAINS) == [1]

@@ -59,7 +59,8 @@ def solve_by_cegar(
             continue
         if not question.known and (lonely := _lonely(found, problem, question)):
             without = cegar.infer(_without(problem, lonely), measurer, reporter, seed)
-            if len(without.apart) > len(found.apart) and _culprit(without.unexplained, question) is None:
+            is_shown = len(without.apart) > len(found.apart) and not without.reason
+            if is_shown and _culprit(without.unexplained, question) is None:
                 found = without
                 dropped |= dict.fromkeys(lonely, _TIES)
         if not waiting:

@@ -147,7 +147,7 @@ def _config(
         "datasets": lambda: {"datasets": [row.pk for row in data["datasets"]]},
         "simulate": lambda: {
             "simulate": data["mapping"].pk,
-            **{name: data[name] for name in NOISE if data[name] not in (None, "")},
+            **{name: data[name] for name in NOISE if data.get(name) not in (None, "")},
         },
         "machine": lambda: {"machine": data["machine"].pk},
     }

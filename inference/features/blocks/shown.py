@@ -165,8 +165,9 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
     asked = (whole_number(request, "from", 1) or 1) - 1
     first = min(max(asked, 0), len(codes) - 1) // PAGE * PAGE
     results = {index + 1: result for index, result in record.blocks.items()}
-    for number, stored in enumerate((run.result or {}).get("blocks", ()), start=1):
-        values = {name: stored[name] for name in ("operands", "repeated") if name in stored}
+    for number, stored in enumerate(_stored_results(run), start=1):
+        shapes = (("operands", dict), ("repeated", list))
+        values = {name: stored[name] for name, shape in shapes if isinstance(stored.get(name), shape)}
         results[number] = {**results.get(number, {}), **values}
     page = [block_of_hex(code) for code in codes[first : first + PAGE]]
     isa = ISA.objects.filter(name=X86).first()
@@ -178,6 +179,12 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
         "options": run.config["options"],
         "ended": run.state in Run.FINAL,
     }
+
+
+def _stored_results(run: Run) -> list[Json]:
+    """Of every block; none of an archive in which they are something else."""
+    found = (run.result or {}).get("blocks")
+    return [each if isinstance(each, dict) else {} for each in found] if isinstance(found, list) else []
 
 
 def block_words(run: Run) -> Iterator[DescriptionItem]:

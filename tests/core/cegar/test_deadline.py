@@ -16,8 +16,8 @@ from inference.core.mapping import PortMapping, uops_of
 from tests.core.cegar.test_claims import Scheduler
 from tests.core.pmevo.small import Listener
 
-ALLOWANCE = 1.0
-"""CPU seconds: one step between two looks at the clock, or until z3 heeds an interrupt."""
+ALLOWANCE = 3.0
+"""CPU seconds: one step between two looks at the clock, or until z3 heeds an interrupt, on a busy machine."""
 KINDS = ("add", "shift", "vector", "load")
 
 
@@ -100,8 +100,8 @@ def test_a_hard_core_ends_in_time_and_every_loop_looks_at_the_clock(
     clock = Clock(ticks=False)
     monkeypatch.setattr(cegar_deadline, "time", SimpleNamespace(process_time=clock.process_time))
     began = time.process_time()
-    result = case.ended(2.0)
-    assert time.process_time() - began < 2 + ALLOWANCE
+    result = case.ended(1.0)
+    assert time.process_time() - began < 1 + ALLOWANCE
     assert clock.longest < ALLOWANCE
     dropped = [scheme for clash in result.clashes for scheme in clash.dropped]
     assert len(result.mapping.usage) + len(dropped) == case.schemes

@@ -23,6 +23,7 @@ from inference.isa.x86.chains.mixing import MixedChains
 from inference.isa.x86.dependences import accesses_of
 from inference.measuring.simulated_dataflow import DataflowCore, OperandWait, WaitingTime
 from inference.storage.measured_latencies import latencies_of_schemes
+from tests.drawn import fewer
 
 WIDTH = 8
 ONE_CYCLE = ("vpaddd", "vpsubd", "vpand", "vpor", "vandpd", "vorpd", "vpxor", "pxor", "paddd", "pand")
@@ -128,7 +129,7 @@ def test_a_chain_takes_what_its_neighbours_make_of_it(code: str) -> None:
     assert predict_core(accesses, shape, model_of(zen5)).cycles == pytest.approx(measured, rel=0.03)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(fewer(3)))
 def test_noise_makes_no_other_kinds(seed: int) -> None:
     noisy, exact = model_of(zen5, 0.005, seed), model_of(zen5)
     for code in CODES:

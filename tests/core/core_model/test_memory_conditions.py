@@ -14,9 +14,10 @@ from inference.core.latency import LatencyProblem, infer_latencies
 from inference.isa.x86.blocks import Block, read_blocks
 from inference.isa.x86.chains import connectors, memory_chains, pair_chains
 from inference.measuring.simulated_memory import MemoryUnit, SimulatedMemory, drawn_memory_unit
+from tests.drawn import fewer
 
 ZEN5 = MemoryUnit()
-UNITS = [ZEN5, *map(drawn_memory_unit, range(9))]
+UNITS = [ZEN5, *map(drawn_memory_unit, range(fewer(9)))]
 NEAR = 0.03
 AGAIN = "movsxd rax, eax"
 PLACE, OTHER = "qword ptr [rsi]", "qword ptr [rdi]"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from benchmarks._chaos.faults import KILLS, Fault, Strikes, Struck
-from benchmarks._chaos.invariants import Broken, Expected, check, check_leases
+from benchmarks._chaos.invariants import Broken, Expected, check, check_conflicts, check_leases
 from benchmarks._chaos.kinds import Kind, Questions
 from benchmarks._chaos.sampling import Sampling
 from benchmarks._chaos.world import World, steady
@@ -88,7 +88,7 @@ class ChaosRun:
         self.told.seconds = time.monotonic() - self._began
         for run in Run.objects.filter(pk__in=self._submitted).order_by("pk"):
             self._examine(run)
-            for broken in check_leases(run, sampling):
+            for broken in (*check_leases(run, sampling), *check_conflicts(run)):
                 self._note(run, broken)
         return self.told
 

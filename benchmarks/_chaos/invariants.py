@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from benchmarks._chaos.outcome import difference, outcome
 from benchmarks._chaos.sampling import Sampling
+from inference.core.judging.contradictions import uops_conflicts
 from inference.core.protocols import Json
 from inference.formats import journal_events
-from inference.models import Measurement, Run, RunEvent
+from inference.models import Measurement, PortMapping, Run, RunEvent, SchemeConflict
+from inference.storage.results import MOST_OTHERS
+from inference.storage.rows import load_mapping
 
 LOST, DOUBLED, DIFFERENT, HELD_TWICE, GAP = "lost", "doubled", "different", "held twice", "gap"
 
@@ -67,6 +70,27 @@ def check_leases(run: Run, sampling: Sampling) -> list[Broken]:
     if run.pk in sampling.backwards:
         found.append(Broken(run.name, HELD_TWICE, sampling.backwards[run.pk], run.pk))
     return found
+
+
+def check_conflicts(run: Run) -> list[Broken]:
+    """What other results of its machine contradict, once no run is being stored: all of them, and no more."""
+    return [
+        Broken(run.name, DIFFERENT, text, run.pk)
+        for row in PortMapping.objects.filter(run=run, machine__isnull=False)
+        for text in _conflicts(row)
+    ]
+
+
+def _conflicts(row: PortMapping) -> Iterator[str]:
+    results = list(PortMapping.objects.filter(machine=row.machine, origin=row.origin).order_by("pk"))
+    place = results.index(row)
+    neighbours = results[max(0, place - MOST_OTHERS) : place + MOST_OTHERS + 1]
+    for other in neighbours:
+        stored = SchemeConflict.objects.filter(mapping=row, other=other)
+        conflicts, _ = uops_conflicts(load_mapping(row), load_mapping(other))
+        right = {(conflict.scheme, conflict.here, conflict.there) for conflict in conflicts}
+        if set(stored.values_list("scheme__text", "here", "there")) != right:
+            yield f"{row.name} and {other.name} contradict on {len(right)} schemes, not {stored.count()}"
 
 
 def measured(run: Run) -> dict[tuple[str, str, int], tuple[str, float | None]]:

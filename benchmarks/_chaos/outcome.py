@@ -15,11 +15,12 @@ from django.db import models
 from django.db.models import Model
 
 from inference.core.protocols import Json
-from inference.models import Batch, Run, RunCheckpoint, RunEvent, Upload
+from inference.models import Batch, Run, RunCheckpoint, RunEvent, SchemeConflict, Upload
 from inference.models.run import Webhook
 
-APART = (RunEvent, RunCheckpoint, Batch, Webhook, Upload, Run)
-"""What says how the run went, not what came of it; the journal has checks of its own."""
+APART = (RunEvent, RunCheckpoint, Batch, Webhook, Upload, Run, SchemeConflict)
+"""What says how the run went, not what came of it; the journal has checks of its own. And what results of
+other runs contradict, which depends on the others: `invariants.check_conflicts` compares the pairs."""
 
 VOLATILE = frozenset(
     (

@@ -7,7 +7,7 @@ a point, every list of µops is kept once, with the rows of its schemes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -21,7 +21,8 @@ from inference.models import FrontPoint as FrontPointRow
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.evaluating import Predictions
 from inference.storage.names import free_name
-from inference.storage.rows import scheme_ids, store_mapping, texts_of
+from inference.storage.results import ComparedResult, compared_results, store_result
+from inference.storage.rows import scheme_ids, texts_of
 
 KEY = "front_point"
 """Where the report of a mapping that was picked has the point that it was."""
@@ -111,7 +112,6 @@ def _judged_json(compared: Predictions, judged_on: ExperimentSet | None) -> Json
     }
 
 
-@transaction.atomic
 def pick(point: FrontPointRow, name: str = "") -> tuple[PortMappingRow, bool]:
     """The point as a mapping of its own, with its evaluation; and whether it was made just now.
 
@@ -119,6 +119,15 @@ def pick(point: FrontPointRow, name: str = "") -> tuple[PortMappingRow, bool]:
     and the number of kinds. Raises `NameTakenError`, and `InvalidInputError` for another name of one that
     was picked before.
     """
+    if point.picked is not None:
+        return _picked(point, name, ())
+    return _picked(point, name, compared_results(point.mapping.machine, mapping_from(point.content)))
+
+
+@transaction.atomic
+def _picked(
+    point: FrontPointRow, name: str, compared: Collection[ComparedResult]
+) -> tuple[PortMappingRow, bool]:
     point.refresh_from_db()  # in this transaction, which nobody else can write beside
     if point.picked is not None:
         if name and point.picked.name != name:
@@ -127,11 +136,11 @@ def pick(point: FrontPointRow, name: str = "") -> tuple[PortMappingRow, bool]:
             )
         return point.picked, False
     owner = point.mapping
-    row = store_mapping(
+    row = store_result(
         name or free_name(PortMappingRow, f"{owner.name[:180]}, {point.kinds} kinds"),
         owner.isa,
         mapping_from(point.content),
-        origin=PortMappingRow.Origin.RUN,
+        compared,
         source=f"{owner.source}, picked from the front of {owner.name}"[:300],
         machine=owner.machine,
         report=_report(point),

@@ -1,7 +1,7 @@
 """What the words on a mapping rest on, between rows and values: held-out experiments, and other results.
 
 The mapping's `report["judging"]` is what `HeldOutChecks.as_json` makes. Other results of its machine that say
-something else of a scheme are rows: they come and go with the mappings that they are about.
+something else of a scheme are rows, as `inference.storage.results` stores them.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from django.db.models import Count, OuterRef, Subquery
 
 from inference.core.cegar import Determinacy
 from inference.core.experiment import Measured
-from inference.core.judging.contradictions import UopsConflict, conflict_in_words, uops_conflicts
+from inference.core.judging.contradictions import conflict_in_words
 from inference.core.judging.held_out import HeldOutChecks, held_out_checks
 from inference.core.judging.words import AllowedWord, Grounds, StrongWord, strongest_word
-from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
-from inference.models import Machine, SchemeConflict
 from inference.models import PortMapping as PortMappingRow
+from inference.models import Run, SchemeConflict
 from inference.storage.evaluating import Predictions
 from inference.storage.evidence import KEY as CEGAR
 from inference.storage.evidence import Evidence, verdict_in_words
-from inference.storage.rows import BATCH, ids_of_schemes, load_mapping
+from inference.storage.results import MOST_OTHERS
 
 KEY = "judging"
 """Where a mapping's report has its held-out experiments."""
-MOST_OTHERS = 20
-"""Other results of a machine that a new one is compared with: the newest."""
+VERDICT = "verdict"
+"""Where the result of a run has what its search concluded: never shown but by `allowed_result`, since which
+other results of its machine contradict it is known at the time of reading."""
 _EXPLAINED = "explained"
 _SHORT = {"Explainable inference": _EXPLAINED}
 """What results of an algorithm are called beside those of others; else as the algorithm is."""
@@ -41,54 +41,6 @@ def judging_json(results: Sequence[Measured], judged: Predictions, epsilon: floa
     predicted = np.full(len(results), np.nan)
     predicted[judged.kept] = judged.predicted
     return held_out_checks(results, predicted, epsilon).as_json()
-
-
-@dataclass(frozen=True)
-class FoundConflicts:
-    """Where a mapping that is not stored yet and the stored mapping `other` contradict, from both sides."""
-
-    other: int
-    here: Sequence[UopsConflict]
-    there: Sequence[UopsConflict]
-
-
-def conflicts_with_others(machine: Machine | None, value: PortMapping) -> list[FoundConflicts]:
-    """Compare a result with the other results of its machine: a second for each at most."""
-    if machine is None:
-        return []
-    found = []
-    others = PortMappingRow.objects.filter(machine=machine, origin=PortMappingRow.Origin.RUN)
-    for row in others.order_by("-pk")[:MOST_OTHERS]:
-        other = load_mapping(row)
-        if value.usage.keys() & other.usage.keys():
-            sides = uops_conflicts(value, other), uops_conflicts(other, value)
-            found.append(FoundConflicts(row.pk, *sides))
-    return found
-
-
-def store_conflicts(row: PortMappingRow, conflicts: Iterable[FoundConflicts]) -> None:
-    """Keep the conflicts of a new mapping, with the results that are still there."""
-    listed = list(conflicts)
-    others = [each.other for each in listed]
-    known = set(PortMappingRow.objects.filter(pk__in=others).values_list("pk", flat=True))
-    listed = [each for each in listed if each.other in known]
-    texts = {conflict.scheme for each in listed for conflict in (*each.here, *each.there)}
-    ids = ids_of_schemes(row.isa_id, texts)
-    SchemeConflict.objects.bulk_create(
-        [
-            SchemeConflict(
-                mapping_id=mapping,
-                other_id=other,
-                scheme_id=ids[conflict.scheme],
-                here=conflict.here,
-                there=conflict.there,
-            )
-            for each in listed
-            for mapping, other, side in ((row.pk, each.other, each.here), (each.other, row.pk, each.there))
-            for conflict in side
-        ],
-        batch_size=BATCH,
-    )
 
 
 @dataclass(frozen=True)
@@ -130,7 +82,7 @@ class MappingGrounds:
     """What the words on a mapping and on its schemes rest on.
 
     `checks`: None where no experiment was held out, or an earlier version made the mapping. `conflicts`:
-    {scheme: the results that say otherwise}. `results`: of its machine, this one included.
+    {scheme: the results that say otherwise}. `results`: of its machine that were compared, this one included.
     """
 
     checks: HeldOutChecks | None
@@ -179,7 +131,9 @@ def grounds_by_mapping(
     for (mapping, scheme), texts in conflicts_of(pks, schemes).items():
         conflicts[mapping][scheme] = texts
     return {
-        pk: MappingGrounds(HeldOutChecks.from_json(told) if told else None, conflicts[pk], results or 1)
+        pk: MappingGrounds(
+            HeldOutChecks.from_json(told) if told else None, conflicts[pk], min(results or 1, MOST_OTHERS + 1)
+        )
         for pk, told, results in known.values_list("pk", f"report__{KEY}", "results")
     }
 
@@ -206,10 +160,20 @@ def search_verdict(row: PortMappingRow, evidence: Evidence) -> SearchVerdict:
     )
 
 
+def allowed_result(run: Run) -> Json:
+    """The run's result, with what its search concluded in the word that may be used of its mapping by now."""
+    if run.result.get(VERDICT) != Determinacy.UNIQUE:
+        return dict(run.result)
+    row = PortMappingRow.objects.filter(pk=run.result.get("mapping")).first()
+    evidence = None if row is None else Evidence.of(row.report)
+    is_unique = row is not None and evidence is not None and search_verdict(row, evidence).is_strong
+    return dict(run.result) if is_unique else {**run.result, VERDICT: Determinacy.UNPROVEN.value}
+
+
 def allowed_report(row: PortMappingRow) -> Json:
     """The mapping's report, with what its search concluded in the word that may be used of it."""
     evidence = Evidence.of(row.report)
     if evidence is None:
         return dict(row.report)
     verdict = search_verdict(row, evidence).determinacy.value
-    return {**row.report, CEGAR: {**row.report[CEGAR], "verdict": verdict}}
+    return {**row.report, CEGAR: {**row.report[CEGAR], VERDICT: verdict}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,8 @@ from inference.core.holdout import random_mixes
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.inferring.algorithms import like_one_uop
+from inference.formats.run_archive.reading import read_archive
+from inference.formats.run_archive.writing import write_archive
 from inference.isa.x86.probes import PROBES
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Measurement, PortMapping, Run
@@ -19,7 +22,8 @@ from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.storage.evidence import Evidence, verdict_in_words
 from inference.storage.instruction_sets import new_isa
-from inference.storage.judging import allowed_report, search_verdict
+from inference.storage.judging import allowed_report, allowed_result, search_verdict
+from inference.storage.results import store_result
 from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for
 from tests.simulated import simulated_machine
@@ -103,6 +107,34 @@ def test_a_mapping_that_held_out_experiments_contradict_is_not_called_unique(isa
     assert (verdict.determinacy, verdict.is_strong) == ("unproven", False)
     assert verdict.words.startswith("Best of 1, 2 experiments unexplained: 2 of ")
     assert allowed_report(row)["cegar"]["verdict"] == "unproven"
+    assert allowed_result(run)["verdict"] == "unproven"
+
+
+def test_a_later_result_that_says_otherwise_takes_the_word_from_what_a_run_left(isa, client, administrator):
+    client.force_login(administrator)
+    machine = simulated_machine(isa, WITHOUT_DOUBT)
+    run = do({"machine": machine.pk}, settings={"epsilon": 0.01})
+
+    def said():
+        archived = read_archive(write_archive(run)).manifest
+        return {
+            "result": allowed_result(run)["verdict"],
+            "API": client.get(f"/api/v1/runs/{run.pk}").json()["result"]["verdict"],
+            "archived result": archived.run.result["verdict"],
+            "archived report": archived.mappings[0].report["cegar"]["verdict"],
+            "journal": {payload.get("verdict") for payload in payloads(run, "result")},
+        }
+
+    assert said() == {**dict.fromkeys(said(), "unique"), "journal": {None}}
+    kept = Run.objects.get(pk=run.pk).result
+    value = load_mapping(PortMapping.objects.get(run=run))
+    scheme, uops = next(iter(value.usage.items()))
+    doubled = replace(value, usage={**value.usage, scheme: tuple((mask, 2 * n) for mask, n in uops)})
+    later = store_result("later", isa, doubled, machine=machine)
+    assert said() == {**dict.fromkeys(said(), "unproven"), "journal": {None}}
+    assert Run.objects.get(pk=run.pk).result == kept, "it does not depend on which run ends first"
+    later.delete()
+    assert said()["API"] == "unique"
 
 
 def test_what_no_experiment_can_tell_is_told_scheme_by_scheme(isa):

@@ -14,11 +14,24 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from benchmarks._chaos.invariants import check_conflicts
+from benchmarks._chaos.outcome import outcome
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.pmevo import FrontPoint
 from inference.formats.exporting import MAPPING_EXPORTS
-from inference.models import ISA, Characterisation, InstructionScheme, Machine, PortMapping, SchemeConflict
-from inference.storage.judging import conflicts_with_others, grounds_of, store_conflicts
-from inference.storage.rows import load_mapping, store_mapping
+from inference.models import (
+    ISA,
+    Characterisation,
+    InstructionScheme,
+    Machine,
+    PortMapping,
+    Run,
+    SchemeConflict,
+)
+from inference.storage.fronts import JudgedPoint, pick, store_front
+from inference.storage.judging import grounds_of
+from inference.storage.results import compared_results, store_result
+from inference.storage.rows import load_mapping
 from tests.views.lab import FACTS
 
 TEMPLATES = settings.BASE_DIR / "templates"
@@ -32,15 +45,15 @@ def machine(isa: ISA) -> Machine:
     return Machine.objects.create(name="lab", isa=isa, kind=Machine.Kind.AGENT, cpu="Zen 5", facts=FACTS)
 
 
+def mapping_with(imul: int) -> Mapping:
+    return Mapping(("0", "1"), {ADD: ((3, 1),), IMUL: ((2, imul),)})
+
+
 def result(machine: Machine, name: str, source: str, imul: int) -> PortMapping:
     """A mapping of the machine, compared with its others as a run does it."""
-    value = Mapping(("0", "1"), {ADD: ((3, 1),), IMUL: ((2, imul),)})
-    conflicts = conflicts_with_others(machine, value)
-    row = store_mapping(
-        name, machine.isa, value, origin=PortMapping.Origin.RUN, source=source, machine=machine
-    )
-    store_conflicts(row, conflicts)
-    return row
+    value = mapping_with(imul)
+    compared = compared_results(machine, value)
+    return store_result(name, machine.isa, value, compared, source=source, machine=machine)
 
 
 @pytest.fixture
@@ -72,7 +85,64 @@ def test_a_result_is_held_against_those_of_its_own_machine_alone(
 ) -> None:
     other = Machine.objects.create(name="other", isa=machine.isa, kind=Machine.Kind.AGENT)
     value = load_mapping(results[1])
-    assert conflicts_with_others(other, value) == conflicts_with_others(None, value) == []
+    assert compared_results(other, value) == compared_results(None, value) == []
+
+
+def test_results_that_were_compared_at_the_same_time_contradict_each_other(machine: Machine) -> None:
+    values = {"PMEvo": mapping_with(1), "Explainable inference": mapping_with(3)}
+    compared = {source: compared_results(machine, value) for source, value in values.items()}
+    first, second = (
+        store_result(source, machine.isa, value, compared[source], source=source, machine=machine)
+        for source, value in values.items()
+    )
+    assert grounds_of(first).conflict_words(IMUL) == [SAYS]
+    assert grounds_of(second).conflict_words(IMUL) == [SAYS_TOO]
+
+
+def test_a_result_that_was_deleted_meanwhile_contradicts_nothing(machine: Machine) -> None:
+    first = result(machine, "ports", "PMEvo", 1)
+    compared = compared_results(machine, mapping_with(3))
+    first.delete()
+    second = store_result("uops", machine.isa, mapping_with(3), compared, machine=machine)
+    assert len(compared) == 1
+    assert grounds_of(second).conflict_words(IMUL) == []
+
+
+def test_a_point_that_is_picked_from_a_front_is_a_result_like_any_other(
+    machine: Machine, results: tuple[PortMapping, PortMapping]
+) -> None:
+    point = JudgedPoint(FrontPoint(0.1, 3, 2, mapping_with(2)), None)
+    store_front(results[0], [point], load_mapping(results[0]), None)
+    picked, _ = pick(results[0].front.get())
+    assert grounds_of(picked).of(IMUL).contradicted_by == ("ports", "uops")
+    assert [grounds_of(row).of(IMUL).contradicted_by for row in results] == [
+        ("uops", picked.name),
+        ("ports", picked.name),
+    ]
+
+
+def test_the_chaos_runner_compares_both_sides_apart_from_what_came_of_a_run(machine: Machine) -> None:
+    first, second = result(machine, "ports", "PMEvo", 1), result(machine, "uops", "explained", 3)
+    for row in (first, second):
+        row.run = Run.objects.create(name=row.name, kind="infer", state=Run.State.DONE)
+        row.save(update_fields=["run"])
+    with_both = outcome(first.run)
+    assert check_conflicts(first.run) == check_conflicts(second.run) == []
+    SchemeConflict.objects.filter(mapping=first).delete()
+    assert [broken.run for row in (first, second) for broken in check_conflicts(row.run)] == ["ports"]
+    second.delete()
+    assert outcome(first.run) == with_both
+
+
+def test_a_mapping_of_a_run_is_stored_by_one_function_alone() -> None:
+    """`store_result` compares it with the others; who stored one elsewhere would leave that out."""
+    storing = [
+        path.relative_to(settings.BASE_DIR).as_posix()
+        for package in ("inference", "anica_app", "pmweb")
+        for path in (settings.BASE_DIR / package).rglob("*.py")
+        if re.search(r"origin=[\w.]*Origin\.RUN\b.*", text := path.read_text()) and "store_mapping(" in text
+    ]
+    assert storing == ["inference/storage/results.py"]
 
 
 def doors(first: PortMapping, second: PortMapping, imul: int, api: str) -> dict[str, tuple[str, str]]:

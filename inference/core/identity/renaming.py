@@ -36,6 +36,11 @@ class Renaming:
         usage = {scheme: known[uops] for scheme, uops in b.usage.items()}
         return replace(b, ports=tuple(names), usage=usage)
 
+    def inverse(self, names: Sequence[str]) -> Renaming:
+        """What the ports of `a` are called in `b`, whose ports have these names."""
+        at = {port: k for k, port in enumerate(self.ports) if port is not None}
+        return Renaming(tuple(at.get(port) for port in range(len(self.names))), tuple(names), self.exact)
+
 
 def best_renaming(a: PortMapping, b: PortMapping) -> Renaming:
     """The renaming of b's ports under which most of the schemes that both describe have equal µops.

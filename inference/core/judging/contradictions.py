@@ -22,24 +22,37 @@ class UopsConflict:
     there: str
 
 
-def uops_conflicts(first: PortMapping, second: PortMapping) -> list[UopsConflict]:
+def uops_conflicts(first: PortMapping, second: PortMapping) -> tuple[list[UopsConflict], list[UopsConflict]]:
     """The schemes of which both say something different, up to a renaming of ports and to what no experiment
     of either could show; sorted.
 
-    `here` is what the first says. Where the numbers of µops differ, `there` is the second's number alone;
-    else its ports go by the names of the first.
+    Once as the first has it and once as the second, with the same schemes whichever of two is the first.
+    `here` is what a side says itself. Where the numbers of µops differ, `there` is the other's number alone;
+    else its ports go by the names of this side.
     """
+    if second.digest < first.digest:  # a renaming that is not exact depends on which is the first
+        other, own = uops_conflicts(second, first)
+        return own, other
     agreement = structural_agreement(first, second)
     renamed = agreement.renaming.apply(second)
+    back = agreement.renaming.inverse(second.ports).apply(first)
     hidden = hidden_kinds(first), hidden_kinds(renamed)
-    found = []
-    for scheme in agreement.differing:
-        here, there = first.usage[scheme], renamed.usage[scheme]
-        if differ_in_hidden(hidden, here, there):
-            continue
-        other = described(there, renamed.ports) if _number(here) == _number(there) else _counted(there)
-        found.append(UopsConflict(scheme, described(here, first.ports), other))
-    return found
+    schemes = [
+        scheme
+        for scheme in agreement.differing
+        if not differ_in_hidden(hidden, first.usage[scheme], renamed.usage[scheme])
+    ]
+    return (
+        [_conflict(scheme, first, renamed) for scheme in schemes],
+        [_conflict(scheme, second, back) for scheme in schemes],
+    )
+
+
+def _conflict(scheme: str, here: PortMapping, there: PortMapping) -> UopsConflict:
+    """Of a scheme, the ports of both mappings going by the same names."""
+    own, other = here.usage[scheme], there.usage[scheme]
+    text = described(other, there.ports) if _number(own) == _number(other) else _counted(other)
+    return UopsConflict(scheme, described(own, here.ports), text)
 
 
 def conflict_in_words(here: str, name: str, there: str, other: str) -> str:

@@ -24,7 +24,7 @@ from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs import lifecycle
 from inference.storage.evidence import Evidence
-from inference.storage.judging import grounds_of, search_verdict
+from inference.storage.judging import allowed_result, grounds_of, search_verdict
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import load_mapping
 from inference.web.run_command import (
@@ -168,7 +168,7 @@ class Command(RunCommand):
         return row
 
     def _conclude(self, run: Run, *, as_json: bool) -> None:
-        result = run.result
+        result = allowed_result(run)
         answer = {
             "mapping": result["name"],
             "url": result["url"],

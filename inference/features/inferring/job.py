@@ -30,19 +30,12 @@ from inference.storage.characterisations import KEY as EXPLAINED
 from inference.storage.characterisations import store_characterisations
 from inference.storage.evaluating import Predictions, chunk_of, compare_chunks, store_evaluation
 from inference.storage.evidence import KEY as EVIDENCE
-from inference.storage.evidence import Evidence
 from inference.storage.fronts import JudgedPoint, store_front
 from inference.storage.judging import KEY as JUDGING
-from inference.storage.judging import (
-    FoundConflicts,
-    conflicts_with_others,
-    judging_json,
-    search_verdict,
-    store_conflicts,
-)
+from inference.storage.judging import VERDICT, judging_json
 from inference.storage.listing import lengths_json, schemes_json
 from inference.storage.names import free_name
-from inference.storage.rows import store_mapping
+from inference.storage.results import ComparedResult, compared_results, store_result
 from inference.storage.streaming import Chunk
 
 _PICTURE_EVERY = 2.0
@@ -105,8 +98,8 @@ class InferJob:
         for point in inferred.front:
             stages.pulse()
             front.append(JudgedPoint(point, _judged(point.mapping, held_out) if judge.held_out else None))
-        conflicts = conflicts_with_others(judge.machine, inferred.mapping)
-        return partial(_store, task, config, judge, inferred, judged, front, conflicts)
+        compared = compared_results(judge.machine, inferred.mapping)
+        return partial(_store, task, config, judge, inferred, judged, front, compared)
 
 
 def _judged(mapping: Mapping, held_out: Chunk) -> Predictions:
@@ -164,20 +157,19 @@ def _store(
     inferred: Inferred,
     judged: Predictions,
     front: Sequence[JudgedPoint],
-    conflicts: Sequence[FoundConflicts],
+    compared: Sequence[ComparedResult],
 ) -> tuple[Json, Sequence[Entry]]:
     """The mapping and its evaluation; the run's result tells what a script wants to know."""
-    row = store_mapping(
+    row = store_result(
         free_name(PortMapping, task.run.name),
         subject.isa,
         inferred.mapping,
-        origin=PortMapping.Origin.RUN,
+        compared,
         source=ALGORITHMS[config.algorithm].title,
         machine=subject.machine,
         run=task.run,
         report=_report(config, subject, inferred, judged),
     )
-    store_conflicts(row, conflicts)
     result: Json = {
         "mapping": row.pk,
         "name": row.name,
@@ -189,7 +181,6 @@ def _store(
         "limits": inferred.mapping.limits,
         "assumptions": [],
         **inferred.told,
-        **_allowed(row),
     }
     store_front(row, front, inferred.mapping, subject.judged_on)
     if inferred.explained is not None:
@@ -202,13 +193,8 @@ def _store(
             result["held_out"]["settled_share"] = round(subject.settled_share, 4)
         entries.append(log_of(evaluation))
     told = {key: result[key] for key in ("mapping", "name", "url", "held_out")}
-    return result, [*entries, ("result", {**told, **inferred.told, **_allowed(row)})]
-
-
-def _allowed(row: PortMapping) -> Json:
-    """What a search by counter-examples concluded, in the word that may be used of its mapping."""
-    evidence = Evidence.of(row.report)
-    return {} if evidence is None else {"verdict": search_verdict(row, evidence).determinacy.value}
+    concluded = {key: value for key, value in inferred.told.items() if key != VERDICT}
+    return result, [*entries, ("result", {**told, **concluded})]
 
 
 def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: Predictions) -> Json:

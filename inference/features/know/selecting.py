@@ -20,9 +20,10 @@ from inference.features.inferring.subject import JUDGING
 from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run, StoredCoreModel
 from inference.storage.characterisations import copy_characterisations
 from inference.storage.evaluating import compare, evaluate
-from inference.storage.judging import KEY, FoundConflicts, conflicts_with_others, store_conflicts
+from inference.storage.judging import KEY
 from inference.storage.names import free_name
-from inference.storage.rows import load_mapping, measurements_of, store_mapping
+from inference.storage.results import ComparedResult, compared_results, store_result
+from inference.storage.rows import load_mapping, measurements_of
 
 EARLIER = "earlier core model"
 TOGETHER = "all together"
@@ -97,8 +98,8 @@ class CoreParts:
         final = replace(again, scores=(*best.scores, again.scores[-1]))
         if again.name == best.name:
             return self._choice(lambda: self.rows[best.name], replace(final, why=best.why))
-        conflicts = conflicts_with_others(self.machine, whole)
-        return self._choice(partial(self._stored, whole, best.name, conflicts), final)
+        compared = compared_results(self.machine, whole)
+        return self._choice(partial(self._stored, whole, best.name, compared), final)
 
     def _choice(self, make: Callable[[], PortMapping], selection: Selection) -> ChosenMapping:
         return ChosenMapping(make, {**selection.as_json(), "parts": self.facts})
@@ -124,19 +125,18 @@ class CoreParts:
         """The part whose verdicts refer to its ports: all together go by its port names."""
         return next((label for label, row in self.rows.items() if row.characterisations.exists()), None)
 
-    def _stored(self, value: MappingValue, base: str, conflicts: Sequence[FoundConflicts]) -> PortMapping:
-        row = store_mapping(
+    def _stored(self, value: MappingValue, base: str, compared: Sequence[ComparedResult]) -> PortMapping:
+        row = store_result(
             free_name(PortMapping, self.run.name),
             self.machine.isa,
             value,
-            origin=PortMapping.Origin.RUN,
+            compared,
             source=SOURCE,
             machine=self.machine,
             report={KEY: held_out_checks(self.mixes, self._predicted(value)).as_json()},
             note=f"Put together by {self.run.name}: µops of {base}, and of schemes that it does not describe "
             "those of its other parts.",
         )
-        store_conflicts(row, conflicts)
         if self._with_witnesses is not None:
             source = self._with_witnesses
             told = {scheme for scheme in value.usage if not self._is_from(source, scheme, value)}

@@ -23,6 +23,7 @@ from inference.runs.kinds import JOBS, job, kinds
 from inference.runs.leases import busy_seconds, versions
 from inference.runs.queue import ahead_of
 from inference.runs.webhook_address import URL_LIMIT
+from inference.storage.judging import allowed_result
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
@@ -350,10 +351,14 @@ def run_json(row: Run) -> dict[str, Any]:
         "started",
         "finished",
         "progress",
-        "result",
         "error",
     )
-    return {"id": row.pk, **{name: getattr(row, name) for name in copied}, "busy_seconds": busy_seconds(row)}
+    return {
+        "id": row.pk,
+        **{name: getattr(row, name) for name in copied},
+        "result": allowed_result(row),
+        "busy_seconds": busy_seconds(row),
+    }
 
 
 def _in_full(row: Run) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import partial
 
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
@@ -29,6 +30,7 @@ from inference.storage.fronts import mapping_json
 from inference.storage.instruction_sets import X86, load_x86, new_isa
 from inference.storage.names import free_name
 from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.results import store_result
 from inference.storage.rows import BATCH, complete_ids, scheme_ids, store_mapping, store_measurements
 from inference.storage.set_summary import keep_summary
 
@@ -120,11 +122,11 @@ class Storing:
         if isinstance(report.get(MEASURED_IN), list):
             measured_in = (self.numbers.sets.get(number) for number in report[MEASURED_IN])
             report[MEASURED_IN] = [number for number in measured_in if number is not None]
-        row = store_mapping(
+        store = store_result if told.own else partial(store_mapping, origin=PortMappingRow.Origin.IMPORT)
+        row = store(
             free_name(PortMappingRow, told.name),
             self._isas[told.isa],
             value,
-            origin=PortMappingRow.Origin.RUN if told.own else PortMappingRow.Origin.IMPORT,
             source=told.source or self._source,
             machine=self._machine_numbered(told.machine),
             run=self._run if told.own else None,

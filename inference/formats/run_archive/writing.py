@@ -47,6 +47,7 @@ from inference.models import (
 )
 from inference.storage.errors import ExchangeError
 from inference.storage.fronts import mapping_from
+from inference.storage.judging import allowed_report, allowed_result
 from inference.storage.rows import BATCH, measurements_of, texts_of
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest that a zip can say: when it was written says nothing of the run
@@ -154,10 +155,11 @@ def _rows(made: ExperimentSet) -> Iterator[str]:
 
 
 def _run(run: Run) -> RunTold:
-    copied = ("name", "note", "kind", "state", "config", "result", "error", "created", "started", "finished")
+    copied = ("name", "note", "kind", "state", "config", "error", "created", "started", "finished")
     seed = run.config.get("seed")
     return RunTold(
         **{name: getattr(run, name) for name in copied},
+        result=allowed_result(run),
         busy_seconds=run.busy_seconds,
         seed=seed if type(seed) is int else None,
     )
@@ -188,7 +190,7 @@ def _mapping(row: PortMapping, run: Run, sets: set[int]) -> MappingTold:
     return MappingTold(
         **_named(row),
         own=row.run_id == run.pk,
-        report=row.report,
+        report=allowed_report(row),
         evaluations=_evaluations(row, sets),
         verdicts=_verdicts(row),
         front=[_point(point, row, sets) for point in row.front.order_by("place")],

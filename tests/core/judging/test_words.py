@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.judging.contradictions import conflict_in_words, uops_conflicts
 from inference.core.judging.held_out import HeldOutCheck, HeldOutChecks, held_out_checks
 from inference.core.judging.words import NO_GROUNDS, Grounds, StrongWord, strongest_word
-from inference.core.mapping import PortMapping
+from inference.core.mapping import PortMapping, uops_of
 
 SOUND = Grounds(HeldOutCheck(200, 0, 0.8, 1.1), results=3)
 
@@ -78,9 +79,31 @@ def test_results_contradict_up_to_renaming_and_what_is_hidden() -> None:
     renamed = PortMapping(
         ("x", "y", "z"), {"a": ((2, 1),), "b": ((1, 1),), "c": ((7, 1),), "d": ((3, 3),)}, 3.0
     )
-    (conflict,) = uops_conflicts(first, renamed)
+    (conflict,), (opposite,) = uops_conflicts(first, renamed)
     assert (conflict.scheme, conflict.here, conflict.there) == ("d", "1×[0,1]", "3 µops")
+    assert (opposite.scheme, opposite.here, opposite.there) == ("d", "3×[x,y]", "1 µop")
     words = conflict_in_words(conflict.here, "PMEvo", conflict.there, "explained")
     assert words == "PMEvo: 1×[0,1]; explained: 3 µops; not settled"
     without = replace(renamed, usage={**renamed.usage, "d": ((3, 1),), "c": ()})
-    assert uops_conflicts(first, without) == []  # `c` on as many ports as instructions are issued is hidden
+    assert uops_conflicts(first, without) == (
+        [],
+        [],
+    )  # `c` on as many ports as instructions are issued is hidden
+
+
+def random_mapping(dice: random.Random) -> PortMapping:
+    ports = tuple("abcdefghi"[: dice.randint(5, 9)])
+    usage = {
+        f"s{number}": uops_of((dice.randrange(1, 1 << len(ports)), 1) for _ in range(dice.randint(1, 3)))
+        for number in range(60)
+    }
+    return PortMapping(ports, usage, 4.0)
+
+
+def test_both_results_contradict_on_the_same_schemes_whichever_is_compared_first() -> None:
+    dice = random.Random(7)
+    for _ in range(5):
+        first, second = random_mapping(dice), random_mapping(dice)
+        here, there = uops_conflicts(first, second)
+        assert uops_conflicts(second, first) == (there, here)
+        assert [each.scheme for each in here] == [each.scheme for each in there] != []

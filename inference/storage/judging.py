@@ -17,6 +17,7 @@ from inference.core.cegar import Determinacy
 from inference.core.experiment import Measured
 from inference.core.judging.contradictions import conflict_in_words
 from inference.core.judging.held_out import HeldOutChecks, held_out_checks
+from inference.core.judging.port_model import PortModelCheck
 from inference.core.judging.words import AllowedWord, Grounds, StrongWord, strongest_word
 from inference.core.protocols import Json
 from inference.models import PortMapping as PortMappingRow
@@ -31,6 +32,8 @@ KEY = "judging"
 VERDICT = "verdict"
 """Where the result of a run has what its search concluded: never shown but by `allowed_result`, since which
 other results of its machine contradict it is known at the time of reading."""
+CHECK_MODEL = "check-model"
+"""The kind of runs that check the model of port mappings on a machine."""
 _EXPLAINED = "explained"
 _SHORT = {"Explainable inference": _EXPLAINED}
 """What results of an algorithm are called beside those of others; else as the algorithm is."""
@@ -83,21 +86,24 @@ class MappingGrounds:
 
     `checks`: None where no experiment was held out, or an earlier version made the mapping. `conflicts`:
     {scheme: the results that say otherwise}. `results`: of its machine that were compared, this one included.
+    `objections`: of the newest check of the model on its machine.
     """
 
     checks: HeldOutChecks | None
     conflicts: Mapping[str, Sequence[SchemeConflictText]]
     results: int
+    objections: tuple[str, ...] = ()
 
     def whole(self, unexplained: int = 0) -> Grounds:
         """Of the mapping; `unexplained` by its search."""
         held_out = None if self.checks is None else self.checks.whole
-        return Grounds(held_out, self.results, _named(self.conflicts.values()), unexplained)
+        return Grounds(held_out, self.results, _named(self.conflicts.values()), unexplained, self.objections)
 
     def of(self, scheme: str) -> Grounds:
         """Of what it says of a scheme."""
         held_out = None if self.checks is None else self.checks.schemes.get(scheme)
-        return Grounds(held_out, self.results, _named([self.conflicts.get(scheme, [])]))
+        named = _named([self.conflicts.get(scheme, [])])
+        return Grounds(held_out, self.results, named, objections=self.objections)
 
     def uops_word(self, scheme: str) -> AllowedWord:
         """What may be said of a scheme's µops that witnesses show."""
@@ -113,14 +119,14 @@ def _named(texts: Iterable[Sequence[SchemeConflictText]]) -> tuple[str, ...]:
 
 
 def grounds_of(row: PortMappingRow, schemes: Collection[str] | None = None) -> MappingGrounds:
-    """Of one mapping, for all schemes or some (two queries)."""
+    """Of one mapping, for all schemes or some (three queries)."""
     return grounds_by_mapping([row], schemes)[row.pk]
 
 
 def grounds_by_mapping(
     rows: Collection[PortMappingRow], schemes: Collection[str] | None = None
 ) -> dict[int, MappingGrounds]:
-    """{mapping: its grounds}, for all schemes or some (two queries, however many mappings)."""
+    """{mapping: its grounds}, for all schemes or some (three queries, however many mappings)."""
     pks = [row.pk for row in rows]
     same_machine = PortMappingRow.objects.filter(
         machine=OuterRef("machine"), origin=PortMappingRow.Origin.RUN
@@ -130,11 +136,29 @@ def grounds_by_mapping(
     conflicts: defaultdict[int, dict[str, list[SchemeConflictText]]] = defaultdict(dict)
     for (mapping, scheme), texts in conflicts_of(pks, schemes).items():
         conflicts[mapping][scheme] = texts
+    machines = {row.pk: row.machine_id for row in rows if row.machine_id is not None}
+    checks = newest_checks(set(machines.values()))
+    objections = {
+        pk: tuple(checks[machine].objections(pk)) for pk, machine in machines.items() if machine in checks
+    }
     return {
         pk: MappingGrounds(
-            HeldOutChecks.from_json(told) if told else None, conflicts[pk], min(results or 1, MOST_OTHERS + 1)
+            HeldOutChecks.from_json(told) if told else None,
+            conflicts[pk],
+            min(results or 1, MOST_OTHERS + 1),
+            objections.get(pk, ()),
         )
         for pk, told, results in known.values_list("pk", f"report__{KEY}", "results")
+    }
+
+
+def newest_checks(machines: Collection[int]) -> dict[int, PortModelCheck]:
+    """{machine: the newest check of the model on it}, of those that were checked (one query)."""
+    runs = Run.objects.filter(kind=CHECK_MODEL, state=Run.State.DONE, config__machine__in=list(machines))
+    columns = ("config__machine", "name", "config__reference", "result")
+    return {
+        machine: PortModelCheck.of(name, reference, result)
+        for machine, name, reference, result in runs.order_by("finished", "pk").values_list(*columns)
     }
 
 

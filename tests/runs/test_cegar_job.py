@@ -7,6 +7,7 @@ import signal
 from dataclasses import replace
 
 import pytest
+from django.utils import timezone
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.holdout import random_mixes
@@ -22,7 +23,13 @@ from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.storage.evidence import Evidence, verdict_in_words
 from inference.storage.instruction_sets import new_isa
-from inference.storage.judging import allowed_report, allowed_result, search_verdict
+from inference.storage.judging import (
+    allowed_report,
+    allowed_result,
+    grounds_of,
+    newest_checks,
+    search_verdict,
+)
 from inference.storage.results import store_result
 from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for
@@ -135,6 +142,29 @@ def test_a_later_result_that_says_otherwise_takes_the_word_from_what_a_run_left(
     assert Run.objects.get(pk=run.pk).result == kept, "it does not depend on which run ends first"
     later.delete()
     assert said()["API"] == "unique"
+
+
+def test_the_newest_check_of_the_model_on_the_machine_allows_the_word_or_not(isa):
+    machine = simulated_machine(isa, WITHOUT_DOUBT)
+    run = do({"machine": machine.pk}, settings={"epsilon": 0.01})
+    row = PortMapping.objects.get(run=run)
+    asked = {"machine": machine.pk, "schemes": "all", "mixes": 6, "sequences": 3, "permutations": 3}
+    passed = work_off(lifecycle.submit("check-model", asked, "calm"))
+    assert sum(mixes["settled"] for mixes in passed.result["mixes"]) > 0
+    assert search_verdict(row, evidence_of(run)).is_strong
+    failed = Run.objects.create(name="noisy", kind="check-model", config=passed.config, state="done")
+    failed.result = {**passed.result, "mixes": [{**m, "slower": 2} for m in passed.result["mixes"]]}
+    failed.finished = timezone.now()
+    failed.save()
+    verdict = search_verdict(row, evidence_of(run))
+    assert (verdict.determinacy, verdict.is_strong) == ("unproven", False)
+    assert "the model's check “noisy” fails on this core" in verdict.words
+    assert "noisy" in " ".join(grounds_of(row).uops_word("a x").reasons)
+    assert allowed_result(run)["verdict"] == "unproven"
+    other = simulated_machine(isa, WITHOUT_DOUBT, name="other")
+    assert newest_checks([other.pk]) == {}
+    failed.delete()
+    assert search_verdict(row, evidence_of(run)).is_strong
 
 
 def test_what_no_experiment_can_tell_is_told_scheme_by_scheme(isa):

@@ -1,9 +1,10 @@
 """Which word may be used of a result: the only place that decides, and the only one that has such words.
 
 What a search concludes is no more than what it saw: a mapping that no measurement of the search contradicts
-may be wrong about all others. So a strong word needs three things that the search itself cannot give: the
-model holds on experiments that were kept from it, no other result of the same machine says otherwise, and
-errors on what was held out are no larger than what repeated measurements explain.
+may be wrong about all others. So a strong word needs what the search itself cannot give: the model holds on
+experiments that were kept from it, and the newest check of the model on the same machine does not say that no
+port mapping can; no other result of the machine says otherwise; and errors on what was held out are no larger
+than what repeated measurements explain.
 """
 
 from __future__ import annotations
@@ -39,13 +40,15 @@ class Grounds:
 
     `held_out`: how the result does on experiments that were kept from it; None where none were. `results`:
     results of the same machine that were compared, this one included; `contradicted_by` names those that say
-    otherwise. `unexplained`: experiments that the search itself left unexplained.
+    otherwise. `unexplained`: experiments that the search itself left unexplained. `objections`: of the newest
+    check of the model on the machine.
     """
 
     held_out: HeldOutCheck | None = None
     results: int = 1
     contradicted_by: tuple[str, ...] = ()
     unexplained: int = 0
+    objections: tuple[str, ...] = ()
 
 
 NO_GROUNDS = Grounds()
@@ -98,6 +101,7 @@ def _objections(grounds: Grounds) -> Iterator[str]:
         yield f"{held_out.off:,} of {held_out.n:,} held-out experiments are off by more than its tolerance"
     if grounds.unexplained:
         yield f"its search left {grounds.unexplained:,} unexplained"
+    yield from grounds.objections
     if grounds.contradicted_by:
         yield f"contradicted by {', '.join(grounds.contradicted_by)}"
     if held_out is not None and held_out.error is not None and held_out.error > held_out.allowed:

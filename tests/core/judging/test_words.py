@@ -11,8 +11,11 @@ import pytest
 from inference.core.experiment import Experiment, Measured
 from inference.core.judging.contradictions import conflict_in_words, uops_conflicts
 from inference.core.judging.held_out import HeldOutCheck, HeldOutChecks, held_out_checks
+from inference.core.judging.port_model import PortModelCheck
 from inference.core.judging.words import NO_GROUNDS, Grounds, StrongWord, strongest_word
 from inference.core.mapping import PortMapping, uops_of
+from inference.core.metrics import Scores
+from inference.core.model_check import MixSummary, OrderSummary
 
 SOUND = Grounds(HeldOutCheck(200, 0, 0.8, 1.1), results=3)
 
@@ -89,6 +92,39 @@ def test_results_contradict_up_to_renaming_and_what_is_hidden() -> None:
         [],
         [],
     )  # `c` on as many ports as instructions are issued is hidden
+
+
+def checked(slower: int = 0, apart: float = 0.01, mape: float = 3.0) -> PortModelCheck:
+    """The check of a model in which mapping 7 is the reference."""
+    scores = Scores(40, mape, 0.99, 0.9)
+    mixes = [MixSummary(length, 20, 20, scores, slower, 0).as_json() for length in (2, 10)]
+    orders = [OrderSummary(4, 10, 10, apart, 2 * apart, 0, ()), OrderSummary(6, 10, 0, None, None, 0, ())]
+    return PortModelCheck.of("lab", 7, {"mixes": mixes, "orders": [each.as_json() for each in orders]})
+
+
+@pytest.mark.parametrize(
+    ("check", "reason"),
+    [
+        (checked(slower=2), "4 of 40 mixes took longer or less than any port mapping says"),
+        (
+            checked(apart=0.3),
+            "changes 10 experiments by 0.30 cycles per instruction",
+        ),
+        (checked(mape=14.0), "finds it off by 14.0 % on mixes"),
+    ],
+)
+def test_no_strong_word_is_used_where_the_check_fails(check: PortModelCheck, reason: str) -> None:
+    (objection,) = check.objections(7)
+    assert reason in objection
+    assert "“lab”" in objection
+    for claim in StrongWord:
+        word = strongest_word(claim, replace(SOUND, objections=(objection,)))
+        assert (word.is_strong, word.reasons) == (False, (objection,))
+
+
+def test_a_check_that_passes_or_measured_nothing_objects_to_nothing() -> None:
+    assert not [*checked().objections(7), *checked(slower=1).objections(7), *checked(mape=14.0).objections(8)]
+    assert not list(PortModelCheck.of("lab", None, {}).objections(7))
 
 
 def random_mapping(dice: random.Random) -> PortMapping:

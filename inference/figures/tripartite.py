@@ -133,6 +133,25 @@ def with_facets(model: Json, facts: Mapping[str, Sequence[str]]) -> Json:
     return {**model, "facets": values, "groups": groups}
 
 
+def with_conflicts(model: Json, conflicts: Mapping[str, Sequence[str]]) -> Json:
+    """The model with what contradicts its schemes, {scheme text: in words}.
+
+    Its groups gain `conflicts`, {place in `schemes`: words}, where there are any.
+    """
+    groups = [
+        {
+            **group,
+            "conflicts": {
+                str(place): list(conflicts[text])
+                for place, text in enumerate(group["schemes"])
+                if text in conflicts
+            },
+        }
+        for group in model["groups"]
+    ]
+    return {**model, "groups": groups}
+
+
 def _positions(masks: Iterable[int]) -> dict[int, int]:
     """{port set: its place from the top}."""
     return {mask: k for k, mask in enumerate(sorted(set(masks), key=_barycentre_of_ports))}

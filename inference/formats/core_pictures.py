@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from inference.core.core_model import CoreModel, CoreOverview, core_overview
+from inference.core.judging.contradictions import NOT_SETTLED
 from inference.figures.core_diagram import core_drawing
 from inference.formats.core_model_json import core_model_of
 from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
 from inference.isa.unit_classes import STORES, UNIT_CLASSES, unit_class
-from inference.models import StoredCoreModel
+from inference.models import InstructionScheme, SchemeConflict, StoredCoreModel
 from inference.storage.errors import ExchangeError
 
-KINDS_HEADER = ("kind", "ports", "units", "schemes", "cycles", "least latency", "most latency")
+KINDS_HEADER = ("kind", "ports", "units", "schemes", "cycles", "least latency", "most latency", NOT_SETTLED)
 
 
 def overview_of(row: StoredCoreModel, model: CoreModel | None = None) -> CoreOverview:
@@ -23,6 +25,14 @@ def overview_of(row: StoredCoreModel, model: CoreModel | None = None) -> CoreOve
     facts = row.isa.schemes.values_list("text", "mnemonic", "category", "memory")
     kinds = {text: unit_class(text, *rest) for text, *rest in facts if text in described}
     return core_overview(model, kinds, UNIT_CLASSES, STORES)
+
+
+def unsettled_kinds(row: StoredCoreModel) -> Counter[str]:
+    """{kind: how many of its schemes another result of the machine contradicts} (one query)."""
+    conflicts = SchemeConflict.objects.filter(mapping=row.mapping_id)
+    facts = InstructionScheme.objects.filter(pk__in=conflicts.values("scheme"))
+    rows = facts.values_list("text", "mnemonic", "category", "memory")
+    return Counter(unit_class(*scheme) for scheme in rows)
 
 
 def diagram_of(row: StoredCoreModel) -> str:
@@ -47,7 +57,8 @@ def kinds_csv_of(row: StoredCoreModel) -> str:
 
 
 def _rows(overview: CoreOverview, row: StoredCoreModel) -> Iterator[list[object]]:
+    unsettled = unsettled_kinds(row)
     for kind in overview.kinds:
         ports = " ".join(row.port_names.get(port, port) for port in kind.ports)
         latencies = (None, None) if kind.latencies is None else kind.latencies
-        yield [kind.name, ports, len(kind.ports), kind.schemes, kind.cycles, *latencies]
+        yield [kind.name, ports, len(kind.ports), kind.schemes, kind.cycles, *latencies, unsettled[kind.name]]

@@ -81,7 +81,10 @@ export class GraphDetails {
   }
 
   schemeLinks(group) {
-    return group.schemes.map((text, member) => [element("a", { href: `/schemes/${group.ids[member]}/`, className: "mono", textContent: text })]);
+    return group.schemes.map((text, member) => [
+      element("a", { href: `/schemes/${group.ids[member]}/`, className: "mono", textContent: text }),
+      ...(group.conflicts[member] ?? []).map((words) => element("span", { className: "sub conflict", textContent: words })),
+    ]);
   }
 
   group(index) {

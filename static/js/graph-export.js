@@ -10,6 +10,7 @@ text { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 12px; f
 .times-2 { stroke-width: 2.5px; } .times-3 { stroke-width: 3.75px; } .times-4 { stroke-width: 5px; }
 .only-here { stroke: #0b5cad; stroke-opacity: 0.85; } .only-there { stroke: #b3261e; stroke-opacity: 0.85; stroke-dasharray: 7 4; }
 .other-count { stroke: #8a5a00; stroke-opacity: 0.85; stroke-dasharray: 2 3; } .difference { font-weight: 700; }
+.unsettled { fill: #8a5a00; font-weight: 700; }
 .has-lit .edge:not(.lit) { stroke-opacity: 0.05; } .has-lit .node:not(.lit) { opacity: 0.28; } .edge.lit { stroke-opacity: 0.95; }
 [aria-pressed="true"] .label { font-weight: 700; } [aria-pressed="true"] .frame { stroke: #171b21; stroke-width: 1.5px; }`;
 const KEPT = ["class", "d", "x", "y", "width", "height", "rx", "cx", "cy", "r", "transform", "text-anchor", "aria-pressed"];

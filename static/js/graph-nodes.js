@@ -2,6 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const SIGNS = { different: "≠", "only-first": "◂", "only-second": "▸", equal: "" };
+const UNSETTLED = "!"; // another result of the machine says otherwise
 const SAID = { different: "different µops: ", "only-first": "only here: ", "only-second": "only there: ", equal: "" };
 
 export function svg(name, attributes = {}, ...children) {
@@ -45,19 +46,24 @@ export class Nodes {
       element.append(svg("path", { class: "caret", d: open ? "M4,-2 l4,5 l4,-5z" : "M5,-4 l5,4 l-5,4z" }));
     }
     const sign = SIGNS[group.kind] ?? "";
+    const mark = members.some((member) => group.conflicts[member]) ? UNSETTLED : "";
     const count = group.schemes.length > 1 && !narrow ? `${members.length}× ` : "";
-    if (sign || count) {
+    if (sign || mark || count) {
       const text = svg("text", { class: "count", x: textWidth - 8, y: 4, "text-anchor": "end" }, count);
       if (sign) text.append(svg("tspan", { class: `difference ${group.kind}` }, sign));
+      if (mark) text.append(svg("tspan", { class: "unsettled" }, mark));
       element.append(text);
     }
-    element.append(svg("text", { class: "label", x: 17, y: 4 }, this.clip(group.schemes[members[0]], this.graph.characters - (sign ? 2 : 0))));
+    const taken = 2 * (sign + mark).length;
+    element.append(svg("text", { class: "label", x: 17, y: 4 }, this.clip(group.schemes[members[0]], this.graph.characters - taken)));
     element.append(svg("circle", { class: "anchor", cx: textWidth, cy: 0, r: 3 }));
   }
 
   member(element, index, member) {
     const { textWidth } = this.graph;
-    const text = this.model.groups[index].schemes[member];
+    const { schemes, conflicts } = this.model.groups[index];
+    const text = schemes[member];
+    if (conflicts[member]) element.append(svg("text", { class: "count unsettled", x: textWidth - 8, y: 4, "text-anchor": "end" }, UNSETTLED));
     element.append(svg("rect", { class: "hit", x: 12, y: -11, width: textWidth - 12, height: 22, rx: 3 }));
     element.append(svg("text", { class: "label", x: 30, y: 4 }, this.clip(text, this.graph.characters + 2)));
   }
@@ -92,17 +98,27 @@ export class Nodes {
     return hidden ? `${usage} (hidden: ${hidden})` : usage;
   }
 
+  /** What contradicts a scheme of a group in words; nothing where nothing does. */
+  conflicts(index, member) {
+    return (this.model.groups[index].conflicts[member] ?? []).map((words) => `. ${words}`).join("");
+  }
+
   /** A node in words. */
   describe(node) {
     const { connections } = this.graph;
     const index = parseInt(node.slice(1), 10);
     if (node[0] === "g") {
-      const { schemes, kind } = this.model.groups[index];
+      const { schemes, kind, conflicts } = this.model.groups[index];
       const usage = this.usage(index);
       const said = SAID[kind] ?? "";
-      return schemes.length > 1 ? `${said}${schemes.length} schemes that use ${usage}: ${schemes[0]} and others` : `${said}${schemes[0]}: ${usage}`;
+      if (schemes.length === 1) return `${said}${schemes[0]}: ${usage}${this.conflicts(index, 0)}`;
+      const unsettled = Object.keys(conflicts).length;
+      return `${said}${schemes.length} schemes that use ${usage}: ${schemes[0]} and others${unsettled ? `; ${unsettled} not settled` : ""}`;
     }
-    if (node[0] === "s") return `${this.model.groups[index].schemes[Number(node.split(".")[1])]}: ${this.usage(index)}`;
+    if (node[0] === "s") {
+      const member = Number(node.split(".")[1]);
+      return `${this.model.groups[index].schemes[member]}: ${this.usage(index)}${this.conflicts(index, member)}`;
+    }
     if (node[0] === "u") return `${this.model.uops[index].hidden ? "hidden " : ""}µop on ports ${this.model.uops[index].label}, in ${connections.groupsOf[index].length} groups`;
     const there = this.model.there?.[index];
     return `port ${this.model.ports[index]}${there === undefined ? "" : there ? ` (${there} there)` : " (not there)"}, used by ${connections.uopsOf[index].length} distinct µops`;

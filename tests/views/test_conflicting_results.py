@@ -18,7 +18,7 @@ from benchmarks._chaos.invariants import check_conflicts
 from benchmarks._chaos.outcome import outcome
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.pmevo import FrontPoint
-from inference.formats.exporting import MAPPING_EXPORTS
+from inference.formats.exporting import CORE_MODEL_EXPORTS, MAPPING_EXPORTS
 from inference.models import (
     ISA,
     Characterisation,
@@ -27,6 +27,7 @@ from inference.models import (
     PortMapping,
     Run,
     SchemeConflict,
+    StoredCoreModel,
 )
 from inference.storage.fronts import JudgedPoint, pick, store_front
 from inference.storage.judging import grounds_of
@@ -150,8 +151,19 @@ def doors(first: PortMapping, second: PortMapping, imul: int, api: str) -> dict[
     mapping = reverse("mapping", args=[first.pk])
     explained = reverse("mapping", args=[second.pk])
     isa = first.isa_id
+    core = StoredCoreModel.objects.create(name="core", isa=first.isa, machine=first.machine, mapping=first)
     asked = {"e": IMUL, "isa": isa, "mapping": first.pk}
     return {
+        "graph": (f"{mapping}?tab=graph", json.dumps(SAYS)[1:-1]),
+        "legend of the graph": (
+            f"{mapping}?tab=graph",
+            "says otherwise of 1 scheme<",
+        ),
+        "kinds of instructions": (reverse("core-model", args=[core.pk]), "1 not settled</span>"),
+        "kinds of instructions as a table": (
+            f"{reverse('core-model-export', args=[core.pk])}?format=kinds-csv",
+            "not settled",
+        ),
         "scheme page": (reverse("scheme", args=[imul]), SAYS),
         "mapping's schemes": (f"{mapping}?tab=schemes", SAYS),
         "mapping's verdicts": (f"{explained}?tab=explained", SAYS_TOO),
@@ -222,6 +234,21 @@ def test_exports_say_so(form: str, results: tuple[PortMapping, PortMapping]) -> 
     text = MAPPING_EXPORTS[form].write(results[0])
     assert "explained: 3 µops; not settled" in text
     assert "1×[1]" in text
+
+
+CORE_MODEL_EXPORTS_WITHOUT = {
+    "json": "the parts themselves, which import again; the mapping's own exports say so",
+    "diagram-svg": "a box per port with what most of a kind run; the table of kinds beside it says so",
+    "llvm-patch": "changes sources of LLVM that are not on every computer",
+    "exegesis": "latencies, and no µops",
+}
+
+
+@pytest.mark.parametrize("form", sorted(CORE_MODEL_EXPORTS.keys() - CORE_MODEL_EXPORTS_WITHOUT.keys()))
+def test_exports_of_a_core_model_say_so(form: str, results: tuple[PortMapping, PortMapping]) -> None:
+    first = results[0]
+    core = StoredCoreModel.objects.create(name="core", isa=first.isa, machine=first.machine, mapping=first)
+    assert "not settled" in CORE_MODEL_EXPORTS[form].write(core)
 
 
 def test_the_shell_says_so(results: tuple[PortMapping, PortMapping]) -> None:

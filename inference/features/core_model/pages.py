@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from inference.features.scheduler.query import CAVEAT, scheduler_view
 from inference.features.uploads.query import waiting_uploads
 from inference.figures.core_diagram import core_drawing, latency_span
 from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
+from inference.formats.core_pictures import unsettled_kinds
 from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
@@ -101,19 +102,29 @@ def _drawings(overview: CoreOverview, row: StoredCoreModel) -> list[tuple[str, s
 
 @dataclass(frozen=True)
 class KindRow:
-    """A kind of instructions in the table; `chips`: index, name and the vendor’s name of its ports."""
+    """A kind of instructions in the table; `chips`: index, name and the vendor’s name of its ports.
+
+    `unsettled`: how many of its schemes another result of the machine contradicts.
+    """
 
     kind: UnitKind
     chips: tuple[tuple[int, str, str], ...]
     latency: str
+    unsettled: int
 
 
-def _kind_row(kind: UnitKind, row: StoredCoreModel) -> KindRow:
+def _kind_rows(kinds: Sequence[UnitKind], row: StoredCoreModel) -> list[KindRow]:
+    unsettled = unsettled_kinds(row)
+    return [_kind_row(kind, row, unsettled[kind.name]) for kind in kinds]
+
+
+def _kind_row(kind: UnitKind, row: StoredCoreModel, unsettled: int) -> KindRow:
     ports = ports_of(row)
     return KindRow(
         kind,
         tuple((ports.index(port), port, row.port_names.get(port, "")) for port in kind.ports),
         "" if kind.latencies is None else latency_span(kind.latencies),
+        unsettled,
     )
 
 
@@ -122,10 +133,12 @@ def core_model(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(core_models(), pk=pk)
     (contents,) = contents_of([row])
     overview = overview_at_hand(row)
+    kinds = _kind_rows(overview.kinds, row)
     context = {
         "row": row,
         "diagram": _drawings(overview, row) if overview.ports else None,
-        "kinds": [_kind_row(kind, row) for kind in overview.kinds],
+        "kinds": kinds,
+        "unsettled": sum(kind.unsettled for kind in kinds),
         "contents": contents,
         "parts": _parts(row, contents),
         "scheduler": scheduler_view(row),

@@ -15,8 +15,9 @@ from inference.core.identity import SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.comparing.query import comparable, comparison_of, summary
 from inference.figures.plotly_json import LIGHT, Json
-from inference.figures.tripartite import FACETS, compared, tripartite, with_facets
+from inference.figures.tripartite import FACETS, compared, tripartite, with_conflicts, with_facets
 from inference.models import InstructionScheme, PortMapping
+from inference.storage.judging import grounds_of
 from inference.web.requests import whole_number
 
 KINDS = {
@@ -57,6 +58,7 @@ def graph_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[st
         "facets": facets,
         "candidates": candidates,
         "other": other,
+        "unsettled": sum(len(group["conflicts"]) for group in model["groups"]),
         "hides": any(uop.get("hidden") for uop in model["uops"]),
         "ports": [(index, index % len(LIGHT), name) for index, name in enumerate(model["ports"])],
     }
@@ -86,8 +88,8 @@ def graph_model(
 ) -> tuple[Json, tuple[Facet, ...]]:
     """What the graph is drawn from (see `figures.tripartite`), and what it can be filtered by.
 
-    Groups have the `ids` of their schemes as well, and `there` names the other mapping's ports, "" for one
-    that has no partner.
+    Groups have the `ids` of their schemes as well, and what contradicts these. `there` names the other
+    mapping's ports, "" for one that has no partner.
     """
     if other is None:
         model = tripartite(value)
@@ -108,7 +110,9 @@ def graph_model(
     for pk, text, *found in rows.order_by("pk").values_list("pk", "text", *FACETS):
         if text in texts:
             ids[text], facts[text] = pk, tuple(found)
-    model = with_facets(model, facts)
+    grounds = grounds_of(row)
+    words = {scheme: grounds.conflict_words(scheme) for scheme in grounds.conflicts}
+    model = with_conflicts(with_facets(model, facts), words)
     for group in model["groups"]:
         group["ids"] = [ids[text] for text in group["schemes"]]
     return model, tuple(_facet(name, place, facts.values()) for place, name in enumerate(FACETS))

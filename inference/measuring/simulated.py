@@ -107,9 +107,10 @@ NOISE = (
     "outlier_factor",
     "odd_share",
     "counters",
-    "zero_count_cycles",
 )
-"""What a simulation may be told beside its mapping; see `SimulatedProcessor`."""
+"""What a simulation of experiments may be told beside its mapping; see `SimulatedProcessor`."""
+OF_BLOCKS = ("zero_count_cycles",)
+"""What a simulated machine may be told besides, since it measures blocks too."""
 
 
 class SimulatedProcessor:

@@ -85,6 +85,17 @@ class RunRequest(BaseModel):
         low, high = limits.get(Ge), limits.get(Le)
         return Number(kind is int, None if low is None else low.ge, None if high is None else high.le)
 
+    @classmethod
+    def unstated(cls, before: Mapping[str, Any], stated: Collection[str]) -> Json:
+        """What an earlier description says of fields that a form does not state: a run that starts again with
+        changes takes them over.
+        """
+        return {
+            field: before[field]
+            for field in cls.model_fields
+            if field not in stated and before.get(field) is not None
+        }
+
     def as_json(self) -> Json:
         """The complete description."""
         return self.model_dump()

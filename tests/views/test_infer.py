@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import html
 from typing import Any
@@ -11,11 +12,15 @@ from django.core.management import load_command_class
 from django.test import Client
 
 from inference.core.cegar import CegarSettings
+from inference.core.errors import InvalidInputError
 from inference.core.pmevo.estimate import planned
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.features.inferring.algorithm_texts import OFFERS
-from inference.features.inferring.request import DEFAULT_SEED
+from inference.core.protocols import Json
+from inference.features.inferring.algorithm_texts import OFFERS, OfferedAlgorithm
+from inference.features.inferring.request import DEFAULT_SEED, InferConfig
+from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
+from inference.runs.lifecycle import submit
 from inference.storage.rows import load_measurements, store_measurements
 from tests.views.conftest import ADD, IMUL
 
@@ -235,6 +240,65 @@ def test_run_again_with_changes_starts_from_the_same_form(visitor: Client, answe
         assert form[name].value() == value, name
     visitor.post("/infer/", {**answers, "name": "second try", "from": first.pk})
     assert Run.objects.get(name="second try").forked_from == first
+
+
+def other_settings(offer: OfferedAlgorithm) -> Json:
+    """As many settings as possible with another value than usual, complete."""
+    texts: dict[str, str] = {}
+    for setting in offer.tunables():
+        numbers = [] if isinstance(setting.default, str) else [0.1234567891, 7, 8, 3, 2, 40, 400]
+        for value in (*setting.choices, *numbers):
+            if str(value) == setting.default_text:
+                continue
+            with contextlib.suppress(InvalidInputError):
+                offer.parse({**texts, setting.name: str(value)})
+                texts[setting.name] = str(value)
+                break
+    assert len(texts) > 0.8 * len(offer.tunables())
+    return offer.parse(texts)
+
+
+OTHER_NOISE = {
+    "noise": 0.0212345678,
+    "noise_cpi": 0.01,
+    "outlier_share": 0.03,
+    "outlier_factor": 3.0,
+    "odd_share": 0.05,
+    "counters": "uops",
+}
+
+
+@pytest.mark.parametrize("algorithm", list(OFFERS))
+def test_a_run_again_without_a_change_is_the_same_whatever_it_was_told(
+    visitor: Client, mapping: PortMapping, algorithm: str
+):
+    """Every field of the description and every setting has another value than usual."""
+    assert OTHER_NOISE.keys() == set(NOISE)
+    settings = other_settings(OFFERS[algorithm])
+    asked = {
+        "algorithm": algorithm,
+        "source": {"simulate": mapping.pk, **OTHER_NOISE},
+        "ports": settings.pop("ports") or 3,
+        "settings": settings,
+        "schemes": [mapping.isa.schemes.get(text=ADD).pk],
+        "scheme_filter": "add",
+        "sample": 2,
+        "seed": 9,
+        "held_out": 0.35,
+        "mixes": 17,
+        "bottleneck": False,
+        "never_held_out": 4,
+    }
+    first = submit("infer", asked, "first")
+    assert {name for name in asked if first.config[name] == InferConfig.usual(name)} <= {"algorithm"}
+    form = visitor.get(f"/infer/?from={first.pk}").context["form"]
+    values = {field.name: field.value() for field in form if field.value() not in (None, False, [])}
+    answer = visitor.post("/infer/", {**values, "from": first.pk, "press": "estimate"})
+    said = answer.content.decode()
+    assert not answer.context["form"].errors
+    assert "mixes 17, never held out 4." in said
+    visitor.post("/infer/", {**values, "from": first.pk, "name": "again", "press": "start"})
+    assert Run.objects.get(name="again").config == first.config
 
 
 def test_a_link_from_a_set_picks_it(visitor: Client, experiment_set: ExperimentSet):

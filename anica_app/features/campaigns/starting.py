@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -10,14 +11,17 @@ from django.urls import path
 
 from anica_app.features.campaigns.form import SETTING, CampaignForm, WordsField, initial_settings
 from anica_app.features.campaigns.query import CampaignPlan, plan_of
-from anica_app.features.campaigns.request import PRESETS, read_config
+from anica_app.features.campaigns.request import GROUPS, PRESETS, CampaignConfig, read_config
 from anica_app.features.predictors.query import Listed, listed
-from anica_app.models import Campaign, Predictor
+from anica_app.models import Campaign, Discovery, Predictor
+from inference.core.protocols import Json
 from inference.runs.errors import ConfigError
-from inference.web.requests import one_of, row_numbers, start_run, whole_number
+from inference.web.requests import one_of, row_number, row_numbers, start_run, whole_number
 
 _TAKEN_OVER = ("scheme_filter", "evaluate", "seed", "uops", "preset", "mode")
 """Of a campaign that is searched again, beside its settings."""
+_LEFT_EMPTY = ("uops",)
+"""Fields of a description that the form leaves out where nothing was chosen for them."""
 
 
 def campaign_new(request: HttpRequest) -> HttpResponse:
@@ -30,7 +34,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     if press.startswith("preset:"):
         return _page(request, CampaignForm(usable, _with_preset(request.POST, press[7:])), usable)
     form = CampaignForm(usable, request.POST)
-    wanted = _plan(form)
+    wanted = _plan(form, row_number(request.POST.get("from", "")))
     if press == "start" and wanted is not None:
         title = " and ".join(row.name for row in form.rows)
         run = start_run(request, form, "campaign", wanted.config, title[:180])
@@ -40,11 +44,13 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     return _page(request, form, usable, wanted, status=400 if press == "start" else 200)
 
 
-def _plan(form: CampaignForm) -> CampaignPlan | None:
+def _plan(form: CampaignForm, again: int | None) -> CampaignPlan | None:
     if not form.is_valid():
         return None
+    described = form.config()
     try:
-        config = read_config(form.config()).as_json()
+        read_config(described)
+        config = read_config(_with_kept(described, again)).as_json()
     except ConfigError as error:
         form.blame(str(error))
         return None
@@ -53,6 +59,27 @@ def _plan(form: CampaignForm) -> CampaignPlan | None:
         form.add_error("scheme_filter", "No scheme is found by this.")
         return None
     return wanted
+
+
+def _with_kept(described: Json, again: int | None) -> Json:
+    """A valid description with what the campaign that is searched again was told and no field is about, as
+    far as it suits what was changed."""
+    row = None if again is None else Campaign.objects.filter(pk=again, format=Campaign.Format.OURS).first()
+    if row is None:
+        return described
+    gone = [one for one in row.config.get("excluded", ()) if not _is_there(one)]
+    whole = {**described, "excluded": [*described["excluded"], *gone]}
+    for field, value in CampaignConfig.unstated(row.config, (*described, *GROUPS, *_LEFT_EMPTY)).items():
+        with suppress(ConfigError):  # a campaign that was deleted, a judge that is now one of the two
+            read_config({**whole, field: value})
+            whole[field] = value
+    return whole
+
+
+def _is_there(excluded: Any) -> bool:
+    """Whether a discovery that is not to be found again has a box to tick."""
+    pk = excluded.get("discovery") if isinstance(excluded, dict) else excluded
+    return isinstance(pk, int) and Discovery.objects.filter(pk=pk, abstract__isnull=False).exists()
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
@@ -122,6 +149,7 @@ def _page(
         "estimate": wanted,
         "estimate_error": _first_complaint(form) if form.is_bound and wanted is None else "",
         "refused": status == 400,
+        "again": whole_number(request, "from") or row_number(request.POST.get("from", "")),
         "excludes": bool(form.fields["excluded"].queryset),  # type: ignore[attr-defined]
     }
     return render(request, "anica/campaigns/new.html", context, status=status)

@@ -120,7 +120,7 @@ class Setting:
 
 def as_text(value: Any) -> str:
     """A setting's value as a field of the form holds it; nothing for None."""
-    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    return "" if value is None else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from inference.features.inferring.algorithm_texts import OFFERS, as_text
 from inference.features.inferring.algorithms import ALGORITHMS
 from inference.features.inferring.form import SETTING, InferForm, text_of
 from inference.features.inferring.past import Correction, correction
-from inference.features.inferring.request import MOST_SCHEMES
+from inference.features.inferring.request import MOST_SCHEMES, InferConfig
 from inference.features.machines.query import MachineView, machines, shown
 from inference.features.measure.pages import measurable_schemes
 from inference.features.sets.query import experiment_sets
@@ -40,7 +40,8 @@ class InferencePlan:
     """What the form asks for: the run's description, its schemes, and the effort.
 
     `recorded`: the experiments come from sets and are not measured. `held_out`: experiments to judge by.
-    `measuring`: the part of the seconds that a machine measures. `note`: what the estimate rests on.
+    `measuring`: the part of the seconds that a machine measures. `note`: what the estimate rests on. `kept`:
+    what the form has no field for, as the run that is started again has it, in words.
     """
 
     config: Json
@@ -52,6 +53,7 @@ class InferencePlan:
     recorded: bool
     measuring: float = 0.0
     note: str = ""
+    kept: tuple[str, ...] = ()
 
     @property
     def more(self) -> bool:
@@ -59,7 +61,18 @@ class InferencePlan:
         return self.schemes > len(self.examples)
 
 
-def plan(form: InferForm) -> InferencePlan:
+_LEFT_EMPTY = ("known", "sample", "scheme_filter")
+"""Fields of a description that the form leaves out where nothing was chosen for them."""
+
+
+def _kept(forked: Run | None, config: Json) -> Json:
+    """What the run that is started again was told, and no field of the form is about."""
+    if forked is None or forked.config["algorithm"] != config["algorithm"]:
+        return {}
+    return InferConfig.unstated(forked.config, (*config, *_LEFT_EMPTY))
+
+
+def plan(form: InferForm, forked: Run | None = None) -> InferencePlan:
     """Of a valid form. Raises `SearchError` for a search that cannot be read."""
     data = form.cleaned_data
     selection = data["filter"] if data["selection"] == "filter" else data["selection"]
@@ -68,7 +81,10 @@ def plan(form: InferForm) -> InferencePlan:
     chosen = known if selection == "all" else select_schemes(known, selection)
     schemes = min(chosen.count(), data.get("sample") or MOST_SCHEMES)
     settings = form.settings()
-    held_out, recorded = _experiments(data, chosen if selection != "all" else None)
+    config = _config(data, settings, form.known(), isa, chosen)
+    kept = _kept(forked, config)
+    mixes = kept.get("mixes", ALGORITHMS[data["algorithm"]].mixes)
+    held_out, recorded = _experiments(data, chosen if selection != "all" else None, mixes)
     effort = OFFERS[data["algorithm"]].effort
     processors = len(os.sched_getaffinity(0))  # those that the search will use
     machine: Machine | None = data["machine"] if data["source"] == "machine" else None
@@ -77,7 +93,7 @@ def plan(form: InferForm) -> InferencePlan:
     learnt = Correction() if machine is None else correction(machine, data["algorithm"], processors)
     judging = 0.0 if data.get("evaluate") else pace * held_out
     return InferencePlan(
-        config=_config(data, settings, form.known(), isa, chosen),
+        config={**config, **kept},
         schemes=schemes,
         examples=tuple(chosen.order_by("id").values_list("text", flat=True)[:EXAMPLES]),
         experiments=experiments,
@@ -86,6 +102,11 @@ def plan(form: InferForm) -> InferencePlan:
         recorded=recorded is not None,
         measuring=pace * experiments + judging,
         note=" ".join(filter(None, (_pace_of(machine), learnt.note))),
+        kept=tuple(
+            f"{name.replace('_', ' ')} {as_text(value)}"
+            for name, value in kept.items()
+            if name not in form.fields
+        ),
     )
 
 
@@ -120,12 +141,14 @@ def _known(data: Mapping[str, Any], selection: str) -> tuple[ISA, QuerySet[Instr
 
 
 def _experiments(
-    data: Mapping[str, Any], chosen: QuerySet[InstructionScheme] | None
+    data: Mapping[str, Any], chosen: QuerySet[InstructionScheme] | None, mixes: int
 ) -> tuple[int, int | None]:
-    """(held out, recorded to learn from); the latter None where fresh experiments are measured."""
+    """(held out, recorded to learn from); the latter None where fresh experiments are measured.
+
+    `mixes`: how many are measured to judge by without a set that judges.
+    """
     judge: ExperimentSet | None = data.get("evaluate")
     if data["source"] != "datasets":
-        mixes = ALGORITHMS[data["algorithm"]].mixes
         return (judge.measurements.count() if judge else mixes), None
     rows = Measurement.objects.filter(experiment_set__in=data["datasets"], state=Measurement.State.SETTLED)
     if chosen is not None:
@@ -147,7 +170,7 @@ def _config(
         "datasets": lambda: {"datasets": [row.pk for row in data["datasets"]]},
         "simulate": lambda: {
             "simulate": data["mapping"].pk,
-            **{name: data[name] for name in NOISE if data.get(name) not in (None, "")},
+            **{name: data[name] for name in NOISE if data[name] not in (None, "")},
         },
         "machine": lambda: {"machine": data["machine"].pk},
     }
@@ -156,13 +179,12 @@ def _config(
     measures = data["source"] == "machine" and data["machine"].kind == Machine.Kind.AGENT
     measures |= exact and data["source"] != "datasets"
     measures &= not ALGORITHMS[data["algorithm"]].explores
-    ports = settings.pop("ports")
     config: Json = {
         "algorithm": data["algorithm"],
         "isa": isa.name,
         "source": source,
-        "ports": ports,
-        "settings": settings,
+        "ports": settings["ports"],
+        "settings": {name: value for name, value in settings.items() if name != "ports"},
         "schemes": data["selection"],
         "seed": data["seed"],
         "held_out": data["held_out"] or 0.0,
@@ -220,7 +242,7 @@ def infer(request: HttpRequest) -> HttpResponse:
     if press.startswith("preset:"):
         return _page(request, InferForm(_with_preset(request.POST, press.removeprefix("preset:"))), forked)
     form = InferForm(request.POST)
-    wanted = _plan(form)
+    wanted = _plan(form, forked)
     if press == "start" and wanted is not None:
         usual_name = _made_up_name(form.cleaned_data)
         run = start_run(request, form, "infer", wanted.config, usual_name, forked)
@@ -230,12 +252,12 @@ def infer(request: HttpRequest) -> HttpResponse:
     return _page(request, form, forked, wanted, status=status)
 
 
-def _plan(form: InferForm) -> InferencePlan | None:
+def _plan(form: InferForm, forked: Run | None) -> InferencePlan | None:
     """What a valid form asks for; a search that is wrong, or finds nothing, becomes an error of its field."""
     if not form.is_valid():
         return None
     try:
-        wanted = plan(form)
+        wanted = plan(form, forked)
     except SearchError as error:
         form.add_error("filter", str(error))
         return None

@@ -27,7 +27,7 @@ from inference.isa.x86.surroundings import DEFAULTS, Options
 from inference.measuring.arm_bodies import ArmBodies
 from inference.measuring.drift import DriftWatch
 from inference.measuring.remote import RemoteMeasurer, surroundings_of
-from inference.measuring.simulated import NOISE, SimulatedProcessor
+from inference.measuring.simulated import NOISE, OF_BLOCKS, SimulatedProcessor
 from inference.measuring.simulated_agent import stand_in
 from inference.models import ISA, LatencySet, Machine
 from inference.runs.errors import JobError
@@ -295,7 +295,7 @@ def opened(
 def simulated_machine(machine: Machine) -> tuple[SimulatedProcessor, set[str]]:
     """The machine as a measurer, and the schemes it knows. Raises `JobError`."""
     mapping = _truth(machine)
-    noise = {name: machine.facts[name] for name in NOISE if name in machine.facts}
+    noise = {name: machine.facts[name] for name in (*NOISE, *OF_BLOCKS) if name in machine.facts}
     return SimulatedProcessor(mapping, seed=machine.facts.get("seed", 0), **noise), known_schemes(mapping)
 
 

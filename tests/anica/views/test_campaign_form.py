@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
 from anica_app.features.campaigns import starting
+from anica_app.features.campaigns.request import GROUPS, CampaignConfig
 from anica_app.features.predictors.query import Listed
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
 from anica_app.predictors.kinds import KINDS
+from inference.core.errors import InvalidInputError
 from inference.models import Run
+from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import new_isa
 
 pytestmark = pytest.mark.django_db
@@ -160,6 +167,65 @@ def test_a_campaign_is_searched_again_with_its_settings_and_exclusions(
     config = Run.objects.get(name="again").config
     assert config["excluded"] == [{"discovery": found.pk, "abstract": found.abstract}]
     assert config["search"]["orders"] == 2
+
+
+def other_settings() -> dict[str, Any]:
+    """As many settings as possible with another value than usual."""
+    found: dict[str, Any] = {}
+    for cls in GROUPS.values():
+        own: dict[str, Any] = {}
+        for entry in dataclasses.fields(cls):
+            usual = entry.default
+            for value in (
+                (not usual,)
+                if isinstance(usual, bool)
+                else (0.1234567891, 7, 40, "absolute", "crash, timeout", "rep x87")
+            ):
+                with contextlib.suppress(InvalidInputError):
+                    if value != usual and vars(cls.parse({**own, entry.name: value}))[entry.name] != usual:
+                        own[entry.name] = value
+                        break
+        assert len(own) >= len(dataclasses.fields(cls)) / 2
+        found |= own
+    return found
+
+
+def test_a_campaign_again_without_a_change_is_the_same_whatever_it_was_told(
+    visitor: Client, tools: list[Predictor]
+) -> None:
+    judge = Predictor.objects.create(name="tool c", kind="command", key="c" * 64)
+    earlier = Campaign.objects.create(name="earlier", origin="import")
+    for position, row in enumerate(tools):
+        CampaignPredictor.objects.create(campaign=earlier, predictor=row, position=position)
+    abstract = {"instructions": [{"category": "bit"}]}
+    asked = {
+        "predictors": [row.pk for row in tools],
+        "settings": other_settings(),
+        "end": {"blocks": 80, "minutes": 3.5},
+        "preset": "crashes",
+        "scheme_filter": "bsf",
+        "excluded": [],
+        "evaluate": 7,
+        "against": earlier.pk,
+        "judge": judge.pk,
+        "mode": "unrolled",
+        "seed": 9,
+    }
+    first = submit("campaign", asked, "first")
+    assert all(
+        first.config[name] != CampaignConfig.usual(name)
+        for name in asked.keys() - {"predictors", "settings", "excluded"}
+    )
+    before = Campaign.objects.get(run=first)
+    gone = {"discovery": 10**6, "abstract": abstract}
+    before.config["excluded"] = [gone]
+    before.save()
+    press(visitor, "start", {**fields(visitor, **{"from": before.pk}), "from": before.pk, "name": "again"})
+    again = Run.objects.get(name="again").config
+    assert again == {**first.config, "excluded": [gone]}
+    judge.delete()
+    press(visitor, "start", {**fields(visitor, **{"from": before.pk}), "from": before.pk, "name": "third"})
+    assert Run.objects.get(name="third").config == {**again, "judge": None}
 
 
 def test_the_address_names_predictors_and_a_preset(visitor: Client, tools: list[Predictor]) -> None:

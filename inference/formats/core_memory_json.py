@@ -80,6 +80,8 @@ class MemoryTold(DocumentPart):
     foreseen: Amount | None = None
     behind_pop: Amount | None = None
     other_page: Amount | None = None
+    pop: Amount | None = None
+    push: Amount | None = None
     renaming: RenamingPart | None = None
     stores: list[StoreCurvePart] = []
 
@@ -126,7 +128,8 @@ def _forwarded_json(forwarded: Mapping[ForwardingCase, float]) -> list[Json]:
 
 def renaming_and_stores_json(memory: MemoryTimes) -> Json:
     """Nothing where it was not measured: files of such models stay as they were."""
-    found: Json = {} if memory.other_page is None else {"other_page": memory.other_page}
+    later = {"other_page": memory.other_page, "pop": memory.pop, "push": memory.push}
+    found: Json = {name: cycles for name, cycles in later.items() if cycles is not None}
     if memory.renaming is not None:
         found["renaming"] = {
             **vars(memory.renaming),

@@ -128,6 +128,8 @@ FORESEEN = "what was stored, by an address that the load before gave"
 """What a load reads that would have to wait for its address, if the core did not foresee what it reads."""
 BEHIND_POP = "the stack pointer, behind a pop"
 """What a subtraction computes with that puts it back."""
+POPS, PUSHES = "the stack, by pops that go on", "the stack, by pushes that go on"
+"""What is loaded or stored by the stack pointer, which each instruction moves on."""
 
 
 class MemoryCondition(StrEnum):

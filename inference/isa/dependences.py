@@ -8,6 +8,8 @@ from typing import NamedTuple
 PAGE_BYTES = 4096
 CODE = "code"
 """The location that the instruction pointer is."""
+STACK = (("stack", 1),)
+"""The registers of an address that `push` and `pop` move on."""
 
 
 class MemoryPlace(NamedTuple):

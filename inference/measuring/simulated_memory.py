@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from inference.core.latency import ChainReading
 from inference.isa.chains import DependencyChain
-from inference.isa.dependences import PAGE_BYTES, InstructionAccesses, MemoryPlace
+from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace
 from inference.isa.x86.blocks import Block, block_of_bytes
 from inference.isa.x86.copies import stores_of, usual_copies
 from inference.isa.x86.dependences import accesses_of
@@ -51,6 +51,9 @@ class MemoryUnit:
         far: Cycles of a store to another line.
         slots: Stores per cycle to these lines.
         wide: Bits of a store from which on it takes all slots of a cycle.
+        pop: From one pop to the next where the stack pointer goes on from iteration to iteration.
+        push: The same of pushes.
+        behind_pop: Of what computes with the stack pointer behind a pop or a push.
         width: Instructions per cycle.
     """
 
@@ -67,6 +70,9 @@ class MemoryUnit:
     slots: int = 2
     wide: int = 512
     width: int = 8
+    pop: float = 0.25
+    push: float = 0.5
+    behind_pop: int = 2
 
 
 def drawn_memory_unit(seed: int) -> MemoryUnit:
@@ -88,6 +94,9 @@ def drawn_memory_unit(seed: int) -> MemoryUnit:
         slots=2,
         wide=dice.choice((128, 256, 512, 1024)),
         width=dice.randint(4, 8),
+        pop=dice.choice((0.25, 0.5, 0.7, 1.5)),
+        push=dice.choice((0.5, 0.6, 1.5)),
+        behind_pop=dice.randint(1, 3),
     )
 
 
@@ -141,6 +150,7 @@ class _Decoded:
     writes: tuple[str, ...]
     latency: int
     vector: bool
+    behind_stack: bool
 
     @classmethod
     def of(cls, one: InstructionAccesses) -> _Decoded:
@@ -156,12 +166,20 @@ class _Decoded:
             tuple(access.location for access in one.writes if access.memory is None),
             0 if _is_move(one) else 1,
             one.vector,
+            one.behind_stack,
         )
 
     @property
     def is_update(self) -> bool:
         """Whether it stores to what it loads."""
         return bool(self.loads and self.stores)
+
+    def on_stack(self, unit: MemoryUnit) -> float:
+        """Until the next one that goes on through the stack; 0 where this one does not."""
+        for places, cycles in ((self.loads, unit.pop), (self.stores, unit.push)):
+            if any(place.registers == STACK and place.step for place in places):
+                return cycles
+        return 0.0
 
 
 @dataclass(slots=True)
@@ -213,6 +231,7 @@ class _Run:
         self._written: dict[int, _Store] = {}  # by byte of the page that all pages are
         self._by_text: dict[tuple[tuple[tuple[str, int], ...], int, int], _Store] = {}
         self._stores = 0
+        self._stack_free = 0.0
         self._commits = _Commits(unit)
         self._not_renamed: set[int] = set()
         self._learned: frozenset[int] = frozenset()
@@ -229,12 +248,15 @@ class _Run:
     def _execute(self, code: int, one: _Decoded, iteration: int) -> None:
         at = self._dispatched / self._unit.width
         self._dispatched += 1
+        if on_stack := one.on_stack(self._unit):
+            at = max(at, self._stack_free)
+            self._stack_free = at + on_stack
         ready = self._ready
         address = max([at, *(ready.get(name, 0.0) for name in one.in_address)])
         values = max([at, *(ready.get(name, 0.0) for name in one.values)])
         for place in one.loads:
             values = max(values, self._loaded(code, _moved(place, iteration), address, one))
-        done = values + one.latency
+        done = values + (self._unit.behind_pop if one.behind_stack else one.latency)
         self._ended = max(self._ended, done)
         for name in one.writes:
             ready[name] = done

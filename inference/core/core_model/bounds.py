@@ -18,6 +18,7 @@ from inference.core.core_model.last_writes import blocked_loads, on_one_page
 from inference.core.core_model.loads import load_bound
 from inference.core.core_model.model import CoreModel, CoreScheduler, FrontEndLimits
 from inference.core.core_model.scheduler import simulated_cycles
+from inference.core.core_model.stack import stack_bound
 from inference.core.core_model.stores import StoreBound, store_bound, without_shared_stores
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
@@ -170,6 +171,8 @@ def predict_core(
         through_memory.append(CoreBound(BoundKind.MEMORY, each * blocked.per_iteration, _BLOCKED))
     if (loads := load_bound(block, model.memory)) is not None:
         through_memory.append(CoreBound(BoundKind.MEMORY, loads.cycles, loads.why))
+    if (stack := stack_bound(block, model.memory)) is not None:
+        through_memory.append(CoreBound(BoundKind.MEMORY, stack.cycles, stack.why))
     if through_memory:
         bounds.append(max(through_memory, key=lambda bound: bound.cycles))
     if model.front_end is None:

@@ -19,6 +19,8 @@ from inference.isa.chains import (
     ONE_LINE,
     ONE_WORD,
     OTHER_PAGE,
+    POPS,
+    PUSHES,
     THREE_AND_ONE,
     MemoryCondition,
 )
@@ -71,6 +73,8 @@ def memory_times(listed: Sequence[Json]) -> MemoryTimes:
         foreseen=alone.get(FORESEEN),
         behind_pop=alone.get(BEHIND_POP),
         other_page=alone.get(OTHER_PAGE),
+        pop=alone.get(POPS),
+        push=alone.get(PUSHES),
         renaming=_conditions(measured, settled),
         stores=store_curves(measured),
     )

@@ -143,7 +143,8 @@ class MemoryTimes:
     three go to one line and the next to another (`three_and_one`). `foreseen`: cycles per iteration of a load
     that reads what was just stored, by an address that the load before gave. `behind_pop`: cycles per
     iteration of a pop and of what moves the stack pointer back. `other_page`: cycles per iteration where a
-    load wants what a store before it wrote by an address on another page of the same memory. `renaming`: None
+    load wants what a store before it wrote by an address on another page of the same memory. `pop`, `push`:
+    cycles of each where the stack pointer goes on from iteration to iteration. `renaming`: None
     where it is not known when a core renames memory; then `forwarded` holds whatever the addresses.
     `stores`: {bits: what they take over lines in turn}.
     """
@@ -162,6 +163,8 @@ class MemoryTimes:
     foreseen: float | None = None
     behind_pop: float | None = None
     other_page: float | None = None
+    pop: float | None = None
+    push: float | None = None
     renaming: RenamingConditions | None = None
     stores: Mapping[int, StoreCurve] = field(default_factory=dict)
 

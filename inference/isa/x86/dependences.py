@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 from iced_x86 import Decoder, Instruction, OpKind, Register, RegisterExt
 
-from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace, OperandAccess
+from inference.isa.dependences import CODE, STACK, InstructionAccesses, MemoryPlace, OperandAccess
 from inference.isa.scheme import Scheme
 from inference.isa.x86.addresses import InstructionAddresses, addresses_of
 from inference.isa.x86.blocks import Block
@@ -52,7 +52,7 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
     """
     codes = [one.code for one in block.instructions]
     steps = [step_of(code) for code in codes]
-    if sum(step.accesses for step in steps) > 1:
+    if sum(step.accesses for step in steps) > 1 or any(step.pushed for step in steps):
         code_bytes = 0 if block.kind == LOOP else len(block.code)
         addresses = addresses_of(codes, alike=alike, code_bytes=code_bytes)
     else:  # nothing that it could meet
@@ -205,7 +205,7 @@ class _Reader:
 
     def _pushed(self, bits: int) -> MemoryPlace:
         behind = min(self._instruction.stack_pointer_increment, 0)
-        return MemoryPlace(None, 0, bits, None, 0, (("stack", 1),), behind)
+        return MemoryPlace(None, 0, bits, None, 0, STACK, behind)
 
     def _memory(self, bits: int) -> MemoryPlace:
         one = self._instruction

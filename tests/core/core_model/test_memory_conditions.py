@@ -58,6 +58,11 @@ def rows(unit: MemoryUnit) -> Iterator[tuple[str, list[str]]]:
     yield "16 lines twice", stores(16, 8)
     yield "wide stores", [f"vmovdqu ymmword ptr [rbx+{64 * k}], ymm0" for k in range(2)]
     yield "widest stores", ["vmovdqu32 zmmword ptr [rbx], zmm0"]
+    yield "pops", ["pop rbx", "pop rbp", "pop r12"]
+    yield "pops behind what moves their pointer", ["add rsp, 8", "pop rbx", "pop rbp", "pop r12"]
+    yield "pops of one place", ["mov rsp, rdi", "pop rbx", "pop rbp"]
+    yield "what moves the pointer back", ["pop rbx", "pop rbp", "sub rsp, 16"]
+    yield "pushes", ["push rbx", "push rbp", "push r12"]
     yield "one register", [f"mov {PLACE}, rax", f"mov rax, {PLACE}", AGAIN]
     yield "the low half", [f"mov {PLACE}, rax", "mov eax, dword ptr [rsi]", AGAIN]
     for writing in ("lea rsi, [rsi]", "mov rsi, r8", "mov rsi, qword ptr [r8+128]"):

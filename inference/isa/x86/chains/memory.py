@@ -19,6 +19,8 @@ from inference.isa.chains import (
     ONE_LINE,
     ONE_WORD,
     OTHER_PAGE,
+    POPS,
+    PUSHES,
     THREE_AND_ONE,
     ChainLink,
     DependencyChain,
@@ -226,6 +228,9 @@ def _unchained() -> Iterator[MemoryChain]:
     pop = Instruction.create_reg(Code.POP_R64, Register.RAX)
     back = Instruction.create_reg_i32(Code.SUB_RM64_IMM8, Register.RSP, 8)
     yield MemoryChain(0, 64, "general", BEHIND_POP, DependencyChain(encoded([pop, back]), (), loop=True))
+    push = Instruction.create_reg(Code.PUSH_R64, Register.RAX)
+    yield MemoryChain(0, 64, "general", POPS, DependencyChain(encoded([pop]), (), loop=True))
+    yield MemoryChain(64, 0, "general", PUSHES, DependencyChain(encoded([push]), (), loop=True))
 
 
 def _link(stored: int, loaded: int, offset: int, address: str, register: str) -> ChainLink:

@@ -89,6 +89,7 @@ class FrontEndTold(DocumentPart):
     nops: _Rate | None = None
     fused: list[_Text] | None = None
     by_length: list[Annotated[list[_Rate], Field(min_length=2, max_length=2)]] = []
+    kept_flags: _Rate | None = None
 
     def limits(self) -> FrontEndLimits:
         """The value."""
@@ -251,6 +252,8 @@ def _scheduler(model: CoreModel) -> Json:
 
 def _front_end(limits: FrontEndLimits) -> Json:
     told = dict(vars(limits))
+    if limits.kept_flags is None:  # files of such models stay as they were
+        del told["kept_flags"]
     fused = None if limits.fused is None else sorted(limits.fused)
     return {**told, "fused": fused, "by_length": [list(point) for point in limits.by_length]}
 

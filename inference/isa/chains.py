@@ -40,12 +40,13 @@ class ValueClass:
     """Values with which an instruction takes as long as any others of this class: `QUICK` or `SLOW`.
 
     `told`: the values, in words. `immediate`: the only number that an instruction of the class has; its name
-    is "" where chains have that anyway.
+    is "" where chains have that anyway. `count`: the only number of bits that a shift of the class moves by.
     """
 
     name: str
     told: str
     immediate: int | None = None
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

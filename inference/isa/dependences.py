@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 PAGE_BYTES = 4096
@@ -78,7 +78,9 @@ class OperandAccess(NamedTuple):
 class InstructionAccesses(NamedTuple):
     """One instruction: `scheme` is None where it has none. `one_register`: all operands that can be the same
     register are. `vector`: what it loads or stores is in a vector register. `behind_stack`: it computes with
-    the stack pointer, which `push` or `pop` moved before. `immediate`: one of 8 bits, None without."""
+    the stack pointer, which `push` or `pop` moved before. `immediate`: one of 8 bits, or 0 of a shift by a
+    register that is surely 0; None without. `keeps_flags`: that shift leaves the flags as they were, which
+    other operands have it write."""
 
     scheme: str | None
     reads: tuple[OperandAccess, ...]
@@ -87,8 +89,30 @@ class InstructionAccesses(NamedTuple):
     vector: bool = False
     behind_stack: bool = False
     immediate: int | None = None
+    keeps_flags: bool = False
 
     @property
     def in_memory(self) -> bool:
         """Whether it accesses memory."""
         return any(access.memory is not None for access in (*self.reads, *self.writes))
+
+
+_FLAG = "flag "
+"""How locations of flags begin."""
+
+
+def reads_of_kept_flags(block: Sequence[InstructionAccesses]) -> int:
+    """How many instructions of a loop keep flags that are read before another one writes them."""
+    return sum(
+        one.keeps_flags and _is_read_first([*block[place + 1 :], *block[: place + 1]])
+        for place, one in enumerate(block)
+    )
+
+
+def _is_read_first(following: Sequence[InstructionAccesses]) -> bool:
+    for one in following:
+        if any(access.location.startswith(_FLAG) for access in one.reads):
+            return True
+        if any(access.location.startswith(_FLAG) for access in one.writes):
+            return False
+    return False

@@ -32,6 +32,8 @@ class Aspect(StrEnum):
     """A comparison and a branch in slot-bound code: 1 together, 0 with something between them."""
     MOVE = "move and operation"
     """A register move and an operation that updates the copy, in the same way."""
+    KEPT_FLAGS = "kept flags"
+    """Shifts by 0, which leave the flags as they were, and what reads them, by the number of shifts."""
 
 
 @dataclass(frozen=True, slots=True)

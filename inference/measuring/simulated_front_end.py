@@ -11,7 +11,11 @@ from statistics import median
 
 from iced_x86 import Decoder, FlowControl, Instruction, OpKind
 
+from inference.isa.dependences import reads_of_kept_flags
 from inference.isa.timed_code import CodeReading, TimedCode
+from inference.isa.x86.blocks import block_of_bytes
+from inference.isa.x86.blocks.block import MOST_INSTRUCTIONS
+from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.forms import MNEMONICS
 
 _LINE = 64
@@ -28,8 +32,9 @@ class SimulatedFrontEnd:
     `taken`, `untaken`: branches per cycle. `crossing`: cycles that a short loop loses over two cache lines.
     `wide`: slots of an instruction with a number of four bytes or more. `fused`: mnemonics whose comparison
     a branch behind it joins; `moved`: what joins a register move before it, of the copy. `roomy`: bytes that
-    instructions of a loop need on average, not to take a quarter longer. `noise` is the standard deviation of
-    a Gaussian factor.
+    instructions of a loop need on average, not to take a quarter longer. `portless`: register moves and
+    zeroing idioms per cycle, as many as `slots` where it is 0. `kept_flags`: cycles of a shift by 0 whose
+    flags are read. `noise` is the standard deviation of a Gaussian factor.
     """
 
     slots: int = 6
@@ -42,6 +47,8 @@ class SimulatedFrontEnd:
     wide: int = 1
     fused: frozenset[str] = frozenset({"cmp", "test"})
     roomy: int = 0
+    portless: float = 0.0
+    kept_flags: float = 0.0
     moved: frozenset[str] = frozenset()
     noise: float = 0.0
     seed: int = 1
@@ -71,7 +78,7 @@ class SimulatedFrontEnd:
         """See `CodeTimer`; the same code and seed give the same reading."""
         for code in codes:
             dice = random.Random(zlib.crc32(repr(code).encode()) ^ self.seed)  # noqa: S311  not for secrets
-            cycles = self._cycles(code)
+            cycles = max(self._cycles(code), self.kept_flags * _stalls(code))
             passes = [cycles * dice.gauss(1, self.noise) for _ in range(_PASSES)]
             yield CodeReading(code, median(passes), max(passes) - min(passes))
 
@@ -90,6 +97,8 @@ class SimulatedFrontEnd:
             return max(straight, branching)
         crowded = 1.25 if len(code.code) < self.roomy * len(instructions) else 1.0
         cycles = max(slots / self.slots * crowded, branching, closing / self.taken)
+        if self.portless:
+            cycles = max(cycles, sum(map(_is_portless, reached)) / self.portless)
         end = code.offset + len(code.code) + _COUNTER_BYTES
         return cycles + (self.crossing if closing and len(code.code) < _LINE < end else 0.0)
 
@@ -112,3 +121,17 @@ class SimulatedFrontEnd:
         is_move = MNEMONICS[move.mnemonic] == "mov" and move.op_kind(1) == OpKind.REGISTER
         copied = is_move and update.op_count > 0 and update.op_register(0) == move.op_register(0)
         return copied and MNEMONICS[update.mnemonic] in self.moved
+
+
+def _stalls(code: TimedCode) -> int:
+    if code.instructions > MOST_INSTRUCTIONS:  # of what needs no port
+        return 0
+    return reads_of_kept_flags(accesses_of(block_of_bytes(code.code), alike=True))
+
+
+def _is_portless(instruction: Instruction) -> bool:
+    if instruction.op_count != 2 or instruction.op_kind(1) != OpKind.REGISTER:
+        return False
+    mnemonic = MNEMONICS[instruction.mnemonic]
+    zeroes = mnemonic == "xor" and instruction.op_register(0) == instruction.op_register(1)
+    return zeroes or mnemonic == "mov"

@@ -24,6 +24,7 @@ _LINE = 64
 _IN_ADDRESS = ("address", "base", "index")
 _LEAST_BITS = 32
 """Of a value that is renamed or learned."""
+_WIDEST_BITS = 512
 _MOST_COPIES = 140
 """Executed: more loads than any drawn memory unit learns."""
 _REMEMBERED = 4096
@@ -40,6 +41,7 @@ class MemoryUnit:
         load: From an address to the value.
         forwarding: From a stored value to a load of it, from the store buffer.
         vector_forwarding: The same by vector registers.
+        widest_forwarding: The same of 512 bits.
         failing: From when a store is in the cache to a load that wants more than it wrote.
         renames: A load by the same registers, unwritten in between, and the same displacement has a stored
             value of 32 or 64 bits at once.
@@ -60,6 +62,7 @@ class MemoryUnit:
     load: int = 4
     forwarding: int = 7
     vector_forwarding: int = 9
+    widest_forwarding: int = 11
     failing: int = 12
     renames: bool = True
     other_stores: int = 12
@@ -84,6 +87,7 @@ def drawn_memory_unit(seed: int) -> MemoryUnit:
         load=load,
         forwarding=forwarding,
         vector_forwarding=forwarding + dice.randint(0, 4),
+        widest_forwarding=forwarding + dice.randint(0, 6),
         failing=forwarding + dice.randint(5, 12),
         renames=dice.random() < 0.8,
         other_stores=dice.choice((2, 4, 8, 12, 20)),
@@ -298,6 +302,8 @@ class _Run:
         if self._unit.renames and one.is_update and last.by_update and is_near:
             return max(usual, last.ready + self._unit.overtaken - 1)
         forwarding = self._unit.vector_forwarding if one.vector else self._unit.forwarding
+        if place.bits == _WIDEST_BITS:
+            forwarding = self._unit.widest_forwarding
         return max(usual, last.ready + forwarding - one.is_update)
 
 

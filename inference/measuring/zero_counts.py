@@ -7,10 +7,8 @@ from dataclasses import replace
 from inference.agent.protocol import Result
 from inference.isa.start_values import StartValues
 from inference.isa.x86.blocks import Block
-from inference.isa.x86.steps import RegisterPart, Step, step_of
-
-_SHIFTS = frozenset(("rcl", "rcr", "rol", "ror", "sar", "shl", "shld", "shr", "shrd"))
-_CL = RegisterPart(family=1, bits=8, high=False)
+from inference.isa.x86.choosing import RCX
+from inference.isa.x86.steps import step_of
 
 
 def with_zero_counts(result: Result, block: Block, start: StartValues, cycles: float) -> Result:
@@ -24,12 +22,8 @@ def with_zero_counts(result: Result, block: Block, start: StartValues, cycles: f
     if not cycles or result.cycles is None:
         return result
     steps = [step_of(instruction.code) for instruction in block.instructions]
-    if any(part.family == _CL.family for step in steps for part in step.writes):
+    if any(part.family == RCX for step in steps for part in step.writes):
         return result
-    shifts = sum(_is_by_zero(step, start.registers["rcx"]) for step in steps)
+    count = start.registers["rcx"]
+    shifts = sum(step.is_shift_by_register and not step.shift_count(count) for step in steps)
     return replace(result, cycles=result.cycles + cycles * shifts)
-
-
-def _is_by_zero(step: Step, count: int) -> bool:
-    is_shift = step.mnemonic in _SHIFTS and step.operands[-1] == _CL
-    return is_shift and count & (63 if step.bits == 64 else 31) == 0

@@ -160,7 +160,11 @@ def fused_pairs(machine: int | None) -> frozenset[str] | None:
 
 
 def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
-    found = read_front_end(settled_readings(row))
+    return front_end_limits(read_front_end(settled_readings(row)))
+
+
+def front_end_limits(found: FrontEnd) -> FrontEndLimits:
+    """What core models have of a front end."""
     capacity = found.number("loop_capacity")
     return FrontEndLimits(
         slots=found.number("slots").value,
@@ -171,6 +175,7 @@ def _limits(row: MeasuredFrontEnd) -> FrontEndLimits:
         nops=found.number("nops").value,
         fused=_fused(found) if found.fusion else None,
         by_length=found.straight_lengths,
+        kept_flags=found.number("kept_flags").value,
     )
 
 

@@ -100,13 +100,14 @@ def _operand_latencies(pairs: list[Json]) -> tuple[OperandLatencies, LatencyBase
 
 
 def _by_immediate(pairs: list[Json]) -> dict[int, OperandLatencies]:
-    """The latencies of pairs that depend on it."""
+    """The latencies of pairs that depend on it, or on the number of bits that a shift moves by."""
     latencies: dict[int, dict[tuple[str, str], float | None]] = defaultdict(dict)
     for pair in pairs:
         for values in pair.get("values", ()):
-            if "immediate" in values:
+            number = values.get("immediate", values.get("count"))
+            if number is not None:
                 as_pair = {**pair, **values, "why": pair["why"], "values": ()}
-                latencies[values["immediate"]].update(_operand_latencies([as_pair])[0])
+                latencies[number].update(_operand_latencies([as_pair])[0])
     return dict(latencies)
 
 

@@ -23,7 +23,7 @@ from inference.core.core_model.stores import StoreBound, store_bound, without_sh
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import port_bound, work_of
-from inference.isa.dependences import InstructionAccesses
+from inference.isa.dependences import InstructionAccesses, reads_of_kept_flags
 
 _BLOCKED = "a load wants more than a store before it wrote"
 _PARTS = 1000
@@ -159,7 +159,7 @@ def predict_core(
         bounds += _of_mapping(block, shape, model, model.mapping, stores)
     if not model.latencies:
         lacking.append("no latencies: each takes a cycle")
-    front_end = [] if model.front_end is None else [_front_end(block, shape, model)]
+    front_end = [] if model.front_end is None else [_front_end(block, shape, model, model.front_end)]
     others = max((bound.cycles for bound in (*bounds, *front_end)), default=0.0)
     registers, whole = _chains(block, model, others, shape.copies)
     bounds.append(_of_chain(BoundKind.DEPENDENCES, registers))
@@ -342,9 +342,21 @@ def _is_portless(one: InstructionAccesses, model: CoreModel) -> bool:
     return one.one_register and one.scheme in model.portless
 
 
-def _front_end(block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel) -> CoreBound:
-    limits = model.front_end
-    assert limits is not None, "asked where there is a front end"
+def _front_end(
+    block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
+) -> CoreBound:
+    supplied = _supplied(block, shape, model, limits)
+    stalls = reads_of_kept_flags(block)
+    cycles = stalls * (limits.kept_flags or 0.0)
+    if cycles <= supplied.cycles:
+        return supplied
+    why = f"{stalls} shift{'s' if stalls > 1 else ''} by 0 whose flags are read"
+    return CoreBound(BoundKind.FRONT_END, cycles, why)
+
+
+def _supplied(
+    block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
+) -> CoreBound:
     instructions = len(block)
     paired = _paired_nops(block, model) + _fused_moves(shape, limits)
     width = None if model.mapping is None else model.mapping.r_max
@@ -357,9 +369,13 @@ def _front_end(block: Sequence[InstructionAccesses], shape: CodeShape, model: Co
         reasons = [
             (slots, most, f"{slots:g} slots"),
             (1, limits.taken, "one taken branch"),
+            _portless(block, shape, model, limits),
         ]
     elif shape.copied:
-        reasons = [(instructions - paired, most, f"{instructions - paired:g} slots")]
+        reasons = [
+            (instructions - paired, most, f"{instructions - paired:g} slots"),
+            _portless(block, shape, model, limits),
+        ]
     elif (cycles := limits.decoding(instructions, shape.size)) is not None:
         if width and instructions > _NEARLY * width * cycles:  # as quick as the core is wide
             cycles = instructions / float(width)
@@ -373,6 +389,15 @@ def _front_end(block: Sequence[InstructionAccesses], shape: CodeShape, model: Co
     known = [(amount / rate, why) for amount, rate, why in reasons if rate]
     cycles, why = max(known, default=(0.0, "nothing is known of it"))
     return CoreBound(BoundKind.FRONT_END, cycles, why)
+
+
+def _portless(
+    block: Sequence[InstructionAccesses], shape: CodeShape, model: CoreModel, limits: FrontEndLimits
+) -> tuple[float, float | None, str]:
+    """Moves and idioms that need no port: of these alone, `FrontEndLimits.slots` are handed over per cycle,
+    which some cores do with more slots of anything else (Zen 5: 7.1 and 8)."""
+    count = sum(_is_portless(one, model) for one in block) - _fused_moves(shape, limits)
+    return count, limits.slots, f"{count} moves and idioms without a port"
 
 
 def _chain_words(chain: Sequence[ChainStep]) -> str:

@@ -25,7 +25,8 @@ class FrontEndLimits:
     `slots` per cycle; `taken`: branches; `nops`: in a loop. `by_length`: (bytes of an average instruction,
     instructions per cycle) of straight code, by length. `fused`: pairs of an instruction and a conditional
     jump, or a register move and an operation on the copy, that are one (`cmp reg, imm + je`, `mov reg, reg +
-    add reg, reg`), None where that was not measured."""
+    add reg, reg`), None where that was not measured. `kept_flags`: cycles of a shift by 0 whose flags are
+    read: some cores wait until it is done before they go on."""
 
     slots: float | None = None
     straight_instructions: float | None = None
@@ -35,6 +36,7 @@ class FrontEndLimits:
     nops: float | None = None
     fused: frozenset[str] | None = None
     by_length: tuple[tuple[float, float], ...] = ()
+    kept_flags: float | None = None
 
     @property
     def pairs_nops(self) -> bool:

@@ -99,6 +99,7 @@ def read_front_end(readings: Iterable[Reading]) -> FrontEnd:
         *_branches(of),
         _offset_cost(of[Aspect.OFFSET]),
         *_encoding_costs(of[Aspect.ENCODING]),
+        _kept_flags(of[Aspect.KEPT_FLAGS]),
     ]
     fusion = _fusion(of[Aspect.FUSION], slots.value)
     numbers.append(
@@ -209,6 +210,12 @@ def _offset_cost(offsets: Sequence[Reading]) -> FrontEndNumber:
         return FrontEndNumber(name, label, None)
     ordered = sorted(offsets, key=lambda reading: reading[1])
     return FrontEndNumber(name, label, ordered[-1][1] - ordered[0][1], (ordered[0], ordered[-1]))
+
+
+def _kept_flags(readings: Sequence[Reading]) -> FrontEndNumber:
+    label = "Cycles of a shift by 0 whose flags are read"
+    per_shift = next((cycles / code.value for code, cycles in readings), None)
+    return FrontEndNumber("kept_flags", label, per_shift, tuple(readings))
 
 
 def _encoding_costs(encodings: Sequence[Reading]) -> list[FrontEndNumber]:

@@ -46,7 +46,7 @@ class LatencyOfValues:
     breaks: bool = False
 
     def as_json(self) -> Json:
-        """A plain object; `immediate` and `breaks` only of classes of immediates."""
+        """A plain object; `immediate` and `breaks` only of classes of immediates, `count` of shifts."""
         plain: Json = {
             "values": self.values.name,
             "told": self.values.told,
@@ -55,6 +55,8 @@ class LatencyOfValues:
             "at_most": _rounded(self.at_most),
             "why": self.why,
         }
+        if self.values.count is not None:
+            return {**plain, "count": self.values.count}
         if self.values.immediate is None:
             return plain
         return {**plain, "immediate": self.values.immediate, "breaks": self.breaks}

@@ -14,7 +14,7 @@ from itertools import accumulate, count
 from typing import NamedTuple
 
 from inference.isa.dependences import PAGE_BYTES
-from inference.isa.x86.choosing import RSP
+from inference.isa.x86.choosing import RCX, RSP
 from inference.isa.x86.steps import InMemory, Operand, RegisterPart, Step, step_of
 
 Parts = tuple[tuple[int, int], ...]
@@ -44,10 +44,12 @@ class BlockAddress(NamedTuple):
 
 
 class InstructionAddresses(NamedTuple):
-    """Of the operand in memory, and of what `push` and `pop` access; None without."""
+    """Of the operand in memory, and of what `push` and `pop` access; None without. `shift`: what `rcx` holds
+    where a shift moves by it, None where that is not known or not always the same."""
 
     memory: BlockAddress | None = None
     stack: BlockAddress | None = None
+    shift: int | None = None
 
 
 def addresses_of(codes: Sequence[bytes], *, alike: bool, code_bytes: int = 0) -> list[InstructionAddresses]:
@@ -66,7 +68,11 @@ def addresses_of(codes: Sequence[bytes], *, alike: bool, code_bytes: int = 0) ->
         if before == found:  # nothing moves any more
             break
     return [
-        InstructionAddresses(*(_moving(*two, alike=alike) for two in zip(earlier, later, strict=True)))
+        InstructionAddresses(
+            _moving(earlier.memory, later.memory, alike=alike),
+            _moving(earlier.stack, later.stack, alike=alike),
+            _number(later.shift) if earlier.shift == later.shift else None,
+        )
         for earlier, later in zip(before, found, strict=True)
     ]
 
@@ -78,6 +84,10 @@ def _moving(earlier: Value | None, later: Value | None, *, alike: bool) -> Block
     if alike and not later.parts:
         return BlockAddress((), later.constant % PAGE_BYTES, step, later.constant // PAGE_BYTES)
     return BlockAddress(later.parts, _signed(later.constant), step)
+
+
+def _number(value: Value | None) -> int | None:
+    return None if value is None or value.parts else value.constant
 
 
 class Value(NamedTuple):
@@ -98,8 +108,14 @@ class Value(NamedTuple):
 
 
 _ZERO = Value(0)
-_Accessed = tuple[Value | None, Value | None]
-"""The address of an instruction's operand in memory, and of its access to the stack."""
+
+
+class _Accessed(NamedTuple):
+    """The addresses of an operand in memory and of an access to the stack, and by what it shifts."""
+
+    memory: Value | None
+    stack: Value | None
+    shift: Value | None
 
 
 class _Stored(NamedTuple):
@@ -130,6 +146,7 @@ class _Run:
     def _carry_out(self, number: int, step: Step, begin: int) -> _Accessed:
         """The addresses that an instruction uses; what it writes is written."""
         memory = None if step.memory is None else self._address(step.memory, begin)
+        shift = self._registers[RCX] if step.is_shift_by_register else None
         stack = None
         if step.pushed:
             rsp = self._registers[RSP]
@@ -144,7 +161,7 @@ class _Run:
             self._write(step, memory, self._loaded(stack, 8 * step.pushed))
         else:
             self._compute(number, step, memory, loaded)
-        return memory, stack
+        return _Accessed(memory, stack, shift)
 
     def _compute(self, number: int, step: Step, memory: Value | None, loaded: Value | None) -> None:
         """Write the result of an instruction: exactly where it is known how, else an unknown one."""

@@ -34,7 +34,7 @@ Bank = Literal["general", "vector", "mask", "mmx", "x87"]
 Part = Literal["register", "base", "index", "mask", "breaker"]
 
 BANKS: tuple[Bank, ...] = ("general", "vector", "mask", "mmx", "x87")
-RAX, RSP, RBP, RSI, R13, R14, R15 = 0, 4, 5, 6, 13, 14, 15
+RAX, RCX, RSP, RBP, RSI, R13, R14, R15 = 0, 1, 4, 5, 6, 13, 14, 15
 RESERVED: dict[Bank, frozenset[int]] = {
     "general": frozenset({RSP, R14, R15}),
     "vector": frozenset(),

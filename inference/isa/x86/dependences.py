@@ -34,7 +34,7 @@ from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import register_names
 from inference.isa.x86.scheme_set import described
-from inference.isa.x86.steps import step_of
+from inference.isa.x86.steps import Step, step_of
 
 _STACK = ("push", "pop", "call", "ret", "pushfq", "popfq")
 _STACK_POINTER = f"general {RSP}"
@@ -52,7 +52,7 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
     """
     codes = [one.code for one in block.instructions]
     steps = [step_of(code) for code in codes]
-    if sum(step.accesses for step in steps) > 1 or any(step.pushed for step in steps):
+    if sum(step.accesses for step in steps) > 1 or any(map(_is_by_values, steps)):
         code_bytes = 0 if block.kind == LOOP else len(block.code)
         addresses = addresses_of(codes, alike=alike, code_bytes=code_bytes)
     else:  # nothing that it could meet
@@ -65,6 +65,8 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
             one = _placed(one, at, begin, depth)
             if stack_moved and step.mnemonic in _STACK:
                 one = one._replace(reads=(*one.reads, OperandAccess(f"stack {ADDRESS}", _STACK_POINTER)))
+        if at.shift is not None and not step.shift_count(at.shift):
+            one = one._replace(immediate=0, keeps_flags=True)
         found.append(one)
         begin += len(code)
         depth += step.pushed
@@ -72,6 +74,11 @@ def accesses_of(block: Block, *, alike: bool = False) -> tuple[InstructionAccess
         for place in _behind_stack(found, [step.mnemonic for step in steps]):
             found[place] = found[place]._replace(behind_stack=True)
     return tuple(found)
+
+
+def _is_by_values(step: Step) -> bool:
+    """Whether it makes a difference what registers hold, even if nothing else accesses memory."""
+    return bool(step.pushed) or step.is_shift_by_register
 
 
 def _behind_stack(block: Sequence[InstructionAccesses], mnemonics: Sequence[str]) -> Iterator[int]:

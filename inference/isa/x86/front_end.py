@@ -64,7 +64,13 @@ def front_end_codes(*, offsets: bool) -> tuple[FrontEndCode, ...]:
         *_encodings(),
         *_fusions(),
         *_moves(),
+        FrontEndCode(Aspect.KEPT_FLAGS, "", _SHIFTS, TimedCode(_ZERO_SHIFTS, 1 + 2 * _SHIFTS, loop=True)),
     )
+
+
+_SHIFTS = 4
+_ZERO_SHIFTS = bytes.fromhex("b900000000" + "d3e30f92c0" * _SHIFTS)
+"""mov ecx, 0; shl ebx, cl; setb al; …"""
 
 
 _PORTLESS: Mapping[str, Sequence[bytes]] = {

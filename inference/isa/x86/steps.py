@@ -63,6 +63,10 @@ Operand = RegisterPart | InMemory | int | None
 """A number is an immediate; None is anything else."""
 
 
+_CL = RegisterPart(family=1, bits=8, high=False)
+_SHIFTS = frozenset(("rcl", "rcr", "rol", "ror", "sar", "shl", "shld", "shr", "shrd"))
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """An instruction, the general-purpose registers that it reads and writes, and whether others are read.
@@ -89,6 +93,15 @@ class Step:
         """Of its first operand."""
         first = self.operands[0] if self.operands else None
         return first.bits if isinstance(first, RegisterPart | InMemory) else 64
+
+    @property
+    def is_shift_by_register(self) -> bool:
+        """Whether it moves bits by as many as the lowest ones of `rcx` say."""
+        return self.mnemonic in _SHIFTS and self.operands[-1] == _CL
+
+    def shift_count(self, count: int) -> int:
+        """By how many bits it moves where `rcx` is this number."""
+        return count & (63 if self.bits == 64 else 31)
 
     @property
     def moves_stack_pointer(self) -> bool:

@@ -77,11 +77,14 @@ _STORED_TO = {
     THREE_AND_ONE: (0, 8, 16, LINE),
 }
 """Bytes behind an aligned address that stores go to, one after the other."""
-_VECTOR_PAIRS = ((128, 128, 0), (256, 256, 0), (256, 128, 0), (256, 128, 16), (128, 256, 0), (128, 128, 8))
+_VECTOR_PAIRS = (
+    *((128, 128, 0), (256, 256, 0), (256, 128, 0), (256, 128, 16), (128, 256, 0), (128, 128, 8)),
+    (512, 512, 0),
+)
 
 
 def memory_chains() -> tuple[MemoryChain, ...]:
-    """All of them; those of vectors need AVX2."""
+    """All of them; those of vectors need AVX2 or, of 512 bits, AVX-512."""
     return (
         *(*_loads(), *_forwarded(), *_addressed(), *_through_the_stack(), *_vectors(), *_unchained()),
         *(*renaming_chains(), *store_chains()),
@@ -183,7 +186,7 @@ def _vectors() -> Iterator[MemoryChain]:
             store_code, MemoryOperand(Register.RSI), register_of(store_hole, _VALUE)
         )
         load = Instruction.create_reg_mem(load_code, register_of(load_hole, _VALUE), _at(offset))
-        hole = YMM if loaded == YMM.width else XMM
+        hole = load_hole
         again = VECTORS[hole.width][0]
         step = assembled(again.leads, *((hole, _VALUE),) * 3)
         for between in _BETWEEN:

@@ -125,7 +125,8 @@ def _bits_by_mask(read: Sequence[Place]) -> Iterator[OperandValues]:
 def _shift_counts(read: Sequence[Place]) -> Iterator[OperandValues]:
     for count in [place for place in read if place.operand.registers == ("cl",)][:1]:
         for name, bits in ((QUICK, _COUNT), (SLOW, 0)):
-            yield OperandValues(ValueClass(name, f"{count.operand.name} = {bits}"), {count.name: bits})
+            kind = ValueClass(name, f"{count.operand.name} = {bits}", count=0 if name == SLOW else None)
+            yield OperandValues(kind, {count.name: bits})
 
 
 def _masked_moves(read: Sequence[Place]) -> Iterator[OperandValues]:

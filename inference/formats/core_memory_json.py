@@ -82,6 +82,7 @@ class MemoryTold(DocumentPart):
     other_page: Amount | None = None
     pop: Amount | None = None
     push: Amount | None = None
+    load_beside_pop: Amount = 0.0
     renaming: RenamingPart | None = None
     stores: list[StoreCurvePart] = []
 
@@ -128,7 +129,12 @@ def _forwarded_json(forwarded: Mapping[ForwardingCase, float]) -> list[Json]:
 
 def renaming_and_stores_json(memory: MemoryTimes) -> Json:
     """Nothing where it was not measured: files of such models stay as they were."""
-    later = {"other_page": memory.other_page, "pop": memory.pop, "push": memory.push}
+    later = {
+        "other_page": memory.other_page,
+        "pop": memory.pop,
+        "push": memory.push,
+        "load_beside_pop": memory.load_beside_pop or None,
+    }
     found: Json = {name: cycles for name, cycles in later.items() if cycles is not None}
     if memory.renaming is not None:
         found["renaming"] = {

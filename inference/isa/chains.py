@@ -131,6 +131,8 @@ BEHIND_POP = "the stack pointer, behind a pop"
 """What a subtraction computes with that puts it back."""
 POPS, PUSHES = "the stack, by pops that go on", "the stack, by pushes that go on"
 """What is loaded or stored by the stack pointer, which each instruction moves on."""
+POP_AND_LOAD = "the stack, by a pop that goes on, beside another load"
+"""What two instructions load, one of them by the stack pointer."""
 
 
 class MemoryCondition(StrEnum):

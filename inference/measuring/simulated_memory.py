@@ -55,6 +55,7 @@ class MemoryUnit:
         wide: Bits of a store from which on it takes all slots of a cycle.
         pop: From one pop to the next where the stack pointer goes on from iteration to iteration.
         push: The same of pushes.
+        beside_pop: From a load to such a pop.
         behind_pop: Of what computes with the stack pointer behind a pop or a push.
         width: Instructions per cycle.
     """
@@ -75,6 +76,7 @@ class MemoryUnit:
     width: int = 8
     pop: float = 0.25
     push: float = 0.5
+    beside_pop: float = 0.0
     behind_pop: int = 2
 
 
@@ -100,6 +102,7 @@ def drawn_memory_unit(seed: int) -> MemoryUnit:
         width=dice.randint(4, 8),
         pop=dice.choice((0.25, 0.5, 0.7, 1.5)),
         push=dice.choice((0.5, 0.6, 1.5)),
+        beside_pop=dice.choice((0.0, 0.4)),
         behind_pop=dice.randint(1, 3),
     )
 
@@ -178,12 +181,18 @@ class _Decoded:
         """Whether it stores to what it loads."""
         return bool(self.loads and self.stores)
 
-    def on_stack(self, unit: MemoryUnit) -> float:
-        """Until the next one that goes on through the stack; 0 where this one does not."""
-        for places, cycles in ((self.loads, unit.pop), (self.stores, unit.push)):
-            if any(place.registers == STACK and place.step for place in places):
-                return cycles
-        return 0.0
+    @property
+    def pops(self) -> bool:
+        """Whether it loads by a stack pointer that goes on from iteration to iteration."""
+        return _goes_on(self.loads)
+
+    def on_stack(self, unit: MemoryUnit, *, beside_pops: bool) -> float:
+        """Until the next one that goes on through the stack; 0 where this one does nothing to that."""
+        if self.pops:
+            return unit.pop
+        if _goes_on(self.stores):
+            return unit.push
+        return unit.beside_pop * len(self.loads) if beside_pops else 0.0
 
 
 @dataclass(slots=True)
@@ -236,12 +245,14 @@ class _Run:
         self._by_text: dict[tuple[tuple[tuple[str, int], ...], int, int], _Store] = {}
         self._stores = 0
         self._stack_free = 0.0
+        self._has_pops = False
         self._commits = _Commits(unit)
         self._not_renamed: set[int] = set()
         self._learned: frozenset[int] = frozenset()
 
     def round(self, once: Sequence[_Decoded], copies: int, number: int) -> float:
         """When all copies have ended once more."""
+        self._has_pops = any(one.pops for one in once)
         for copy in range(copies):
             for place, one in enumerate(once):
                 self._execute(copy * len(once) + place, one, number * copies + copy)
@@ -252,7 +263,7 @@ class _Run:
     def _execute(self, code: int, one: _Decoded, iteration: int) -> None:
         at = self._dispatched / self._unit.width
         self._dispatched += 1
-        if on_stack := one.on_stack(self._unit):
+        if on_stack := one.on_stack(self._unit, beside_pops=self._has_pops):
             at = max(at, self._stack_free)
             self._stack_free = at + on_stack
         ready = self._ready
@@ -305,6 +316,10 @@ class _Run:
         if place.bits == _WIDEST_BITS:
             forwarding = self._unit.widest_forwarding
         return max(usual, last.ready + forwarding - one.is_update)
+
+
+def _goes_on(places: Sequence[MemoryPlace]) -> bool:
+    return any(place.registers == STACK and place.step for place in places)
 
 
 def _moved(place: MemoryPlace, iteration: int) -> MemoryPlace:

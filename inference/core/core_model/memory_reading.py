@@ -19,6 +19,7 @@ from inference.isa.chains import (
     ONE_LINE,
     ONE_WORD,
     OTHER_PAGE,
+    POP_AND_LOAD,
     POPS,
     PUSHES,
     THREE_AND_ONE,
@@ -75,9 +76,14 @@ def memory_times(listed: Sequence[Json]) -> MemoryTimes:
         other_page=alone.get(OTHER_PAGE),
         pop=alone.get(POPS),
         push=alone.get(PUSHES),
+        load_beside_pop=_beside(alone.get(POP_AND_LOAD), alone.get(POPS)),
         renaming=_conditions(measured, settled),
         stores=store_curves(measured),
     )
+
+
+def _beside(both: float | None, pop: float | None) -> float:
+    return 0.0 if both is None or pop is None else max(both - pop, 0.0)
 
 
 def _conditions(measured: Sequence[Json], settled: Sequence[Json]) -> RenamingConditions | None:

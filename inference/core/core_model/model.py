@@ -146,8 +146,9 @@ class MemoryTimes:
     that reads what was just stored, by an address that the load before gave. `behind_pop`: cycles per
     iteration of a pop and of what moves the stack pointer back. `other_page`: cycles per iteration where a
     load wants what a store before it wrote by an address on another page of the same memory. `pop`, `push`:
-    cycles of each where the stack pointer goes on from iteration to iteration. `renaming`: None
-    where it is not known when a core renames memory; then `forwarded` holds whatever the addresses.
+    cycles of each where the stack pointer goes on from iteration to iteration; `load_beside_pop`: what a load
+    elsewhere adds there. `renaming`: None where it is not known when a core renames memory; then `forwarded`
+    holds whatever the addresses.
     `stores`: {bits: what they take over lines in turn}.
     """
 
@@ -167,6 +168,7 @@ class MemoryTimes:
     other_page: float | None = None
     pop: float | None = None
     push: float | None = None
+    load_beside_pop: float = 0.0
     renaming: RenamingConditions | None = None
     stores: Mapping[int, StoreCurve] = field(default_factory=dict)
 

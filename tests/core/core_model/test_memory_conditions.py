@@ -60,6 +60,7 @@ def rows(unit: MemoryUnit) -> Iterator[tuple[str, list[str]]]:
     yield "widest stores", ["vmovdqu32 zmmword ptr [rbx], zmm0"]
     yield "pops", ["pop rbx", "pop rbp", "pop r12"]
     yield "pops behind what moves their pointer", ["add rsp, 8", "pop rbx", "pop rbp", "pop r12"]
+    yield "pops beside other loads", ["pop rbx", "pop rbp", "mov rcx, qword ptr [rdi]"]
     yield "pops of one place", ["mov rsp, rdi", "pop rbx", "pop rbp"]
     yield "what moves the pointer back", ["pop rbx", "pop rbp", "sub rsp, 16"]
     yield "pushes", ["push rbx", "push rbp", "push r12"]

@@ -37,7 +37,7 @@ def test_what_push_and_pop_moved_it_by_is_added_first(code: str, cycles: float) 
     assert max(chains) == pytest.approx(cycles)
 
 
-GOING_ON = CoreModel(memory=MemoryTimes(behind_pop=2.0, pop=0.67, push=0.6))
+GOING_ON = CoreModel(memory=MemoryTimes(behind_pop=2.0, pop=0.67, push=0.6, load_beside_pop=0.43))
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,8 @@ GOING_ON = CoreModel(memory=MemoryTimes(behind_pop=2.0, pop=0.67, push=0.6))
         ("pop rbx\npop rbp\npop r12\npop r13\npop r14\npop r15\nlea rsp, [rsp+40]", 4.15),
         ("add rsp, 24\npop rbx\npop rbp\npop r12\npop r13", 2.75),
         ("push rbx\npush rbp", 1.18),
+        ("pop rbx\npop rbp\nmov rcx, [rdi]", 1.74),
+        ("pop rbx\nmov rcx, [rdi]\nmov rbp, [rdi+8]", 1.49),
     ],
 )
 def test_pops_and_pushes_whose_pointer_goes_on_take_what_they_take_alone(code: str, cycles: float) -> None:
@@ -69,4 +71,6 @@ def test_a_pointer_that_comes_back_goes_on_nowhere(code: str) -> None:
 def test_a_file_keeps_what_pops_and_pushes_take() -> None:
     document = core_model_json(GOING_ON, name="m", isa="x86-64")
     assert read_core_model(json_text(document)).model().memory == GOING_ON.memory
-    assert {"pop", "push"}.isdisjoint(core_model_json(CoreModel(), name="m", isa="x86-64")["memory"])
+    assert {"pop", "push", "load_beside_pop"}.isdisjoint(
+        core_model_json(CoreModel(), name="m", isa="x86-64")["memory"]
+    )

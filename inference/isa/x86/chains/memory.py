@@ -19,6 +19,7 @@ from inference.isa.chains import (
     ONE_LINE,
     ONE_WORD,
     OTHER_PAGE,
+    POP_AND_LOAD,
     POPS,
     PUSHES,
     THREE_AND_ONE,
@@ -234,6 +235,8 @@ def _unchained() -> Iterator[MemoryChain]:
     push = Instruction.create_reg(Code.PUSH_R64, Register.RAX)
     yield MemoryChain(0, 64, "general", POPS, DependencyChain(encoded([pop]), (), loop=True))
     yield MemoryChain(64, 0, "general", PUSHES, DependencyChain(encoded([push]), (), loop=True))
+    beside = DependencyChain(encoded([pop, loads[1]]), (), loop=True)
+    yield MemoryChain(0, 64, "general", POP_AND_LOAD, beside)
 
 
 def _link(stored: int, loaded: int, offset: int, address: str, register: str) -> ChainLink:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.db import models
 from django.db.models import Q
 
+from inference.agent.protocol import Frame
 from inference.core.protocols import Json
 from inference.models.isa import Named
 
@@ -30,6 +33,29 @@ class LatencySet(Named):
     class Meta:
         verbose_name = "latency set"
         ordering = ["-id"]
+
+    @property
+    def start_values(self) -> str:
+        """With which values chains begin, as a sentence.
+
+        Pairs without values of their own are known for these alone.
+        """
+        if "simulated" in self.identity:
+            return "Simulated: latencies do not depend on values."
+        surroundings = self.identity.get("block") or self.identity.get("frame")
+        if not surroundings:
+            return "It is not known with which values its chains begin."
+        vector = surroundings.get("vector", Frame.vector)
+        registers, memory = _in_registers(surroundings["registers"]), surroundings["memory"]
+        return (
+            f"Unless values are named, chains begin with {registers} in general-purpose registers, "
+            f"{vector:#x} in each half of vector registers, and {memory:#x} in memory."
+        )
+
+
+def _in_registers(value: int | Mapping[str, int]) -> str:
+    values = value.values() if isinstance(value, Mapping) else (value,)
+    return " or ".join(f"{each:#x}" for each in dict.fromkeys(values)) or "0"
 
 
 class SchemeLatencies(models.Model):

@@ -12,11 +12,14 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
 
+from inference.agent.protocol import Frame
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.protocols import Json
 from inference.features.core_model.storing import store_parts
 from inference.isa.chains import QUICK, SLOW
 from inference.isa.x86.chains import links_of
 from inference.isa.x86.scheme_set import described
+from inference.measuring.blocks import BlockOptions
 from inference.measuring.simulated_chains import drawn_latencies
 from inference.measuring.simulated_memory import drawn_memory_unit
 from inference.models import ISA, LatencySet, Machine, Run, SchemeLatencies
@@ -194,6 +197,38 @@ def test_programs_read_sets_and_chains(visitor: Client, measured: LatencySet) ->
     assert [one["scheme"] for one in found] == [SCHEMES[1]]
     assert found[0]["pairs"][0]["chains"][0]["cycles"] > 0
     assert visitor.get(f"/api/v1/latencies/{measured.pk}/schemes", {"q": "width:x"}).status_code == 422
+
+
+X86_IDENTITY = {"block": BlockOptions().as_json()}
+AARCH64_IDENTITY = {"frame": Frame(isa="AArch64", registers={"x1": 7, "x2": 7}, memory=5).as_json()}
+
+
+@pytest.mark.parametrize(
+    ("identity", "said"),
+    [
+        (X86_IDENTITY, "chains begin with 0x62345600 in general-purpose registers, 0x3f8ccccd3f8ccccd in"),
+        (AARCH64_IDENTITY, "begin with 0x7 in general-purpose registers, 0x3f8ccccd3f8ccccd in each half"),
+        ({"simulated": "sim"}, "Simulated: latencies do not depend on values."),
+        ({}, "It is not known with which values its chains begin."),
+    ],
+)
+def test_whatever_shows_latencies_says_with_which_values(
+    visitor: Client, measured: LatencySet, identity: Json, said: str
+) -> None:
+    LatencySet.objects.update(identity=identity)
+    scheme = measured.schemes.get(scheme__text=SCHEMES[0]).scheme
+    out = StringIO()
+    call_command("latencies", "--show", measured.name, stdout=out)
+    places = {
+        "set": visitor.get(reverse("latency-set", args=[measured.pk])),
+        "chains": visitor.get(reverse("latency-scheme", args=[measured.pk, scheme.pk])),
+        "scheme": visitor.get(reverse("scheme", args=[scheme.pk])),
+        "instruction": visitor.get(reverse("instruction", args=["x86-64", "add"])),
+        "API": visitor.get(f"/api/v1/latencies/{measured.pk}"),
+        "XML": visitor.get(reverse("latency-set-export", args=[measured.pk])),
+    }
+    texts = {name: answer.content.decode() for name, answer in places.items()} | {"shell": out.getvalue()}
+    assert [name for name, text in texts.items() if said not in text] == []
 
 
 def test_a_set_is_read_again_from_its_recorded_chains(visitor: Client, measured: LatencySet) -> None:

@@ -50,6 +50,10 @@ class LatencySetOut(Schema):
     machine: Ref
     run: Id | None
     schemes: int = Field(examples=[53])
+    start_values: str = Field(
+        description="With which values chains begin: pairs without values of their own are known for these.",
+        examples=["Simulated: latencies do not depend on values."],
+    )
     isolated: int = Field(description="Pairs of operands that have a latency of their own.", examples=[120])
     connectors: dict[str, float] = Field(
         description="Latencies by which chains were closed, in cycles.",
@@ -300,7 +304,7 @@ def list_bypass_kinds(request: HttpRequest, latency_set_id: Id) -> Any:
 
 def _set(row: Any) -> dict[str, Any]:
     """A row of `latency_sets`."""
-    copied = ("name", "note", "created", "connectors")
+    copied = ("name", "note", "created", "connectors", "start_values")
     return {
         "id": row.pk,
         **{name: getattr(row, name) for name in copied},

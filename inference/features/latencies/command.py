@@ -149,6 +149,8 @@ class Command(RunCommand):
             if not rows.exists():
                 raise CommandError(f"{row.name!r} has no latencies of {scheme!r}")
         rows = rows if scheme or as_json else rows.defer("chains")
+        if not as_json:
+            self.stdout.write(row.start_values)
         for each in rows.iterator(chunk_size=200):
             if as_json:
                 told = {"scheme": each.scheme.text, "pairs": each.pairs_with_chains(), "idioms": each.idioms}

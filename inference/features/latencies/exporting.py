@@ -31,5 +31,10 @@ def latencies_xml(row: LatencySet) -> str:
         )
         for each in rows
     ]
-    facts = (("latencies", row.name), ("machine", row.machine.name), ("processor", row.machine.cpu))
+    facts = (
+        ("latencies", row.name),
+        ("machine", row.machine.name),
+        ("processor", row.machine.cpu),
+        ("values", row.start_values),
+    )
     return write_latencies_xml(name, schemes, Provenance((*facts, ("note", row.note))))

@@ -65,7 +65,8 @@ class ValueDependence:
     Attributes:
         usual: The values that it was found with, measured again.
         others: The other values.
-        condition: Where it holds, such as `only where cl = 0`; "" with all values that could be measured.
+        condition: Where it holds, such as `only where cl = 0`; "" with all values that could be measured,
+            `NOT_AGAIN` not even with the usual ones.
     """
 
     usual: ValueReading
@@ -91,6 +92,7 @@ class ValueDependence:
 
 USUAL_LABEL = "as found"
 NOT_AGAIN = "not when measured again"
+NEVER_AGAIN = "as far as is known: it could not be measured again"
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,8 @@ def _condition(
     reads: BlockReads, readings: Sequence[ValueReading], failing: Mapping[BlockInput, StartValues]
 ) -> str:
     """Where a finding holds; `failing` is as in `_Repeated`."""
+    if readings[0].holds is None:
+        return NEVER_AGAIN
     if not readings[0].holds:
         return NOT_AGAIN
     broken = [reading.operands for reading in readings if reading.holds is False]

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from anica_app.core.value_dependence import NOT_AGAIN
 from anica_app.models import Discovery, Family
 from inference.isa.x86.blocks.block import MOST_BYTES
 
@@ -50,10 +51,17 @@ class RepeatedFinding(_Part):
     readings: Annotated[list[RepeatedReading], Field(min_length=1, max_length=20)]
 
     @property
+    def is_lost(self) -> bool:
+        """Whether the finding did not hold when it was measured again with the values it was made with."""
+        return self.condition == NOT_AGAIN
+
+    @property
     def sentence(self) -> str:
         """Where the finding holds."""
         usual = self.readings[0].operands_text
         found = f"Found with {usual}" if usual else "The block reads no values"
+        if self.is_lost:
+            return f"{found}; measured again with the same values, it does not hold."
         if self.condition:
             return f"{found}; it holds {self.condition}."
         count = sum(reading.holds is not None for reading in self.readings[1:])
@@ -79,6 +87,11 @@ def findings_of_block(row: Discovery, code: bytes) -> list[RepeatedFinding]:
 def joined_conditions(findings: Iterable[RepeatedFinding]) -> str:
     """`only where cl = 0`; "" where nothing is known against the findings."""
     return "; ".join(dict.fromkeys(finding.condition for finding in findings if finding.condition))
+
+
+def lost_on(findings: Iterable[RepeatedFinding]) -> list[str]:
+    """The machines by which a witness is none: measured again with the same values, they did not show it."""
+    return [finding.machine for finding in findings if finding.is_lost and not finding.is_example]
 
 
 def condition_of(row: Discovery) -> str:

@@ -18,7 +18,7 @@ from anica_app.features.discoveries.report_parts import (
 )
 from anica_app.features.discoveries.tool_commands import Command
 from anica_app.features.predictors.modes import titled
-from anica_app.formats.operand_values import RepeatedFinding, condition_of, joined_conditions
+from anica_app.formats.operand_values import RepeatedFinding, condition_of, joined_conditions, lost_on
 from anica_app.models import Discovery, Predictor
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
@@ -60,6 +60,8 @@ class BugReport:
         """What a maintainer reads first: who says how much about what."""
         tools = self.discovery.campaign.seats.count()
         title = title_of(self.code, self.answers[:tools], self.answers[tools:])
+        if lost_on(self.repeated):
+            return f"Not repeated: {title}"
         condition = joined_conditions(self.repeated)
         return f"{title}, {condition}" if condition else title
 
@@ -68,6 +70,7 @@ def markdown(report: BugReport) -> str:
     """The report. Raises `BlockError` where the witness is no block."""
     parts = [
         f"# {markdown_line(report.title)}",
+        *_warning(report),
         code_block("asm", "\n".join(intel_of_bytes(report.code))),
         f"The same in AT&T syntax, and as machine code `{report.code.hex()}`:",
         code_block("asm", "\n".join(att_of_bytes(report.code))),
@@ -88,6 +91,15 @@ def markdown(report: BugReport) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _warning(report: BugReport) -> list[str]:
+    """Why this is nothing to report, where it is not."""
+    return [
+        f"**Do not report this:** {markdown_line(machine)} measured the block again with the same values, "
+        "and did not show the difference."
+        for machine in lost_on(report.repeated)
+    ]
+
+
 def _operand_values(report: BugReport) -> list[str]:
     """With which values machines measured the block, and what they measured with others."""
     values = [(row, operand_values_text(row, report.code)) for row, _ in report.answers]
@@ -104,6 +116,8 @@ def _operand_values(report: BugReport) -> list[str]:
     if condition and not report.repeated:
         witness = "; ".join(intel_of_bytes(bytes(report.discovery.code)))
         sections.append(f"Found with {code_span(witness)}; shown by a machine {markdown_line(condition)}.")
+    elif lines and not report.repeated:
+        sections.append("It was not measured with other values.")
     return ["## Operand values", *sections] if sections else []
 
 

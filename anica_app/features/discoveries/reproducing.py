@@ -45,12 +45,13 @@ class ReproducedBlock:
 def chosen_block(found: DiscoveryParts, digits: str = "") -> ReproducedBlock | None:
     """The block of these digits, else the smallest witness; None where a discovery came without one.
 
-    A witness that a machine measured with other values of its operands is preferred to a smaller one. Raises
-    `BlockError` for digits of no block.
+    A witness that a machine measured with other values of its operands is preferred to a smaller one, and of
+    these one that it showed again. Raises `BlockError` for digits of no block.
     """
     examples = found.examples()
     witnesses = (finding for finding in repeated_findings(found.discovery) if not finding.is_example)
-    measured = next((bytes.fromhex(finding.block) for finding in witnesses), b"")
+    repeated = sorted(witnesses, key=lambda finding: finding.is_lost)
+    measured = bytes.fromhex(repeated[0].block) if repeated else b""
     if digits or measured:
         code = block_of_hex(digits).code if digits else measured
         example = next((one for one in examples if one.sample.code == code), None)

@@ -11,6 +11,9 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from anica_app.core.value_dependence import NOT_AGAIN
+from anica_app.features.discoveries.query import DiscoveryParts
+from anica_app.features.discoveries.reproducing import chosen_block
 from anica_app.features.predictors.query import chosen
 from anica_app.formats.operand_values import condition_of, repeated_findings
 from anica_app.models import Campaign
@@ -129,6 +132,38 @@ def test_scripts_are_told(campaign: Campaign, capsys: pytest.CaptureFixture[str]
     call_command("families", campaign.name, "--list", "--json")
     families = json.loads(capsys.readouterr().out)["families"]
     assert {family["condition"] for family in families} >= {"only where cl = 0"}
+
+
+def test_what_was_not_shown_again_is_not_reported_as_a_finding(
+    campaign: Campaign, visitor: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    family = campaign.families.order_by("number").first()
+    row = next(one for one in family.discoveries.all() if bytes(one.code) == bytes(family.code))
+    witness, *_ = (entry for entry in row.facts["operand_values"] if not entry["is_example"])
+    other = {**witness, "block": "4801d8", "condition": ""}
+    lost = {**witness, "condition": NOT_AGAIN}
+    lost["readings"] = [{**reading, "holds": False} for reading in witness["readings"]]
+    row.facts = {**row.facts, "operand_values": [lost]}
+    row.save()
+    call_command("families", campaign.name, f"--report={family.number}")
+    doors = {
+        "page": reverse("discovery-reproduce", args=[row.pk]),
+        "file": reverse("discovery-report", args=[row.pk]),
+        "family": reverse("family-report", args=[family.pk]),
+        "API": f"/api/v1/discoveries/{row.pk}/exports/md",
+    }
+    texts = {name: visitor.get(address).content.decode() for name, address in doors.items()}
+    texts["shell"] = capsys.readouterr().out
+    for name, text in texts.items():
+        assert "Not repeated: " in text, name
+        assert "Do not report this:" in text, name
+    assert "it does not hold." in repeated_findings(row)[0].sentence
+    row.facts = {**row.facts, "operand_values": [lost, other]}
+    row.save()
+    assert chosen_block(DiscoveryParts(row)).code.hex() == "4801d8"
+    row.facts = {name: value for name, value in row.facts.items() if name != "operand_values"}
+    row.save()
+    assert "It was not measured with other values." in visitor.get(doors["file"]).content.decode()
 
 
 def test_facts_that_a_file_made_up_are_passed_over(campaign: Campaign, visitor: Client) -> None:

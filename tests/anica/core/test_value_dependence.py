@@ -8,6 +8,7 @@ import pytest
 
 from anica_app.core.protocols import Answer, Failure
 from anica_app.core.value_dependence import (
+    NEVER_AGAIN,
     NOT_AGAIN,
     MeasuredFinding,
     MeasureFrom,
@@ -70,6 +71,7 @@ def slow_no_mask(start: StartValues) -> float:
         ("add rax, rbx", lambda s: 5.0 if s.registers["rax"] == s.registers["rbx"] == 0 else 9.0, 9.0,
          "only with some values of rax, rbx"),
         ("add rax, rbx", lambda start: 2.0, 9.0, NOT_AGAIN),
+        ("add rax, rbx", lambda start: None if start == USUAL else 9.0, 9.0, NEVER_AGAIN),
         ("add rax, rbx", lambda start: 9.0 if start.registers["rax"] else None, 9.0, ""),
     ],
 )  # fmt: skip

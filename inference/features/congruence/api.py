@@ -10,7 +10,7 @@ from ninja import Router, Schema
 from pydantic import Field
 
 from inference.features.congruence.query import ComparedClasses, congruence_of
-from inference.features.explained.api import machine_of
+from inference.features.explained.proof_api import machine_of
 from inference.features.inferring.counter_examples import FEW_COMPARED
 from inference.features.measure.listed import listed_config
 from inference.features.runs.api import RunOut

@@ -13,7 +13,7 @@ from pydantic import Field
 from inference.core.doubting import LABELS, Doubt, DoubtKind
 from inference.features.doubts.query import REPEATS, DoubtDecision, DoubtsOf, ask
 from inference.features.doubts.request import DoubtsRequest
-from inference.features.explained.api import machine_of
+from inference.features.explained.proof_api import machine_of
 from inference.features.measure.listed import listed_config
 from inference.features.runs.api import RunOut
 from inference.features.runs.runs_of_kind import started

@@ -57,8 +57,11 @@ def _rewritten() -> Iterator[MemoryChain]:
         yield from _pairs(stored, loaded, offset, BY_LEA, _lea(Register.RSI))
     move = Instruction.create_reg_reg(Code.MOV_R64_RM64, Register.RSI, Register.R8)
     yield from _pairs(64, 64, 0, BY_MOVE, move)
-    load = Instruction.create_reg_mem(Code.MOV_R64_RM64, Register.RSI, _at(Register.R8, 2 * LINE))
-    yield from _pairs(64, 64, 0, BY_LOAD, load)
+    yield from _pairs(64, 64, 0, BY_LOAD, _loaded_address())
+
+
+def _loaded_address() -> Instruction:
+    return Instruction.create_reg_mem(Code.MOV_R64_RM64, Register.RSI, _at(Register.R8, 2 * LINE))
 
 
 def _pairs(
@@ -128,6 +131,7 @@ def _updates() -> Iterator[MemoryChain]:
     writing = _lea(Register.RSI)
     yield _update(SAME, MemoryCondition.UPDATE, [by_rsi])
     yield _update(BY_LEA, MemoryCondition.REWRITTEN_UPDATE, [writing, by_rsi])
+    yield _update(BY_LOAD, MemoryCondition.REWRITTEN_UPDATE, [_loaded_address(), by_rsi])
     yield _update("two bases in turn", MemoryCondition.OVERTAKEN, [by_rsi, by_rdi], updates=2)
     for number in IN_LOOP:
         fill = max(-(-_LOOP_INSTRUCTIONS // number) - 2, 0)

@@ -40,6 +40,7 @@ MOST_VALUES = 2_000_000
 _NAMED = re.compile(rb'"format"\s*:\s*"pmweb-core-model"')
 _Text = Annotated[str, Field(max_length=200)]
 _Rate = Annotated[float, Field(gt=0, le=1e6)]
+_Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 PORT_NAME_LIMIT = 24
@@ -100,6 +101,14 @@ class FrontEndTold(DocumentPart):
         )
 
 
+class LoopCodePart(DocumentPart):
+    """Cycles of loop bodies of so many instructions and bytes, see `CoreModel.loop_code`."""
+
+    instructions: _Count
+    bytes: _Count
+    cycles: _Rate
+
+
 class CoreModelDocument(BaseModel):
     """A core model as a file. `port_names`: what the vendor calls ports of the mapping."""
 
@@ -122,6 +131,7 @@ class CoreModelDocument(BaseModel):
     unqueued: dict[_Text, list[LatencyPart]] = {}
     bypasses: BypassesPart = BypassesPart()
     false_dependences: dict[_Text, dict[_Text, Amount]] = {}
+    loop_code: list[LoopCodePart] = []
 
     def model(self) -> CoreModel:
         """The value. Raises `CoreError` for what no port mapping can be, and for names of no port."""
@@ -144,6 +154,7 @@ class CoreModelDocument(BaseModel):
             unqueued=latencies_and_bases(self.unqueued)[0],
             bypasses=self.bypasses.value(),
             false_dependences=self.false_dependences,
+            loop_code={(part.instructions, part.bytes): part.cycles for part in self.loop_code},
         )
 
 
@@ -240,7 +251,17 @@ def core_model_json(
         **conditions_json(model),
         **({"port_names": dict(port_names)} if port_names else {}),
         **_scheduler(model),
+        **_loop_code(model),
     }
+
+
+def _loop_code(model: CoreModel) -> Json:
+    """Nothing where none was found, likewise."""
+    rows = [
+        {"instructions": instructions, "bytes": size, "cycles": cycles}
+        for (instructions, size), cycles in sorted(model.loop_code.items())
+    ]
+    return {"loop_code": rows} if rows else {}
 
 
 def _scheduler(model: CoreModel) -> Json:

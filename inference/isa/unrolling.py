@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import gcd
 
 LEFT_OUT = 2
 """Registers that may stay unused for the sake of evenly mixed chains."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSize:
+    """Of a loop body: its `instructions` and bytes, with so many `copies` of an experiment."""
+
+    instructions: int
+    size: int
+    copies: int
 
 
 class CannotMeasureError(ValueError):

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from inference.core.core_model import CoreModel, FrontEndLimits, MemoryTimes
+from inference.core.core_model.loop_code import LoopCode
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.explain import NotCharacterised
 from inference.core.front_end import FrontEnd, read_front_end
@@ -19,6 +20,7 @@ from inference.isa.x86.same_work import LEGACY_SSE, WORK_OF_OTHERS, same_work
 from inference.models import InstructionScheme, LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.front_ends import settled_readings
+from inference.storage.loop_code import loop_code_in
 from inference.storage.measured_latencies import (
     NEEDS_NO_PORT,
     WAITS_FOR_NOTHING,
@@ -64,8 +66,10 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     memory, measured = MemoryTimes(), MeasuredLatencies()
     sources = {}
     mapping, alone = None, {}
+    loop_code: LoopCode = {}
     if row.mapping is not None:
         sources["ports and slots"] = row.mapping.name
+        loop_code = loop_code_in(row.mapping.report)
         same = _same_work(row.isa_id, texts)
         wanted = None if texts is None else {*texts, *itertools.chain(*same.values())}
         mapping, alone = _mapping(row.mapping, wanted, same), _alone(row.mapping, wanted, same)
@@ -98,6 +102,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
         bypasses=measured.bypasses,
         unqueued=measured.unqueued,
         false_dependences=measured.false_dependences,
+        loop_code=loop_code,
     )
 
 

@@ -12,7 +12,17 @@ from inference.formats.run_archive.reports import ReportTold
 
 
 @pytest.mark.parametrize(
-    "damage", [{"assumptions": 5}, {"assumptions": [1]}, {"excess": "many"}, {"excess": -1}]
+    "damage",
+    [
+        {"assumptions": 5},
+        {"assumptions": [1]},
+        {"excess": "many"},
+        {"excess": -1},
+        {"loop_code": [[100, 350]]},
+        {"loop_code": [[0, 350, 14.0]]},
+        {"loop_code": [[100, 350, -1.0]]},
+        {"loop_code": {"100": 14.0}},
+    ],
 )
 def test_what_a_page_could_not_show_is_refused(damage: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
@@ -20,8 +30,11 @@ def test_what_a_page_could_not_show_is_refused(damage: dict[str, Any]) -> None:
 
 
 def test_what_a_search_goes_by_is_taken_over() -> None:
-    told = ReportTold.model_validate({"assumptions": ["fewer µops"], "excess": 3})
+    told = ReportTold.model_validate(
+        {"assumptions": ["fewer µops"], "excess": 3, "loop_code": [[100, 350, 14.0]]}
+    )
     assert (told.assumptions, told.excess) == (["fewer µops"], 3)
+    assert told.loop_code == [(100, 350, 14.0)]
 
 
 POINT = {"place": 0, "error": 0.1, "volume": 3, "kinds": 2, "mapping": {}}

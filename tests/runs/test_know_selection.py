@@ -22,6 +22,8 @@ from inference.models import (
 )
 from inference.storage.core_models import filled_in
 from inference.storage.judging import grounds_of
+from inference.storage.loop_code import KEY as LOOP_CODE
+from inference.storage.loop_code import loop_code_in, loop_code_rows
 from inference.storage.rows import load_mapping, store_mapping, store_measurements
 
 ADD, IMUL, LOAD = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R", "mov GPR[64]:W, MEM[64]:R"
@@ -99,9 +101,13 @@ def test_what_one_part_lacks_comes_from_the_other(whole: Run, machine: Machine) 
         part(whole, machine, "ports", FEW, "PMEvo"),
         part(whole, machine, "explained", PHANTOM, "Explainable inference"),
     ]
+    for label, cycles in (("ports", 14.0), ("explained", 15.0)):
+        report = {LOOP_CODE: loop_code_rows({(100, 350): cycles, (100, 300 + len(label)): 13.0})}
+        PortMapping.objects.filter(name=f"core: {label}").update(report=report)
     chosen = chosen_mapping(whole, machine, parts)
     row = chosen.make()
     assert row is not None
+    assert loop_code_in(row.report) == {(100, 305): 13.0, (100, 309): 13.0, (100, 350): 14.0}
     value = load_mapping(row)
     assert {scheme: sum(count for _, count in uops) for scheme, uops in value.usage.items()} == {
         ADD: 1,

@@ -13,6 +13,9 @@ from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.fusion import moves_of, pairs_of
 from inference.isa.x86.scheme_set import described
 
+_COUNTING = "dec reg + je"
+"""What closes a loop of copies, as `FrontEndLimits.fused` has it: `jne` fuses as `je` does."""
+
 
 class CoreModelBlocks:
     """Predicts blocks by a core model under assumptions."""
@@ -47,7 +50,7 @@ def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
     return CodeShape(
         len(block.code),
         loop,
-        pairs_of(block) if loop else (),
+        pairs_of(block) if loop else (_COUNTING,) if in_loop else (),
         copied=in_loop and not loop,
         copies=copies,
         moves=moves_of(block),

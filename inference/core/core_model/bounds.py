@@ -16,7 +16,8 @@ from inference.core.core_model.dependences import (
 )
 from inference.core.core_model.last_writes import blocked_loads, on_one_page
 from inference.core.core_model.loads import load_bound
-from inference.core.core_model.model import CoreModel, CoreScheduler, FrontEndLimits
+from inference.core.core_model.loop_code import closing_slots, may_be_held_up, time_of_code
+from inference.core.core_model.model import CoreModel, CoreScheduler, FrontEndLimits, MemoryTimes
 from inference.core.core_model.scheduler import simulated_cycles
 from inference.core.core_model.stack import stack_bound
 from inference.core.core_model.stores import StoreBound, store_bound, without_shared_stores
@@ -24,7 +25,9 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import port_bound, work_of
 from inference.isa.dependences import InstructionAccesses, reads_of_kept_flags
+from inference.isa.unrolling import LoopSize
 
+HELD_UP = "no loop of this size was measured: fetching may hold it up"
 _BLOCKED = "a load wants more than a store before it wrote"
 _PARTS = 1000
 """Of a µop, in which parts of one are counted."""
@@ -122,7 +125,8 @@ class CodeShape:
     """A block's machine code: its `size` in bytes, and whether it is a loop, or `copied` into one.
 
     `pairs`: names of instructions and conditional jumps right behind them, which a core may make one of, as
-    `FrontEndLimits.fused` has them; that of a loop's own jump is the last, "" where it stands alone.
+    `FrontEndLimits.fused` has them; that of a loop's own jump is the last, "" where it stands alone. Of what
+    is `copied`, the pair alone that counts the iterations.
     `copies`: of straight code, until code comes again that was executed before. `moves`: as `pairs`, of
     register moves and operations on the copy right behind them.
     """
@@ -164,15 +168,7 @@ def predict_core(
     registers, whole = _chains(block, model, others, shape.copies)
     bounds.append(_of_chain(BoundKind.DEPENDENCES, registers))
     through_memory = [] if whole is registers else [_of_chain(BoundKind.MEMORY, whole)]
-    if stores is not None:
-        through_memory.append(CoreBound(BoundKind.MEMORY, stores.cycles, stores.why))
-    blocked = blocked_loads(block)
-    if blocked.per_iteration and (each := model.memory.blocked_by(vector=blocked.vector)) is not None:
-        through_memory.append(CoreBound(BoundKind.MEMORY, each * blocked.per_iteration, _BLOCKED))
-    if (loads := load_bound(block, model.memory)) is not None:
-        through_memory.append(CoreBound(BoundKind.MEMORY, loads.cycles, loads.why))
-    if (stack := stack_bound(block, model.memory)) is not None:
-        through_memory.append(CoreBound(BoundKind.MEMORY, stack.cycles, stack.why))
+    through_memory += _of_memory(block, model.memory, stores)
     if through_memory:
         bounds.append(max(through_memory, key=lambda bound: bound.cycles))
     if model.front_end is None:
@@ -180,10 +176,27 @@ def predict_core(
     bounds += front_end
     if model.scheduler is not None and BoundKind.SCHEDULER not in without and not unknown:
         bounds += _of_scheduler(block, shape, model, model.scheduler, bounds, without)
-    kept = [bound for bound in bounds if bound.kind not in without]
-    return CorePrediction(
-        tuple(sorted(kept, key=lambda bound: -bound.cycles)), tuple(lacking), tuple(unknown)
-    )
+    kept = sorted((bound for bound in bounds if bound.kind not in without), key=lambda bound: -bound.cycles)
+    if shape.copied and kept and may_be_held_up(model.loop_code, _loop_size(block, shape), kept[0].cycles):
+        lacking.append(HELD_UP)
+    return CorePrediction(tuple(kept), tuple(lacking), tuple(unknown))
+
+
+def _of_memory(
+    block: Sequence[InstructionAccesses], memory: MemoryTimes, stores: StoreBound | None
+) -> list[CoreBound]:
+    """What stores, loads and the stack need, whatever waits for them."""
+    bounds = []
+    if stores is not None:
+        bounds.append(CoreBound(BoundKind.MEMORY, stores.cycles, stores.why))
+    blocked = blocked_loads(block)
+    if blocked.per_iteration and (cycles := memory.blocked_by(vector=blocked.vector)) is not None:
+        bounds.append(CoreBound(BoundKind.MEMORY, cycles * blocked.per_iteration, _BLOCKED))
+    if (loads := load_bound(block, memory)) is not None:
+        bounds.append(CoreBound(BoundKind.MEMORY, loads.cycles, loads.why))
+    if (stack := stack_bound(block, memory)) is not None:
+        bounds.append(CoreBound(BoundKind.MEMORY, stack.cycles, stack.why))
+    return bounds
 
 
 def _of_mapping(
@@ -372,10 +385,8 @@ def _supplied(
             _portless(block, shape, model, limits),
         ]
     elif shape.copied:
-        reasons = [
-            (instructions - paired, most, f"{instructions - paired:g} slots"),
-            _portless(block, shape, model, limits),
-        ]
+        slots = instructions - paired + closing_slots(shape.pairs, limits.fused) / shape.copies
+        reasons = [(slots, most, f"{slots:g} slots"), _portless(block, shape, model, limits)]
     elif (cycles := limits.decoding(instructions, shape.size)) is not None:
         if width and instructions > _NEARLY * width * cycles:  # as quick as the core is wide
             cycles = instructions / float(width)
@@ -387,6 +398,8 @@ def _supplied(
             (shape.size, limits.straight_bytes, f"{shape.size} bytes of code"),
         ]
     known = [(amount / rate, why) for amount, rate, why in reasons if rate]
+    if shape.copied and (held_up := time_of_code(model.loop_code, _loop_size(block, shape))) is not None:
+        known.append(held_up)
     cycles, why = max(known, default=(0.0, "nothing is known of it"))
     return CoreBound(BoundKind.FRONT_END, cycles, why)
 
@@ -398,6 +411,10 @@ def _portless(
     which some cores do with more slots of anything else (Zen 5: 7.1 and 8)."""
     count = sum(_is_portless(one, model) for one in block) - _fused_moves(shape, limits)
     return count, limits.slots, f"{count} moves and idioms without a port"
+
+
+def _loop_size(block: Sequence[InstructionAccesses], shape: CodeShape) -> LoopSize:
+    return LoopSize(shape.copies * len(block), shape.copies * shape.size, shape.copies)
 
 
 def _chain_words(chain: Sequence[ChainStep]) -> str:

@@ -9,6 +9,7 @@ from statistics import median
 
 from numpy import interp
 
+from inference.core.core_model.loop_code import LoopCode
 from inference.core.mapping import PortMapping
 from inference.core.simulation.policy import SchedulerPolicy
 from inference.isa.dependences import CODE, InstructionAccesses, MemoryPlace
@@ -281,7 +282,8 @@ class CoreModel:
     known, or where none explains more than ports and slots do. `sources`: {part: what it was taken from, in
     words}. `bypasses`: what latencies have beside others. `unqueued`: latencies while nothing else is queued,
     of pairs that take less then. `false_dependences`: {scheme: {destination: cycles}} from what a destination
-    held before, which the scheme waits for and does not read.
+    held before, which the scheme waits for and does not read. `loop_code`: what loops take
+    by their size alone.
     """
 
     mapping: PortMapping | None = None
@@ -299,6 +301,7 @@ class CoreModel:
     bypasses: BypassTimes = field(default_factory=BypassTimes)
     unqueued: Mapping[str, OperandLatencies] = field(default_factory=dict)
     false_dependences: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    loop_code: LoopCode = field(default_factory=dict)
 
     def latencies_of(self, one: InstructionAccesses) -> OperandLatencies:
         """Between the operands of an instruction, with the immediate that it has."""

@@ -18,6 +18,7 @@ from inference.core.residuals import Residuals
 from inference.features.evaluations.job import log_of, scores_of
 from inference.features.inferring.algorithms import ALGORITHMS, InferenceTask, Inferred
 from inference.features.inferring.core_facts import core_facts
+from inference.features.inferring.loop_code import loop_code_of_run
 from inference.features.inferring.request import InferConfig, read_config
 from inference.features.inferring.subject import Subject, last_stages, open_subject, own_stages
 from inference.figures.heatmap import heat_map
@@ -34,6 +35,8 @@ from inference.storage.fronts import JudgedPoint, store_front
 from inference.storage.judging import KEY as JUDGING
 from inference.storage.judging import VERDICT, judging_json
 from inference.storage.listing import lengths_json, schemes_json
+from inference.storage.loop_code import KEY as LOOP_CODE
+from inference.storage.loop_code import loop_code_rows
 from inference.storage.names import free_name
 from inference.storage.results import ComparedResult, compared_results, store_result
 from inference.storage.streaming import Chunk
@@ -86,6 +89,7 @@ class InferJob:
                 core_facts(subject.machine, subject.schemes) if config.algorithm == "pmevo" else None,
             )
             inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
+            loop_code = loop_code_of_run(task.run, config, inferred.mapping, stages.pulse)
             task.reporter.finish()
             judge = subject.judged_afterwards(tuple(inferred.mapping.usage)).as_stored(task.run)
         stages.log(inferred.summary)
@@ -99,7 +103,10 @@ class InferJob:
             stages.pulse()
             front.append(JudgedPoint(point, _judged(point.mapping, held_out) if judge.held_out else None))
         compared = compared_results(judge.machine, inferred.mapping)
-        return partial(_store, task, config, judge, inferred, judged, front, compared)
+        report = _report(config, judge, inferred, judged)
+        if loop_code:
+            report[LOOP_CODE] = loop_code_rows(loop_code)
+        return partial(_store, task, config, judge, inferred, judged, front, compared, report)
 
 
 def _judged(mapping: Mapping, held_out: Chunk) -> Predictions:
@@ -158,6 +165,7 @@ def _store(
     judged: Predictions,
     front: Sequence[JudgedPoint],
     compared: Sequence[ComparedResult],
+    report: Json,
 ) -> tuple[Json, Sequence[Entry]]:
     """The mapping and its evaluation; the run's result tells what a script wants to know."""
     row = store_result(
@@ -168,7 +176,7 @@ def _store(
         source=ALGORITHMS[config.algorithm].title,
         machine=subject.machine,
         run=task.run,
-        report=_report(config, subject, inferred, judged),
+        report=report,
     )
     result: Json = {
         "mapping": row.pk,

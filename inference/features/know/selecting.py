@@ -9,6 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from inference.core.arrays import Floats
+from inference.core.core_model.loop_code import LoopCode
 from inference.core.experiment import Measured
 from inference.core.judging.held_out import held_out_checks
 from inference.core.judging.selection import Selection, joined, selected
@@ -21,6 +22,8 @@ from inference.models import ExperimentSet, Machine, Measurement, PortMapping, R
 from inference.storage.characterisations import copy_characterisations
 from inference.storage.evaluating import compare, evaluate
 from inference.storage.judging import KEY
+from inference.storage.loop_code import KEY as LOOP_CODE
+from inference.storage.loop_code import loop_code_in, loop_code_rows
 from inference.storage.names import free_name
 from inference.storage.results import ComparedResult, compared_results, store_result
 from inference.storage.rows import load_mapping, measurements_of
@@ -133,7 +136,10 @@ class CoreParts:
             compared,
             source=SOURCE,
             machine=self.machine,
-            report={KEY: held_out_checks(self.mixes, self._predicted(value)).as_json()},
+            report={
+                KEY: held_out_checks(self.mixes, self._predicted(value)).as_json(),
+                LOOP_CODE: loop_code_rows(self._loop_code(base)),
+            },
             note=f"Put together by {self.run.name}: µops of {base}, and of schemes that it does not describe "
             "those of its other parts.",
         )
@@ -144,6 +150,13 @@ class CoreParts:
         for one in self.sets:
             evaluate(row, one)
         return row
+
+    def _loop_code(self, base: str) -> LoopCode:
+        """Of all parts; of sizes that several saw, what the `base` says."""
+        labels = sorted(self.rows, key=lambda label: label == base)
+        return {
+            size: cycles for label in labels for size, cycles in loop_code_in(self.rows[label].report).items()
+        }
 
     def _is_from(self, label: str, scheme: str, value: MappingValue) -> bool:
         return self.values[label].usage.get(scheme) == value.usage[scheme]

@@ -22,6 +22,8 @@ from inference.formats.run_archive.parts import (
     one_of,
 )
 
+_Positive = Annotated[int, Field(ge=1, le=1_000_000)]
+
 
 class _Asked(ArchivedPart):
     terms: Terms
@@ -104,6 +106,7 @@ class ReportTold(ArchivedPart):
     bottleneck: BottleneckTold | None = None
     instructions: Count | None = None
     left_out: dict[str, str] = {}
+    loop_code: list[Annotated[tuple[_Positive, _Positive, Amount], Field(strict=False)]] = []
 
     @model_validator(mode="after")
     def _says_what_it_has(self) -> Self:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.isa.dependences import InstructionAccesses
+from inference.isa.unrolling import LoopSize
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.dependences import accesses_of
@@ -28,6 +29,15 @@ def loop_body(terms: Sequence[tuple[str, int]]) -> BodyAccesses:
     code = unroll(terms)
     instructions = accesses_of(block_of_bytes(code.code), alike=True)
     return BodyAccesses(instructions, code.copies, len(code.code))
+
+
+def loop_size(terms: Sequence[tuple[str, int]]) -> LoopSize:
+    """How large the body is that is measured for an experiment; much quicker than what it reads and writes.
+
+    Raises `inference.isa.unrolling.CannotMeasureError`.
+    """
+    code = unroll(terms)
+    return LoopSize(code.copies * sum(count for _, count in terms), len(code.code), code.copies)
 
 
 def body_accesses(terms: Sequence[tuple[str, int]]) -> tuple[tuple[InstructionAccesses, ...], int]:

@@ -113,4 +113,4 @@ def test_a_move_takes_no_slot_where_the_core_was_measured_to_join_it(core: Simul
     (timed,) = core.time([TimedCode(one.code, 12, loop=True)])
     assert timed.cycles is not None
     assert predicted == pytest.approx(max(timed.cycles, 1.0), rel=0.03)
-    assert predicted == (1.0 if core.moved else 1.5)
+    assert predicted == pytest.approx(1.0 if core.moved else 1.5, rel=0.02)

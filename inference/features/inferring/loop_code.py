@@ -1,0 +1,37 @@
+"""What the loops that a run measured take by their size alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.db.models import Q
+
+from inference.core.core_model.loop_code import LoopCode, measured_loop_code
+from inference.core.mapping import PortMapping
+from inference.features.inferring.request import InferConfig
+from inference.features.inferring.subject import JUDGING
+from inference.isa.bodies import X86
+from inference.isa.x86.bodies import loop_size
+from inference.models import ExperimentSet, Run
+from inference.storage.rows import load_measurements
+
+
+def loop_code_of_run(
+    run: Run, config: InferConfig, mapping: PortMapping, pulse: Callable[[], None]
+) -> LoopCode:
+    """By all that the run measured, or had as data, but not what it is judged by.
+
+    {} of other instruction sets, and of simulated processors, which execute no code.
+    """
+    if config.isa != X86:
+        return {}
+    data = config.source.get("datasets", ())
+    sets = ExperimentSet.objects.filter(Q(run=run) | Q(pk__in=data)).exclude(source=JUDGING)
+    measured = {
+        result.experiment: result.cycles
+        for row in sets.select_related("machine")
+        if (row.pk in data if row.machine is None else not row.machine.is_simulated)
+        for result in load_measurements(row)
+        if result.usable and result.cycles
+    }
+    return measured_loop_code(measured, lambda experiment: loop_size(experiment.terms), mapping, pulse=pulse)

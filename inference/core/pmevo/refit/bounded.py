@@ -187,9 +187,8 @@ class BoundedSearch:
             extra = random.choice(sets.listed, min(6, len(sets.listed)), replace=False)
             for scheme in random.permutation(len(usage.sizes)).tolist():
                 before = usage.row(scheme), usage.slots[scheme]
-                lists = lists_of(usage, sets, extra) if openly else in_use(usage)
-                if self._allowed is not None:
-                    lists = lists.within(int(self._allowed[scheme]))
+                ports = self._ports_of(scheme)
+                lists = lists_of(usage, sets, extra, ports) if openly else in_use(usage).within(ports)
                 self._arrays.refit(usage, scheme, lists, self.prices, objective, keep=True)
                 changed += (usage.row(scheme), usage.slots[scheme]) != before
                 self._pulse()
@@ -233,7 +232,7 @@ class BoundedSearch:
             more = int(sets.listed[int(random.integers(len(sets.listed)))])
             for scheme in random.permutation(len(usage.sizes))[: int(len(usage.sizes) * _SOME)].tolist():
                 row = dict(usage.row(scheme)) if way == _MORE else {}
-                if way == _MORE and len(row) < MOST_KINDS and self._is_allowed(scheme, more):
+                if way == _MORE and len(row) < MOST_KINDS and not more & ~self._ports_of(scheme):
                     row.setdefault(more, 1)
                 usage.put(scheme, sorted(row.items()))
             return usage
@@ -249,13 +248,14 @@ class BoundedSearch:
         for scheme in usage.users(mask):
             row = dict(usage.row(scheme))
             count = row.pop(mask)
-            if other and self._is_allowed(scheme, other):
+            if other and not other & ~self._ports_of(scheme):
                 row[other] = row.get(other, 0) + count
             usage.put(scheme, sorted(row.items())[:MOST_KINDS])
         return usage
 
-    def _is_allowed(self, scheme: int, mask: int) -> bool:
-        return self._allowed is None or not mask & ~int(self._allowed[scheme])
+    def _ports_of(self, scheme: int) -> int:
+        """The ports that a scheme may use."""
+        return -1 if self._allowed is None else int(self._allowed[scheme])
 
 
 def in_use(usage: Usage) -> Lists:

@@ -263,11 +263,14 @@ class Chain:
         self.place = replace(place, position=0, changed=0)
 
 
-def lists_of(usage: Usage, sets: PortSets, extra: Int64s) -> Lists:
-    """What a scheme may get where new kinds are welcome; pairs are of those most in use and of `extra`."""
+def lists_of(usage: Usage, sets: PortSets, extra: Int64s, allowed: int = -1) -> Lists:
+    """What a scheme may get where new kinds are welcome; pairs are of those most in use and of `extra`.
+
+    `allowed`: the ports that it may use.
+    """
     kinds = usage.kinds()
-    tried = sets.around(np.array(list(kinds), dtype=np.int64))
-    return Lists(tried, np.union1d(most_used(kinds), extra), tried)
+    tried = sets.around(np.array(list(kinds), dtype=np.int64), allowed)
+    return Lists(tried, np.union1d(most_used(kinds), extra), tried).within(allowed)
 
 
 def _levels(front: tuple[RefitPoint, ...]) -> tuple[int, ...]:

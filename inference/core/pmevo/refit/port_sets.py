@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from inference.core.arrays import Int64s
 
 _MOST_SETS = 2048
+_MOST_ANSWERS = 64
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class PortSets:
     widest: int
     listed: Int64s
     is_partial: bool
+    _answers: dict[tuple[int, ...], Int64s] = field(default_factory=dict, repr=False, compare=False)
+    """By what they were for: the kinds in use hardly change from one scheme of a sweep to the next."""
 
     @classmethod
     def of(cls, n_ports: int, widest: int) -> PortSets:
@@ -48,7 +52,33 @@ class PortSets:
         widths = np.bitwise_count(near)
         return np.unique(near[(widths >= 1) & (widths <= self.widest)])
 
-    def around(self, used: Int64s) -> Int64s:
-        """What is tried beside `used`, and these, ascending."""
-        tried = np.union1d(self.listed, used)
-        return np.union1d(tried, self.neighbours(used)) if self.is_partial else tried
+    def around(self, used: Int64s, allowed: int = -1) -> Int64s:
+        """What is tried beside `used`, and these, ascending; of `allowed` ports alone.
+
+        Of many sets that differ in the names of ports alone, the first: ports of the same sets in use are one
+        as good as the other.
+        """
+        masks = (*used.tolist(), allowed)
+        if masks not in self._answers:
+            if len(self._answers) == _MOST_ANSWERS:
+                self._answers.clear()
+            self._answers[masks] = self._around(used, allowed)
+        return self._answers[masks]
+
+    def _around(self, used: Int64s, allowed: int) -> Int64s:
+        tried: Int64s = np.union1d(self.listed, used)
+        if self.is_partial:
+            tried = np.union1d(tried, self.neighbours(used))
+            for first, second in self._interchangeable((*used.tolist(), allowed)):
+                tried = tried[(tried >> first & 1) >= (tried >> second & 1)]
+        within: Int64s = tried[(tried & ~allowed) == 0]
+        return within
+
+    def _interchangeable(self, masks: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Each port that is in the same masks as one before it, with the last of these."""
+        last: dict[tuple[int, ...], int] = {}
+        for port in range(self.n_ports):
+            membership = tuple(mask >> port & 1 for mask in masks)
+            if membership in last:
+                yield last[membership], port
+            last[membership] = port

@@ -101,5 +101,28 @@ def test_all_port_sets_are_tried_where_they_are_few_and_the_narrow_ones_where_no
 def test_where_port_sets_are_many_the_neighbours_of_those_in_use_are_tried_too() -> None:
     sets = PortSets.of(16, 6)
     near = sets.around(np.array([0b1111])).tolist()
-    assert {0b111, 0b11111, 0b11110} <= set(near)  # a port less, more, and another
+    assert {0b111, 0b11111, 0b10111} <= set(near)  # a port less, more, and another
     assert 0b110011 not in near
+
+
+def test_of_many_sets_that_differ_in_the_names_of_ports_alone_one_is_tried() -> None:
+    sets = PortSets.of(16, 5)
+    used = [0b0000000000000111, 0b0000000000000011, 0b0000001111111000]
+
+    def numbers(mask: int) -> tuple[int, ...]:
+        groups = (0b11, 0b100, 0b1111111000, 0b1111110000000000)
+        return tuple((mask & ports).bit_count() for ports in groups)
+
+    tried = sets.around(np.array(used)).tolist()
+    assert set(used) <= set(tried)
+    alike = sorted(map(numbers, tried))
+    assert alike == sorted(set(alike))
+    assert {numbers(int(mask)) for mask in sets.listed} <= set(alike)
+
+
+def test_ports_that_are_allowed_are_no_others_alike() -> None:
+    allowed = 0b1111000011110110
+    tried = PortSets.of(16, 5).around(np.array([0b111]), allowed).tolist()
+    assert all(not mask & ~allowed for mask in tried)
+    assert {0b10, 0b10000, 0b1000000000000} & set(tried)
+    assert {(mask & 0b110).bit_count() for mask in tried} == {0, 1, 2}

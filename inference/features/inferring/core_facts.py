@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from datetime import datetime
 
 from inference.core.core_model import CoreModel
 from inference.core.core_model.scheduled_times import ScheduledTimes
@@ -13,18 +14,22 @@ from inference.isa.bodies import X86
 from inference.isa.x86.bodies import loop_body
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, StoredCoreModel
+from inference.runs.machines.measurer import suited_options
 from inference.storage.core_models import core_model_of_parts
 
 
-def core_facts(machine: Machine | None, schemes: Collection[str]) -> WasteSource | None:
-    """Of a computer whose loop bodies are made here; None for others.
+def core_facts(machine: Machine | None, schemes: Collection[str], begun: datetime) -> WasteSource | None:
+    """Of a computer whose loop bodies are made here; None for others. `begun`: when measuring was.
 
     The newest core model with latencies counts, else the newest latencies and the newest front end.
     """
     if machine is None or machine.kind != Machine.Kind.AGENT or machine.isa.name != X86:
         return None
     known = [found[0] for text in schemes if (found := described(text)) is not None]
-    return ScheduledTimes(_model(machine, schemes), known, lambda experiment: loop_body(experiment.terms))
+    options = suited_options(machine, begun)
+    return ScheduledTimes(
+        _model(machine, schemes), known, lambda experiment: loop_body(experiment.terms, options)
+    )
 
 
 def _model(machine: Machine, schemes: Collection[str]) -> CoreModel:

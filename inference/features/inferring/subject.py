@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
@@ -55,7 +56,8 @@ class Subject:
     `held_out` are the results that the mapping is judged by; `judged_on` is the set they are from, None
     where they are a share of the training data. `machine` is what was measured, where that is known.
     `bottleneck` is what was found out about R_max, as JSON. `settled_share` tells how many of the mixes
-    that were measured to judge by did settle. `judge` measures mixes when the search is over.
+    that were measured to judge by did settle. `judge` measures mixes when the search is over. `begun`: when
+    what is recorded was measured, None where the run measures.
     """
 
     isa: ISA
@@ -67,6 +69,7 @@ class Subject:
     bottleneck: Json | None = None
     settled_share: float | None = None
     judge: Callable[[Sequence[str]], tuple[list[Measured], ExperimentSet | None]] | None = None
+    begun: datetime | None = None
 
     def judged_afterwards(self, schemes: Sequence[str]) -> Subject:
         """With fresh mixes of these schemes to judge by, where it was not known before which they are."""
@@ -171,6 +174,7 @@ def _recorded(config: InferConfig, isa: ISA, judged_on: ExperimentSet | None, st
         held_out=held_out,
         judged_on=judged_on,
         machine=machines.pop() if len(machines) == 1 else None,
+        begun=min(row.run.created if row.run else row.created for row in sets),
     )
 
 

@@ -32,6 +32,7 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.bodies import body_accesses
 from inference.isa.x86.scheme_set import described
+from inference.isa.x86.surroundings import DEFAULTS, Options
 from inference.measuring.cached import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run, StoredCoreModel
@@ -39,7 +40,7 @@ from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.machines.measurer import opened, within_reach
+from inference.runs.machines.measurer import opened, suited_options, within_reach
 from inference.runs.measurements import RunMeasurements
 from inference.runs.request import RunRequest
 from inference.runs.stages import ProgressMeasurer
@@ -105,7 +106,7 @@ class SchedulerJob:
         schemes = [found[0] for text in model.mapping.usage if (found := described(text)) is not None]
         kinds = operation_kinds(model, schemes)
         source, results = _results(task, config, kinds)
-        finding = _inferred(task, config, model, kinds, _bodies(results))
+        finding = _inferred(task, config, model, kinds, _bodies(results, _body_options(task, config)))
         record = scheduler_record(finding, model.mapping.ports, source)
         return partial(_store, row.pk, record)
 
@@ -157,11 +158,21 @@ def _settled(chosen: Iterable[GroupedExperiment], measured: Iterable[Measured]) 
     return [(one, cycles[one.experiment]) for one in chosen if one.experiment in cycles]
 
 
-def _bodies(results: Results) -> list[MeasuredBody]:
+def _body_options(task: Task, config: SchedulerConfig) -> Options:
+    """Those that the experiments were measured with."""
+    if config.experiment_set is None:
+        machine, begun = Machine.objects.filter(pk=config.machine or 0).first(), task.run.created
+    else:
+        found = ExperimentSet.objects.select_related("machine", "run").get(pk=config.experiment_set)
+        machine, begun = found.machine, found.run.created if found.run else found.created
+    return DEFAULTS if machine is None else suited_options(machine, begun)
+
+
+def _bodies(results: Results, options: Options) -> list[MeasuredBody]:
     bodies = []
     for one, cycles in results:
         try:
-            instructions, copies = body_accesses(one.experiment.terms)
+            instructions, copies = body_accesses(one.experiment.terms, options)
         except CannotMeasureError:  # measured elsewhere, with other code
             continue
         bodies.append(MeasuredBody(one.experiment, instructions, copies, cycles, one.group))

@@ -10,6 +10,7 @@ from inference.isa.unrolling import LoopSize
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.dependences import accesses_of
+from inference.isa.x86.surroundings import DEFAULTS, Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,29 +22,31 @@ class BodyAccesses:
     size: int
 
 
-def loop_body(terms: Sequence[tuple[str, int]]) -> BodyAccesses:
-    """The body that is measured for an experiment.
+def loop_body(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> BodyAccesses:
+    """The body that is measured for an experiment with these options.
 
     Raises `inference.isa.unrolling.CannotMeasureError`.
     """
-    code = unroll(terms)
+    code = unroll(terms, **options.of_bodies)
     instructions = accesses_of(block_of_bytes(code.code), alike=True)
     return BodyAccesses(instructions, code.copies, len(code.code))
 
 
-def loop_size(terms: Sequence[tuple[str, int]]) -> LoopSize:
+def loop_size(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> LoopSize:
     """How large the body is that is measured for an experiment; much quicker than what it reads and writes.
 
     Raises `inference.isa.unrolling.CannotMeasureError`.
     """
-    code = unroll(terms)
+    code = unroll(terms, **options.of_bodies)
     return LoopSize(code.copies * sum(count for _, count in terms), len(code.code), code.copies)
 
 
-def body_accesses(terms: Sequence[tuple[str, int]]) -> tuple[tuple[InstructionAccesses, ...], int]:
+def body_accesses(
+    terms: Sequence[tuple[str, int]], options: Options = DEFAULTS
+) -> tuple[tuple[InstructionAccesses, ...], int]:
     """The instructions of the body that is measured for an experiment, and how many copies of it they are.
 
     Raises `inference.isa.unrolling.CannotMeasureError`.
     """
-    body = loop_body(terms)
+    body = loop_body(terms, options)
     return body.instructions, body.copies

@@ -81,6 +81,12 @@ class Options:
         """What differs from the defaults."""
         return {name: value for name, value in vars(self).items() if value != getattr(Options, name)}
 
+    @property
+    def of_bodies(self) -> dict[str, Any]:
+        """The keyword arguments of `assembling.unroll`; `values` are those of the frame."""
+        chosen = {name: getattr(self, name) for name in ("instructions", "breaking", "least_bytes")}
+        return chosen if self.written_lines is None else {**chosen, "written_lines": self.written_lines}
+
 
 DEFAULTS = Options()
 

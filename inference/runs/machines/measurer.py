@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from inference.agent.protocol import Settings
 from inference.core.core_model.memory_reading import store_curves
@@ -123,15 +122,13 @@ def agent_measurer(
             )
         else:
             flags = flags_of(facts) or frozenset()
-            options = _suited(task, machine, options)
+            options = suited_options(machine, task.run.created, options)
+            if options.least_bytes:
+                short = f"instructions shorter than {options.least_bytes} bytes"
+                text = f"{short} get prefixes: the front end of {machine.name} is slower in loops of them"
+                task.reporter.tell("log", {"level": "info", "text": text})
             around = surroundings_of(schemes, flags, options)
-            chosen: dict[str, Any] = {
-                "instructions": options.instructions,
-                "breaking": options.breaking,
-                "least_bytes": options.least_bytes,
-            }
-            if options.written_lines is not None:
-                chosen["written_lines"] = options.written_lines
+            chosen = options.of_bodies
             yield RemoteMeasurer(
                 board,
                 {**identity, "loads": _LOADS},
@@ -145,20 +142,16 @@ def agent_measurer(
             )
 
 
-def _suited(task: Task, machine: Machine, options: Options) -> Options:
+def suited_options(machine: Machine, before: datetime, options: Options = DEFAULTS) -> Options:
     """Options with what lessens waste on the machine.
 
-    By what was measured of it before the run was begun, so that a run which goes on goes on alike.
+    By what was measured of it before a run was begun, so that a run which goes on goes on alike, and so that
+    bodies of what was measured can be made again.
     """
-    begun = task.run.created
-    options = replace(options, written_lines=written_lines_of(machine, before=begun))
-    row = newest_front_end(machine, before=begun)
+    options = replace(options, written_lines=written_lines_of(machine, before=before))
+    row = newest_front_end(machine, before=before)
     least = None if row is None else read_front_end(settled_readings(row)).unhindered_bytes
-    if row is None or least is None:
-        return options
-    text = f"instructions shorter than {least} bytes get prefixes: loops of them are slower, see {row.name}"
-    task.reporter.tell("log", {"level": "info", "text": text})
-    return replace(options, least_bytes=least)
+    return options if least is None else replace(options, least_bytes=least)
 
 
 def written_lines_of(machine: Machine, before: datetime) -> int | None:

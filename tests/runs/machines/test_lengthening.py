@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
 
+from inference.core.core_model.scheduled_times import ScheduledTimes
+from inference.core.core_model.scheduler_experiments import GroupedExperiment
+from inference.core.experiment import Experiment
+from inference.features.inferring.core_facts import core_facts
+from inference.features.scheduler.job import SchedulerConfig, _bodies, _body_options
 from inference.isa.x86.assembling import unroll
+from inference.isa.x86.bodies import loop_body
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
-from inference.models import Machine, MeasuredFrontEnd, Run
+from inference.models import ExperimentSet, Machine, MeasuredFrontEnd, Run
 from inference.runs.machines import measurer
 from inference.storage.front_ends import store_front_end
 from inference.storage.instruction_sets import X86
@@ -67,3 +73,35 @@ def test_a_front_end_that_was_measured_after_the_run_began_changes_nothing_of_it
 
 def test_without_a_front_end_bodies_are_the_usual_ones(task, computer):
     assert "bodies" not in measuring(task, computer).identity
+
+
+def bytes_of(begun: datetime, computer: Machine) -> int:
+    """Of the code that is simulated, as a search has it."""
+    facts = core_facts(computer, [ADD], begun)
+    assert isinstance(facts, ScheduledTimes)
+    return facts.body_of(Experiment.of([ADD])).size
+
+
+@pytest.mark.parametrize("roomy", [5, 0])
+def test_a_search_simulates_the_code_that_was_measured(task, computer, roomy: int) -> None:
+    row = add_front_end(computer, roomy)
+    later = row.created + timedelta(seconds=1)
+    usual, longer = len(unroll([(ADD, 1)]).code), len(unroll([(ADD, 1)], least_bytes=roomy).code)
+    assert (usual < longer) == bool(roomy)
+    assert bytes_of(later, computer) == longer
+    assert bytes_of(row.created - timedelta(seconds=1), computer) == usual
+
+
+def test_so_does_the_search_for_a_scheduler(task, computer) -> None:
+    row = add_front_end(computer, 5)
+    recorded = ExperimentSet.objects.create(name="recorded", isa=computer.isa, machine=computer)
+    for begun, least in ((row.created - timedelta(days=1), 0), (row.created + timedelta(days=1), 5)):
+        task.run.created = begun
+        ExperimentSet.objects.filter(pk=recorded.pk).update(created=begun)
+        by_machine = SchedulerConfig(core_model=1, machine=computer.pk)
+        by_set = SchedulerConfig(core_model=1, experiment_set=recorded.pk)
+        for config in (by_machine, by_set):
+            assert _body_options(task, config).least_bytes == least
+    options = _body_options(task, by_set)
+    ((body,)) = _bodies([(GroupedExperiment(Experiment.of([ADD]), ""), 0.25)], options)
+    assert body.instructions == loop_body([(ADD, 1)], options).instructions

@@ -116,8 +116,15 @@ def memory_json(memory: MemoryTimes) -> Json:
         "foreseen": memory.foreseen,
         "behind_pop": memory.behind_pop,
         "forwarded": _forwarded_json(memory.forwarded),
+        **_stack_json(memory),
         **renaming_and_stores_json(memory),
     }
+
+
+def _stack_json(memory: MemoryTimes) -> Json:
+    """Nothing where it was not measured: files of such models stay as they were."""
+    times = {"pop": memory.pop, "push": memory.push, "load_beside_pop": memory.load_beside_pop or None}
+    return {name: cycles for name, cycles in times.items() if cycles is not None}
 
 
 def _forwarded_json(forwarded: Mapping[ForwardingCase, float]) -> list[Json]:
@@ -129,13 +136,7 @@ def _forwarded_json(forwarded: Mapping[ForwardingCase, float]) -> list[Json]:
 
 def renaming_and_stores_json(memory: MemoryTimes) -> Json:
     """Nothing where it was not measured: files of such models stay as they were."""
-    later = {
-        "other_page": memory.other_page,
-        "pop": memory.pop,
-        "push": memory.push,
-        "load_beside_pop": memory.load_beside_pop or None,
-    }
-    found: Json = {name: cycles for name, cycles in later.items() if cycles is not None}
+    found: Json = {} if memory.other_page is None else {"other_page": memory.other_page}
     if memory.renaming is not None:
         found["renaming"] = {
             **vars(memory.renaming),

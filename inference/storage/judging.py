@@ -29,6 +29,8 @@ from inference.storage.results import MOST_OTHERS
 
 KEY = "judging"
 """Where a mapping's report has its held-out experiments."""
+ELSEWHERE = "elsewhere"
+"""Where these have what was said against a mapping on the site that its archive is from."""
 VERDICT = "verdict"
 """Where the result of a run has what its search concluded: never shown but by `allowed_result`, since which
 other results of its machine contradict it is known at the time of reading."""
@@ -48,9 +50,8 @@ def judging_json(results: Sequence[Measured], judged: Predictions, epsilon: floa
 
 @dataclass(frozen=True)
 class SchemeConflictText:
-    """Another result that says something else of a scheme: its row's number, its name, and all in words."""
+    """Another result that says something else of a scheme: its name, and all in words."""
 
-    mapping: int
     name: str
     words: str
 
@@ -58,18 +59,26 @@ class SchemeConflictText:
 def conflicts_of(
     mappings: Collection[int], schemes: Collection[str] | None = None
 ) -> dict[tuple[int, str], list[SchemeConflictText]]:
-    """{(mapping, scheme): the results that say otherwise} of these mappings, for all schemes or some."""
+    """{(mapping, scheme): the results that say otherwise} of these mappings, for all schemes or some.
+
+    Two queries: of rows here, and of what archives brought along.
+    """
     rows = SchemeConflict.objects.filter(mapping__in=mappings)
     if schemes is not None:
         rows = rows.filter(scheme__text__in=schemes)
     found: defaultdict[tuple[int, str], list[SchemeConflictText]] = defaultdict(list)
     names = ("mapping__name", "mapping__source", "other__name", "other__source")
-    columns = ("mapping_id", "other_id", "scheme__text", "here", "there", *names)
-    for mapping, other, scheme, here, there, *told in rows.values_list(*columns):
+    columns = ("mapping_id", "scheme__text", "here", "there", *names)
+    for mapping, scheme, here, there, *told in rows.values_list(*columns):
         own, others = _names(*told)
         found[mapping, scheme].append(
-            SchemeConflictText(other, told[2], conflict_in_words(here, own, there, others))
+            SchemeConflictText(told[2], conflict_in_words(here, own, there, others))
         )
+    archived = PortMappingRow.objects.filter(pk__in=mappings, **{f"report__{KEY}__has_key": ELSEWHERE})
+    for mapping, elsewhere in archived.values_list("pk", f"report__{KEY}__{ELSEWHERE}"):
+        for scheme, texts in elsewhere["conflicts"].items():
+            if schemes is None or scheme in schemes:
+                found[mapping, scheme] += [SchemeConflictText(name, words) for name, words in texts]
     return dict(found)
 
 
@@ -119,14 +128,14 @@ def _named(texts: Iterable[Sequence[SchemeConflictText]]) -> tuple[str, ...]:
 
 
 def grounds_of(row: PortMappingRow, schemes: Collection[str] | None = None) -> MappingGrounds:
-    """Of one mapping, for all schemes or some (three queries)."""
+    """Of one mapping, for all schemes or some (four queries)."""
     return grounds_by_mapping([row], schemes)[row.pk]
 
 
 def grounds_by_mapping(
     rows: Collection[PortMappingRow], schemes: Collection[str] | None = None
 ) -> dict[int, MappingGrounds]:
-    """{mapping: its grounds}, for all schemes or some (three queries, however many mappings)."""
+    """{mapping: its grounds}, for all schemes or some (four queries, however many mappings)."""
     pks = [row.pk for row in rows]
     same_machine = PortMappingRow.objects.filter(
         machine=OuterRef("machine"), origin=PortMappingRow.Origin.RUN
@@ -146,7 +155,7 @@ def grounds_by_mapping(
             HeldOutChecks.from_json(told) if told else None,
             conflicts[pk],
             min(results or 1, MOST_OTHERS + 1),
-            objections.get(pk, ()),
+            (*objections.get(pk, ()), *(told or {}).get(ELSEWHERE, {}).get("objections", ())),
         )
         for pk, told, results in known.values_list("pk", f"report__{KEY}", "results")
     }
@@ -192,6 +201,21 @@ def allowed_result(run: Run) -> Json:
     evidence = None if row is None else Evidence.of(row.report)
     is_unique = row is not None and evidence is not None and search_verdict(row, evidence).is_strong
     return dict(run.result) if is_unique else {**run.result, VERDICT: Determinacy.UNPROVEN.value}
+
+
+def archived_report(row: PortMappingRow) -> Json:
+    """The mapping's report for an archive, with what is said against it here: other results and checks of its
+    machine are not in the archive.
+    """
+    report = allowed_report(row)
+    grounds = grounds_of(row)
+    if grounds.checks is None or not (grounds.conflicts or grounds.objections):
+        return report  # without held-out experiments no word is strong anyway
+    conflicts = {
+        scheme: [[text.name, text.words] for text in texts] for scheme, texts in grounds.conflicts.items()
+    }
+    elsewhere = {"objections": list(grounds.objections), "conflicts": conflicts}
+    return {**report, KEY: {**report[KEY], ELSEWHERE: elsewhere}}
 
 
 def allowed_report(row: PortMappingRow) -> Json:

@@ -14,6 +14,8 @@ from inference.core.holdout import random_mixes
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.inferring.algorithms import like_one_uop
+from inference.features.runs.archive import store_archive
+from inference.formats.exporting import MAPPING_EXPORTS
 from inference.formats.run_archive.reading import read_archive
 from inference.formats.run_archive.writing import write_archive
 from inference.isa.x86.probes import PROBES
@@ -26,6 +28,7 @@ from inference.storage.instruction_sets import new_isa
 from inference.storage.judging import (
     allowed_report,
     allowed_result,
+    archived_report,
     grounds_of,
     newest_checks,
     search_verdict,
@@ -139,6 +142,14 @@ def test_a_later_result_that_says_otherwise_takes_the_word_from_what_a_run_left(
     doubled = replace(value, usage={**value.usage, scheme: tuple((mask, 2 * n) for mask, n in uops)})
     later = store_result("later", isa, doubled, machine=machine)
     assert said() == {**dict.fromkeys(said(), "unproven"), "journal": {None}}
+    archive = read_archive(write_archive(run))
+    imported = store_archive(archive, "run.zip")
+    there = PortMapping.objects.get(run=imported)
+    here = PortMapping.objects.get(run=run)
+    assert grounds_of(there).conflict_words(scheme) == grounds_of(here).conflict_words(scheme) != []
+    assert not grounds_of(there).uops_word(scheme).is_strong
+    assert "not settled" in MAPPING_EXPORTS["csv"].write(there)
+    assert archived_report(there)["judging"] == archived_report(here)["judging"]
     assert Run.objects.get(pk=run.pk).result == kept, "it does not depend on which run ends first"
     later.delete()
     assert said()["API"] == "unique"
@@ -161,6 +172,8 @@ def test_the_newest_check_of_the_model_on_the_machine_allows_the_word_or_not(isa
     assert "the model's check “noisy” fails on this core" in verdict.words
     assert "noisy" in " ".join(grounds_of(row).uops_word("a x").reasons)
     assert allowed_result(run)["verdict"] == "unproven"
+    there = PortMapping.objects.get(run=store_archive(read_archive(write_archive(run)), "run.zip"))
+    assert "noisy" in " ".join(grounds_of(there).uops_word("a x").reasons)
     other = simulated_machine(isa, WITHOUT_DOUBT, name="other")
     assert newest_checks([other.pk]) == {}
     failed.delete()

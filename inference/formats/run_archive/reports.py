@@ -82,6 +82,13 @@ class _Explain(ArchivedPart):
     evidence: str
 
 
+class _Elsewhere(ArchivedPart):
+    """What was said against a mapping where its archive was written: (name of a result, words) by scheme."""
+
+    objections: list[str]
+    conflicts: dict[str, list[Annotated[tuple[str, str], Field(strict=False)]]]
+
+
 class _Judging(ArchivedPart):
     """What `inference.storage.judging` reads: held-out experiments, all and those with each scheme."""
 
@@ -89,7 +96,14 @@ class _Judging(ArchivedPart):
     off: Count
     error: Amount | None
     repeats: Amount | None
+    elsewhere: _Elsewhere | None = None
     schemes: dict[str, Annotated[tuple[Count, Count, Amount | None], Field(strict=False)]]
+
+    @model_validator(mode="after")
+    def _says_what_it_has(self) -> Self:
+        if "elsewhere" in self.model_fields_set and self.elsewhere is None:
+            raise ValueError("elsewhere is left out where nothing was said against it, not null")
+        return self
 
 
 class ReportTold(ArchivedPart):

@@ -47,7 +47,7 @@ from inference.models import (
 )
 from inference.storage.errors import ExchangeError
 from inference.storage.fronts import mapping_from
-from inference.storage.judging import allowed_report, allowed_result
+from inference.storage.judging import VERDICT, allowed_result, archived_report
 from inference.storage.rows import BATCH, measurements_of, texts_of
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest that a zip can say: when it was written says nothing of the run
@@ -128,10 +128,12 @@ def _line(content: Json) -> str:
 
 
 def _events(run: Run) -> Iterator[str]:
+    allowed = allowed_result(run)
     for event in run.events.order_by("seq").iterator(chunk_size=BATCH):
-        yield _line(
-            {"seq": event.seq, "kind": event.kind, "payload": event.payload, "at": event.at.isoformat()}
-        )
+        payload = event.payload
+        if event.kind == "result" and VERDICT in payload:  # journals of earlier versions say it
+            payload = {**payload, VERDICT: allowed.get(VERDICT, payload[VERDICT])}
+        yield _line({"seq": event.seq, "kind": event.kind, "payload": payload, "at": event.at.isoformat()})
 
 
 def _rows(made: ExperimentSet) -> Iterator[str]:
@@ -190,7 +192,7 @@ def _mapping(row: PortMapping, run: Run, sets: set[int]) -> MappingTold:
     return MappingTold(
         **_named(row),
         own=row.run_id == run.pk,
-        report=allowed_report(row),
+        report=archived_report(row),
         evaluations=_evaluations(row, sets),
         verdicts=_verdicts(row),
         front=[_point(point, row, sets) for point in row.front.order_by("place")],

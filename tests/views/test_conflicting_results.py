@@ -164,6 +164,9 @@ def doors(first: PortMapping, second: PortMapping, imul: int, api: str) -> dict[
             f"{reverse('core-model-export', args=[core.pk])}?format=kinds-csv",
             "not settled",
         ),
+        "doubts": (f"{mapping}?tab=doubts&with=none", SAYS),
+        "doubts beside the other": (f"{mapping}?tab=doubts", "other µops in uops"),
+        "API: doubts": (f"{api}/mappings/{first.pk}/doubts?other=none", SAYS),
         "scheme page": (reverse("scheme", args=[imul]), SAYS),
         "mapping's schemes": (f"{mapping}?tab=schemes", SAYS),
         "mapping's verdicts": (f"{explained}?tab=explained", SAYS_TOO),
@@ -257,6 +260,7 @@ def test_the_shell_says_so(results: tuple[PortMapping, PortMapping]) -> None:
         call_command(*arguments, stdout=out)
         return out.getvalue()
 
+    assert SAYS_TOO in shell("doubts", "uops", "--against", "none")
     assert SAYS_TOO in shell("explain", "uops")
     assert SAYS_TOO in shell("explain", "uops", "--json")
     assert SAYS_TOO in shell("explain", "uops", "--scheme", IMUL)

@@ -34,7 +34,7 @@ from tests.explained import (
 from tests.simulated import simulated_machine
 
 pytestmark = pytest.mark.django_db
-MOST_QUERIES = 30
+MOST_QUERIES = 32
 OTHER = Value(PORTS, {**TRUTH.usage, IMUL: ((0b0001, 1), (0b0010, 1)), LOAD: ((0b1000, 1),)}, 5.0)
 
 

@@ -11,7 +11,8 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.doubting import LABELS, Doubt, DoubtKind
-from inference.features.doubts.query import REPEATS, DoubtDecision, DoubtsOf, ask
+from inference.features.doubts.evidence import REPEATS, DoubtDecision
+from inference.features.doubts.query import DoubtsOf, ask
 from inference.features.doubts.request import DoubtsRequest
 from inference.features.explained.proof_api import machine_of
 from inference.features.measure.listed import listed_config

@@ -12,7 +12,8 @@ from django.core.management.base import CommandError
 
 from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.mapping import described
-from inference.features.doubts.query import DoubtDecision, DoubtsOf, ask
+from inference.features.doubts.evidence import DoubtDecision
+from inference.features.doubts.query import DoubtsOf, ask
 from inference.features.doubts.request import NONE, DoubtsRequest
 from inference.features.evaluations.query import evaluations_of
 from inference.formats.quoting import shell_option

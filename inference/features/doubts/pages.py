@@ -17,7 +17,8 @@ from django.views.decorators.http import require_POST
 from inference.core.doubting import LABELS, Doubt, DoubtKind
 from inference.core.mapping import PortMapping as Value
 from inference.features.comparing.query import comparable
-from inference.features.doubts.query import REPEATS, DoubtDecision, DoubtsOf, ask
+from inference.features.doubts.evidence import REPEATS, DoubtDecision
+from inference.features.doubts.query import DoubtsOf, ask
 from inference.features.doubts.request import NONE, DoubtsRequest
 from inference.features.explained.pages import means_of, measure_listed, posted_number
 from inference.features.explained.query import is_explained
@@ -118,7 +119,7 @@ def _rows(found: DoubtsOf, doubts: Sequence[Doubt]) -> list[DoubtRow]:
 def _evidence(found: DoubtsOf, doubt: Doubt, pk: int | None, *, explained: bool) -> tuple[str, str]:
     """(what it is called, its address); ("", "") where there is nothing to look at."""
     page = reverse("mapping", args=[found.row.pk])
-    if doubt.kind is DoubtKind.CONFLICT and found.other is not None:
+    if doubt.kind is DoubtKind.CONFLICT and doubt.others and found.other is not None:
         query: dict[str, Any] = {"tab": "compare", "with": found.other.pk, "q": f'"{doubt.scheme}"'}
         return "side by side", f"{page}?{urlencode(query)}"
     if pk is None:

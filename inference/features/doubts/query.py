@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import lru_cache
+from dataclasses import dataclass
 
 from django.shortcuts import get_object_or_404
 
 from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.experiment import Experiment
 from inference.core.explain import REASONS, NotCharacterised, SchemeFate
-from inference.core.identity import Distinction, MappingComparison, SchemeRelation, deciding_experiment
+from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.mapping import Uops, described
-from inference.core.predicting import MappingPredictor
+from inference.core.mapping import described
 from inference.core.residuals import SchemeError
 from inference.features.comparing.query import comparable, comparison_of
 from inference.features.comparing.reference import named_after
+from inference.features.doubts.evidence import DoubtDecision, again, decisions
 from inference.features.doubts.request import NONE, DoubtsRequest
-from inference.features.evaluations.query import evaluations_of, residuals_in, worst_with
-from inference.features.explained.query import is_explained, regularity_of, rows_of
+from inference.features.evaluations.query import evaluations_of, residuals_in
+from inference.features.explained.query import is_explained, regularity_of
 from inference.features.mappings.query import measured_slots_of
 from inference.formats.csv_cells import written
 from inference.formats.provenance import provenance_of
-from inference.measuring.arm_bodies import padding_of
-from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping
+from inference.models import Evaluation, PortMapping
 from inference.models.scheme_search import texts_found
-from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence
-from inference.storage.recorded import settled_medians
-from inference.storage.rows import load_mapping, measurements_of
+from inference.storage.judging import conflicts_of
+from inference.storage.rows import load_mapping
 from inference.web.validation import RequestError
 
 
@@ -120,9 +116,9 @@ def doubts_of(
 ) -> Doubts:
     """The doubts of a mapping.
 
-    Conflicts are those with `other`, up to a renaming of ports. Badly predicted are the schemes whose
-    experiments in `evaluation` are off by more than `over` per cent on average. `value` is the mapping, where
-    it is at hand.
+    Conflicts are those with `other`, up to a renaming of ports, and those with other results of the machine.
+    Badly predicted are the schemes whose experiments in `evaluation` are off by more than `over` per cent on
+    average. `value` is the mapping, where it is at hand.
     """
     value = load_mapping(row) if value is None else value
     found = [*_undetermined(row, value), *_judged(row, value), *_other_slots(row, value)]
@@ -133,6 +129,7 @@ def doubts_of(
         comparison = comparison_of(row, other)
         ports = comparison.ports
         found += _conflicts(comparison, other.name)
+    found += _unsettled(row, value, other)
     places = {kind: place for place, kind in enumerate(DoubtKind)}
     merged = sorted(_merged(found), key=lambda each: (places[each.kind], -each.size, each.scheme))
     return Doubts(tuple(merged), ports)
@@ -234,6 +231,14 @@ def _conflicts(comparison: MappingComparison, name: str) -> Iterator[Doubt]:
         yield Doubt(DoubtKind.CONFLICT, each.scheme, words, here, (there,), each.factor)
 
 
+def _unsettled(row: PortMapping, value: Mapping, other: PortMapping | None) -> Iterator[Doubt]:
+    """What results of the machine beside `other` say of schemes."""
+    for (_, scheme), texts in conflicts_of([row.pk]).items():
+        words = "; ".join(text.words for text in texts if other is None or text.name != other.name)
+        if words:
+            yield Doubt(DoubtKind.CONFLICT, scheme, words, value.usage.get(scheme))
+
+
 def _merged(found: Sequence[Doubt]) -> Iterator[Doubt]:
     """One doubt of a kind for each scheme."""
     together: dict[tuple[DoubtKind, str], list[Doubt]] = {}
@@ -243,137 +248,6 @@ def _merged(found: Sequence[Doubt]) -> Iterator[Doubt]:
         others = tuple(dict.fromkeys(uops for each in same for uops in each.others))
         words = "; ".join(dict.fromkeys(each.words for each in same))
         yield Doubt(kind, scheme, words, same[0].here, others, max(each.size for each in same))
-
-
-# Which experiments speak for a doubtful scheme: those that are its evidence, and one that would decide.
-
-
-MOST_AGAIN = 20
-"""Experiments that are measured again for one doubt."""
-
-REPEATS = 5
-"""Measurements of each experiment that is measured again: enough for a median."""
-
-
-@dataclass(frozen=True)
-class DoubtDecision:
-    """An experiment that tells what a scheme's µops are, and what measuring it gave.
-
-    `distinction.first` is predicted with the µops that the mapping gives the scheme, `second` with the
-    others, in cycles. `measured`: the median of the settled measurements, None without one; `experiment_id`
-    the row it is stored under.
-    """
-
-    distinction: Distinction
-    measured: float | None = None
-    experiment_id: int | None = None
-
-    @property
-    def nearer(self) -> int | None:
-        """Which prediction is nearer to the measurement: 0 the first, 1 the second; None if neither is."""
-        if self.measured is None:
-            return None
-        said = self.distinction
-        first, second = (abs(cycles - self.measured) for cycles in (said.first, said.second))
-        return None if first == second else int(second < first)
-
-
-def decisions(
-    row: PortMapping, other: PortMapping | None, doubts: Sequence[Doubt]
-) -> dict[Doubt, DoubtDecision]:
-    """For each doubt about other µops an experiment that would decide, where a short one does."""
-    found = {each: told for each in doubts if (told := _decider(row, other, each)) is not None}
-    stored = rows_of(row.isa, {each.experiment for each in found.values()})
-    cycles = _settled(stored.values())
-    return {
-        doubt: DoubtDecision(told, cycles.get(stored.get(told.experiment, 0)), stored.get(told.experiment))
-        for doubt, told in found.items()
-    }
-
-
-def again(
-    row: PortMapping, doubt: Doubt, other: PortMapping | None = None, evaluation: Evaluation | None = None
-) -> list[Experiment]:
-    """The experiments that a doubt rests on, at most `MOST_AGAIN`; the scheme alone where there are none."""
-    found: list[Experiment] = []
-    if doubt.kind in (DoubtKind.AMBIGUOUS, DoubtKind.EXCLUDED):
-        found = [*_asked(row, doubt.scheme), *_witnessed(row, doubt.scheme)]
-    elif doubt.kind is DoubtKind.MISPREDICTED and evaluation is not None:
-        scheme = InstructionScheme.objects.select_related("isa").get(isa=row.isa_id, text=doubt.scheme)
-        ids, _ = worst_with(evaluation, scheme, MappingPredictor(load_mapping(row)))
-        by_id = {each.id: each.value for each in measurements_of(Measurement.objects.filter(pk__in=ids))}
-        found = [by_id[pk].experiment for pk in ids if pk in by_id]
-    elif doubt.kind is DoubtKind.SLOTS and (padding := padding_of(row.isa.name)) is not None:
-        found = [*padding.around(doubt.scheme), *padding.calibration()]
-    elif doubt.kind is DoubtKind.CONFLICT and (told := _decider(row, other, doubt)) is not None:
-        found = [told.experiment]
-    alone = Experiment.of([doubt.scheme])
-    return list(dict.fromkeys([alone, *found]))[:MOST_AGAIN]
-
-
-def _decider(row: PortMapping, other: PortMapping | None, doubt: Doubt) -> Distinction | None:
-    if doubt.here is None or not doubt.others:
-        return None
-    if doubt.kind is DoubtKind.CONFLICT:
-        if other is None:
-            return None
-        return _between(_key(row), _key(other), doubt.scheme)
-    return next(filter(None, (_instead(_key(row), doubt.scheme, uops) for uops in doubt.others)), None)
-
-
-_Key = tuple[int, datetime]
-
-
-def _key(row: PortMapping) -> _Key:
-    return row.pk, row.created
-
-
-@lru_cache(maxsize=8)
-def _loaded(key: _Key) -> Mapping:
-    """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
-    return load_mapping(PortMapping.objects.get(pk=key[0]))
-
-
-@lru_cache(maxsize=2000)
-def _between(row: _Key, other: _Key, scheme: str) -> Distinction | None:
-    """What tells two mappings apart by this scheme."""
-    first, second = (PortMapping.objects.get(pk=key[0]) for key in (row, other))
-    comparison: MappingComparison = comparison_of(first, second)
-    return deciding_experiment(_loaded(row), _loaded(other), scheme, comparison.agreement.agreeing)
-
-
-@lru_cache(maxsize=2000)
-def _instead(row: _Key, scheme: str, uops: Uops) -> Distinction | None:
-    """What tells the mapping from itself with other µops for this scheme."""
-    value = _loaded(row)
-    if any(mask >> len(value.ports) for mask, _ in uops):
-        return None
-    changed = replace(value, usage={**value.usage, scheme: uops})
-    return deciding_experiment(value, changed, scheme, value.usage.keys() - {scheme})
-
-
-def _asked(row: PortMapping, scheme: str) -> list[Experiment]:
-    """What a search by counter-examples measured with the scheme, and what clashed because of it."""
-    evidence = Evidence.of(row.report)
-    if evidence is None:
-        return []
-    found = [each.experiment for each in evidence.asked if scheme in each.experiment.schemes]
-    return sorted(found, key=lambda each: each.length)
-
-
-def _witnessed(row: PortMapping, scheme: str) -> list[Experiment]:
-    """What explainable inference measured with the scheme: facts, then the witnesses' pairs."""
-    found = row.characterisations.filter(scheme__text=scheme).select_related("scheme").first()
-    if found is None:
-        return []
-    value = load_characterisation(found, ())
-    pairs = [each for witness in value.witnesses for each in (witness.base, witness.tested)]
-    return [*(fact.experiment for fact in value.facts), *pairs]
-
-
-def _settled(experiments: Iterable[int]) -> dict[int, float]:
-    """{experiment: median of its settled measurements in cycles} of those that have any (one query)."""
-    return settled_medians(Measurement.objects.filter(experiment__in=list(experiments)))
 
 
 # The doubts of a port mapping as CSV: a row for every doubt of every scheme.

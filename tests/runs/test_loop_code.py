@@ -22,7 +22,12 @@ from tests.work import work_off
 
 SCHEMES = [f"{mnemonic} GPR[64]:RW, GPR[64]:R" for mnemonic in ("add", "sub", "and")]
 NOP = "nop"
-TRUTH = Mapping(tuple("012345"), dict.fromkeys(SCHEMES, ((0b111111, 1),)), r_max=8.0)
+MASKS = (0b111111, 0b011111, 0b111110)
+TRUTH = Mapping(
+    tuple("012345"),
+    {scheme: ((mask, 1),) for scheme, mask in zip(SCHEMES, MASKS, strict=True)},
+    r_max=8.0,
+)
 PAIRS = [Experiment.of([first, second]) for first in SCHEMES for second in SCHEMES if first < second]
 HELD_UP = {(100, 300): 18.0}
 """Of pairs of 3 bytes each: ports allow 16.7."""

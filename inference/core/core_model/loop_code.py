@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from math import inf
 from random import Random
 
 from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping, with_sums
+from inference.core.mapping import PortMapping, Uops, with_sums
 from inference.core.throughput import inverse_throughput
 from inference.isa.unrolling import CannotMeasureError, LoopSize
 
@@ -39,15 +38,20 @@ _QUICK = 1.25
 _FEWEST = 3
 """Unexplained experiments that agree. Of 211 blocks on a recorded Zen 5 that such sizes decide, 3 are quicker
 by more than 3 %; of 15 more that two experiments would decide, 5 are."""
+_FEWEST_KINDS = 2
+"""By the µops of their schemes, lest it be what the core wastes on some µops beside each other."""
+_NO_PORT: frozenset[Uops] = frozenset({()})
+"""Of experiments that need no port, on which it can waste nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TimedLoop:
-    """So many `copies` of an experiment in a loop of so many `cycles`."""
+    """So many `copies` of an experiment in a loop of so many `cycles`. `kind`: µops of its schemes."""
 
     experiment: Experiment
     copies: int
     cycles: float
+    kind: frozenset[Uops]
 
 
 def measured_loop_code(
@@ -77,7 +81,8 @@ def measured_loop_code(
             body = size_of(experiment)
         except CannotMeasureError:
             continue
-        timed = _TimedLoop(experiment, body.copies, measured[experiment] * body.copies)
+        kind = frozenset(mapping.usage.get(scheme, ()) for scheme in experiment.schemes)
+        timed = _TimedLoop(experiment, body.copies, measured[experiment] * body.copies, kind)
         by_size[body.instructions, body.size].append(timed)
     return {
         size: cycles
@@ -158,9 +163,13 @@ def _common_cycles(
     common = float(round(least))
     if len(loops) < _FEWEST or abs(least - common) > _WHOLE:
         return None
-    near = (loop for loop in loops if abs(loop.cycles - common) <= _WHOLE)
-    bounds = ((allowed(loop.experiment), loop.copies) for loop in near)
-    unexplained = (
-        True for bound, copies in bounds if bound is not None and bound * copies <= _ALLOWED * common
-    )
-    return common if len(list(islice(unexplained, _FEWEST))) == _FEWEST else None
+    unexplained = [
+        loop.kind
+        for loop in loops
+        if abs(loop.cycles - common) <= _WHOLE
+        and (bound := allowed(loop.experiment)) is not None
+        and bound * loop.copies <= _ALLOWED * common
+    ]
+    kinds = set(unexplained)
+    differ = len(kinds) >= _FEWEST_KINDS or _NO_PORT in kinds
+    return common if differ and len(unexplained) >= _FEWEST else None

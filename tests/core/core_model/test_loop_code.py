@@ -20,8 +20,11 @@ from inference.isa.x86.blocks import read_blocks
 from inference.isa.x86.dependences import accesses_of
 from tests.core.core_model.test_bounds import CORE
 
+ANY = ((0b111111, 1),)
 PORTS = PortMapping(
-    tuple("012345"), {**dict.fromkeys("abc", ((0b111111, 1),)), "slow": ((0b1, 1),)}, r_max=8.0
+    tuple("012345"),
+    {"a": ANY, "like a": ANY, "as a": ANY, "b": ((0b011111, 1),), "c": ((0b111110, 1),), "slow": ((0b1, 1),)},
+    r_max=8.0,
 )
 PAIRS = [Experiment.of([first, "nop"]) for first in ("a", "b", "c")]
 COPIES = 50
@@ -49,6 +52,23 @@ def test_two_are_not_enough() -> None:
     assert sizes(dict.fromkeys(PAIRS[:2], 14.0)) == {}
 
 
+def test_experiments_of_one_kind_may_waste_as_much_by_chance() -> None:
+    alike = [Experiment.of([scheme, "nop"]) for scheme in ("a", "like a", "as a")]
+    assert sizes(dict.fromkeys(alike, 14.0)) == {}
+    assert sizes(dict.fromkeys([*alike, Experiment.of(["b", "nop"])], 14.0)) == {(100, 350): 14.0}
+
+
+def test_what_needs_no_port_wastes_none() -> None:
+    portless = [Experiment.of(["nop", other]) for other in ("endbr64", "clc", "wait")]
+    alone = {Experiment.of({scheme: 1}): 0.13 for scheme in ("endbr64", "clc", "wait")}
+    measured = QUICK | alone | dict.fromkeys(portless, 13.0 / COPIES)
+
+    def size_of(experiment: Experiment) -> LoopSize:
+        return of_one_size(experiment) if experiment in portless else LoopSize(100, 500, 100)
+
+    assert measured_loop_code(measured, size_of, PORTS) == {(100, 350): 13.0}
+
+
 def test_a_quicker_loop_of_that_size_shows_that_something_else_held_them_up() -> None:
     assert sizes({**dict.fromkeys(PAIRS, 14.0), Experiment.of(["b", "c"]): 13.0}) == {}
 
@@ -64,8 +84,8 @@ def test_what_ports_allow_needs_no_other_reason() -> None:
 
 def test_what_a_scheme_wastes_alone_needs_no_other_reason() -> None:
     """Like `add r, r` of a Zen 5, which takes 19 cycles per hundred, whatever the bytes of them are."""
-    alone = {Experiment.of({scheme: 1}): 0.19 for scheme in "abc"}
-    mixes = {Experiment.of([first, second]): 19.0 / COPIES for first, second in ("ab", "bc", "ac")}
+    alone = {Experiment.of({scheme: 1}): 0.19 for scheme in ("a", "like a", "b", "c")}
+    mixes = {Experiment.of(["a", other]): 19.0 / COPIES for other in ("like a", "b", "c")}
     measured = {Experiment.of({"nop": 1}): 0.125, **mixes, **alone}
     assert measured_loop_code(measured, of_one_size, PORTS) == {}
 

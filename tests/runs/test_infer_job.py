@@ -8,11 +8,21 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.holdout import held_out_experiments, random_mixes
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.pmevo import PMEvoSettings
+from inference.features.inferring import job
 from inference.measuring.simulated import SimulatedProcessor
-from inference.models import ISA, Evaluation, ExperimentSet, Measurement, PortMapping, Run
+from inference.models import (
+    ISA,
+    Evaluation,
+    ExperimentSet,
+    Measurement,
+    PortMapping,
+    Run,
+    StoredCoreModel,
+)
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.execute import StopRequests, execute
+from inference.storage.core_models import core_model_of_parts
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from inference.storage.rows import load_measurements as loaded
@@ -58,6 +68,14 @@ def recorded(isa):
 def do(config, name="a run"):
     run = lifecycle.submit("infer", {"ports": 3, "settings": QUICK, **config}, name)
     return work_off(run)
+
+
+def test_what_loops_take_by_their_size_is_kept_for_core_models(recorded, isa, monkeypatch):
+    sizes = {(100, 350): 14.0}
+    monkeypatch.setattr(job, "loop_code_of_run", lambda run, config, mapping, pulse: sizes)
+    run = do({"source": {"datasets": [recorded.pk]}})
+    row = PortMapping.objects.get(run=run)
+    assert core_model_of_parts(StoredCoreModel(name="core", isa=isa, mapping=row)).loop_code == sizes
 
 
 def test_a_fifth_of_recorded_data_is_held_out_and_judges_the_mapping(recorded):

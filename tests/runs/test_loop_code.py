@@ -1,4 +1,4 @@
-"""What loops take by their size alone: read from a run's measurements and kept with its mapping."""
+"""What loops take by their size alone is read from the measurements of a run."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.pmevo import PMEvoSettings
-from inference.features.inferring import job
 from inference.features.inferring.loop_code import loop_code_of_run
 from inference.features.inferring.subject import JUDGING
 from inference.isa.x86.scheme_set import described
-from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run, StoredCoreModel
-from inference.runs import lifecycle
-from inference.storage.core_models import core_model_of_parts
+from inference.models import ISA, ExperimentSet, Machine, Run
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_measurements
-from tests.work import work_off
 
 SCHEMES = [f"{mnemonic} GPR[64]:RW, GPR[64]:R" for mnemonic in ("add", "sub", "and")]
 NOP = "nop"
@@ -63,17 +58,3 @@ def test_real_code_tells_and_simulated_does_not(isa: ISA, kind: Machine.Kind, fo
 def test_what_a_mapping_is_judged_by_tells_nothing(isa: ISA) -> None:
     assert of_run(measured(isa, None)) == HELD_UP
     assert of_run(measured(isa, None, JUDGING)) == {}
-
-
-def test_it_is_kept_with_the_mapping_of_a_run_and_is_part_of_core_models(
-    isa: ISA, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(job, "loop_code_of_run", lambda run, config, mapping, pulse: HELD_UP)
-    settings = {"search": "evolution", "population": 20, "max_generations": 2, "threads": 1}
-    assert settings.keys() <= PMEvoSettings.__dataclass_fields__.keys()
-    config = {"source": {"datasets": [measured(isa, None).pk]}, "isa": isa.name, "settings": settings}
-    run = work_off(lifecycle.submit("infer", {**config, "ports": 3}, "a run"))
-    assert run.state == Run.State.DONE, run.error
-    row = PortMapping.objects.get(run=run)
-    model = core_model_of_parts(StoredCoreModel(name="core", isa=isa, mapping=row))
-    assert model.loop_code == HELD_UP

@@ -8,7 +8,7 @@ that were recorded. Sizes of loops that fetching holds up are read from the expe
 asks for. `median`, `tau`, `above` (blocks predicted more than 3 % above the measurement) and `described`
 go with it. `own` has the same numbers of the blocks whose schemes were all measured: of `push`, `pop`, short
 forms with the accumulator and legacy SSE a model assumes that they do the work of others. `settled`: those of
-them of which it does not say that fetching may hold them up. `without_loop_code`: of all, without that bound.
+which it does not say that fetching may hold them up. `without_loop_code`: of all, without that bound.
 `nearest`: of all, with the nearest schemes for those that are not described. `by_bound`: {largest bound: its
 blocks, and their part of the MAPE}.
 """
@@ -85,7 +85,7 @@ def run(quick: bool) -> Iterator[Result]:
         measured = [(block, cycles[in_loop]) for block, cycles in blocks if cycles[in_loop] > 0]
         found = predicted(model, measured, in_loop=in_loop)
         own = [block for block in found if not block.schemes & assumed]
-        settled = [block for block in own if HELD_UP not in block.prediction.lacking]
+        settled = [block for block in found if HELD_UP not in block.prediction.lacking]
         more = {
             **numbers(found, len(measured)),
             "by_bound": by_bound(found),

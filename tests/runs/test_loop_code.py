@@ -8,6 +8,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.inferring import loop_code
 from inference.features.inferring.loop_code import loop_code_of_run
 from inference.features.inferring.subject import JUDGING
 from inference.isa.x86.scheme_set import described
@@ -24,6 +25,8 @@ TRUTH = Mapping(
     r_max=8.0,
 )
 PAIRS = [Experiment.of([first, second]) for first in SCHEMES for second in SCHEMES if first < second]
+LOG: list[str] = []
+STAGES = SimpleNamespace(pulse=lambda: None, log=LOG.append)
 HELD_UP = {(100, 300): 18.0}
 """Of pairs of 3 bytes each: ports allow 16.7."""
 
@@ -47,7 +50,7 @@ def measured(isa: ISA, machine: Machine | None, source: str = "measurements") ->
 def of_run(row: ExperimentSet) -> dict[tuple[int, int], float]:
     config = SimpleNamespace(isa="x86-64", source={"datasets": [row.pk]})
     run = Run.objects.create(name=f"of {row.name}", kind="infer", state="queued", config={})
-    return dict(loop_code_of_run(run, config, TRUTH, lambda: None))
+    return dict(loop_code_of_run(run, config, TRUTH, STAGES))
 
 
 @pytest.mark.parametrize(("kind", "found"), [(Machine.Kind.AGENT, HELD_UP), (Machine.Kind.SIMULATED, {})])
@@ -58,3 +61,10 @@ def test_real_code_tells_and_simulated_does_not(isa: ISA, kind: Machine.Kind, fo
 def test_what_a_mapping_is_judged_by_tells_nothing(isa: ISA) -> None:
     assert of_run(measured(isa, None)) == HELD_UP
     assert of_run(measured(isa, None, JUDGING)) == {}
+
+
+def test_a_long_look_at_it_shows_in_the_log(isa: ISA, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_code, "_LOG_INTERVAL", 0.0)
+    LOG.clear()
+    of_run(measured(isa, None))
+    assert LOG[-1] == "what loops take by their size: 4 experiments assembled"

@@ -58,8 +58,6 @@ def measured_loop_code(
     measured: Mapping[Experiment, float],
     size_of: Callable[[Experiment], LoopSize],
     mapping: PortMapping,
-    *,
-    pulse: Callable[[], None] = lambda: None,
 ) -> dict[tuple[int, int], float]:
     """The sizes of loop bodies at which fetching holds them up.
 
@@ -67,7 +65,6 @@ def measured_loop_code(
         measured: {experiment: cycles}; of more than `MOST_EXPERIMENTS`, a random sample counts.
         size_of: The loop body of an experiment. Raises `CannotMeasureError` for those measured elsewhere.
         mapping: What ports and slots allow.
-        pulse: Called between experiments.
     """
     most = max((experiment.length / cycles for experiment, cycles in measured.items()), default=0.0)
     quick = [mix for mix, cycles in measured.items() if mix.length >= _SLOWEST * most * cycles]
@@ -76,7 +73,6 @@ def measured_loop_code(
     allowed = allowed_cycles(mapping, measured)
     by_size: defaultdict[tuple[int, int], list[_TimedLoop]] = defaultdict(list)
     for experiment in quick:
-        pulse()
         try:
             body = size_of(experiment)
         except CannotMeasureError:

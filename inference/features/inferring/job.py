@@ -91,7 +91,7 @@ class InferJob:
                 else None,
             )
             inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
-            loop_code = loop_code_of_run(task.run, config, inferred.mapping, stages.pulse)
+            loop_code = loop_code_of_run(task.run, config, inferred.mapping, stages)
             task.reporter.finish()
             judge = subject.judged_afterwards(tuple(inferred.mapping.usage)).as_stored(task.run)
         stages.log(inferred.summary)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from django.db.models import Q
 
 from inference.core.core_model.loop_code import LoopCode, measured_loop_code
+from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.features.inferring.request import InferConfig
 from inference.features.inferring.subject import JUDGING
 from inference.isa.bodies import X86
+from inference.isa.unrolling import LoopSize
 from inference.isa.x86.bodies import loop_size
 from inference.models import ExperimentSet, Run
+from inference.runs.stages import Stages
 from inference.storage.rows import load_measurements
 
+_LOG_INTERVAL = 5.0  # seconds
 
-def loop_code_of_run(
-    run: Run, config: InferConfig, mapping: PortMapping, pulse: Callable[[], None]
-) -> LoopCode:
+
+def loop_code_of_run(run: Run, config: InferConfig, mapping: PortMapping, stages: Stages) -> LoopCode:
     """By all that the run measured, or had as data, but not what it is judged by.
 
     {} of other instruction sets, and of simulated processors, which execute no code.
@@ -34,4 +38,21 @@ def loop_code_of_run(
         for result in load_measurements(row)
         if result.usable and result.cycles
     }
-    return measured_loop_code(measured, lambda experiment: loop_size(experiment.terms), mapping, pulse=pulse)
+    size_of = _logged(lambda experiment: loop_size(experiment.terms), stages)
+    return measured_loop_code(measured, size_of, mapping)
+
+
+def _logged(size_of: Callable[[Experiment], LoopSize], stages: Stages) -> Callable[[Experiment], LoopSize]:
+    """To assemble thousands of experiments takes its time, which the run's log shows."""
+    due, number = time.monotonic() + _LOG_INTERVAL, 0
+
+    def logged(experiment: Experiment) -> LoopSize:
+        nonlocal due, number
+        stages.pulse()
+        number += 1
+        if time.monotonic() >= due:
+            stages.log(f"what loops take by their size: {number:,} experiments assembled")
+            due = time.monotonic() + _LOG_INTERVAL
+        return size_of(experiment)
+
+    return logged

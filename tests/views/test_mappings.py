@@ -66,6 +66,16 @@ def test_the_list_shows_the_accuracy_on_the_set_that_was_chosen(
         assert row.source == chosen.name
 
 
+def test_the_error_with_a_scheduler_stands_beside_that_of_ports_alone(visitor: Client, mapping: PortMapping):
+    assert "Error with a scheduler" not in page(visitor, f"/mappings/{mapping.pk}/")
+    mapping.report = {"scheduled_error": 0.044, "unscheduled_error": 0.051}
+    mapping.save()
+    text = page(visitor, f"/mappings/{mapping.pk}/")
+    assert "Error with a scheduler" in text
+    assert "4.4\u00a0%" in text
+    assert "5.1\u00a0% by ports alone" in text
+
+
 def test_the_graph_has_every_scheme_with_the_id_of_its_page(visitor: Client, mapping: PortMapping):
     text = page(visitor, f"/mappings/{mapping.pk}/")
     model = embedded(text, "graph-model")

@@ -34,11 +34,20 @@ class PacedReporter:
         """Whether there is something to keep: then the wish to stop and keep it interrupts nothing."""
         self.finishing = False
         """Whether somebody wants the best that there is, and the search shall come to its end."""
+        self._began = clock()
         self._deadline: float | None = None
 
     def limit(self, seconds: float) -> None:
         """Wish for the best that there is after so many seconds."""
-        self._deadline = self.clock() + seconds
+        self._began = self.clock()
+        self._deadline = self._began + seconds
+
+    @property
+    def elapsed(self) -> float:
+        """Share of the time limit that is over; 0 without one."""
+        return (
+            0.0 if self._deadline is None else (self.clock() - self._began) / (self._deadline - self._began)
+        )
 
     def pulse(self) -> None:
         """Cheap enough for inner loops; raises `InterruptedRunError` when somebody wants a stop."""

@@ -42,6 +42,9 @@ from inference.core.pmevo.viewing import Viewer
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 from inference.core.tables import Population
 
+_BEFORE_CORRECTION = 0.5
+"""Share of the time limit after which times are corrected at the latest: busy computers left none."""
+
 
 def infer(
     problem: PMEvoProblem,
@@ -287,7 +290,7 @@ class _Search:
             partial(best_known_first, arrays, self.settings, partial(_stream, self.seed, "known"), beat),
         )
         began, already = self.pace.clock(), search.state.done
-        while not (search.ended or (self.pace.finishing and search.state.done)):
+        while not (search.ended or (self._must_go_on() and search.state.done)):
             search.advance()
             self._keep(replace(self.state, bounded=search.state))
             show(search.point)
@@ -297,6 +300,11 @@ class _Search:
                 left = (search.most - done) / rate
                 self.pace.emit(Progress("bounded", done, search.most, rate, "searches", left))
         return search.preferring(self._forms(judge.table.schemes), domains)
+
+    def _must_go_on(self) -> bool:
+        """Whether a stage that times with waste are only the start of shall end with what there is."""
+        corrects = self.problem.core is not None and self.settings.waste
+        return self.pace.finishing or (corrects and self.pace.elapsed > _BEFORE_CORRECTION)
 
     def _domains(self, classes: Sequence[Sequence[str]]) -> list[str | None]:
         """The domain of each class; None where its members have several or none."""

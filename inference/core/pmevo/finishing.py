@@ -20,7 +20,7 @@ from inference.core.holdout import held_out_experiments
 from inference.core.mapping import MAX_PORTS, PortMapping
 from inference.core.pmevo.congruence import learnable
 from inference.core.pmevo.heartbeat import heartbeat
-from inference.core.pmevo.refit.apart import own_ports, prefer_apart
+from inference.core.pmevo.refit.apart import own_ports, prefer_apart, without_unused_ports
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.disjoint import with_disjoint_units
 from inference.core.pmevo.refit.front import RefitPoint
@@ -35,7 +35,6 @@ from inference.core.waste import Simulated, WastefulTimes, WasteSource, wasteful
 _SEARCHES, _PATIENCE = 30, 10
 """Local searches from a solution that only needs to be adapted."""
 _STARTS = 8
-
 _FORGIVEN = (0.2, 0.1, 0.3)
 """Shares of measured times that may be wasted, by which mappings are searched that a scheduler may explain:
 on a Zen 5, 0.2 tells second µops, which explain more, from what is wasted, which is less."""
@@ -185,15 +184,17 @@ class Finishing:
             found = self._judged(self._doubted(found))
             self._pace.emit(Log("info", f"with more ports {found.text}"))
             found = found if found.cost <= before.cost else before
-        return self._with_regular_forms(found, times)
+        return self._tidied(found, times)
 
-    def _with_regular_forms(self, found: Finished, times: _Times) -> Finished:
-        if not self._settings.regular_forms:
-            return found
-        value = self._value(found.point, found.n_ports, times)
-        usage = prefer_forms(found.point.usage, self._data.forms, value, self._preference)
-        point = self._arrays(found.n_ports).point(usage, found.point.issue_width)
-        found = replace(found, point=point)
+    def _tidied(self, found: Finished, times: _Times) -> Finished:
+        """With regular forms, where these are preferred, and without ports that nothing uses."""
+        usage = found.point.usage
+        if self._settings.regular_forms:
+            value = self._value(found.point, found.n_ports, times)
+            usage = prefer_forms(usage, self._data.forms, value, self._preference)
+        usage, n_ports = without_unused_ports(usage)
+        point = self._arrays(n_ports).point(usage, found.point.issue_width)
+        found = replace(found, point=point, n_ports=n_ports)
         return found if found.simulated is None else self._judged(found)
 
     def without_waste(self, before: Finished, source: WasteSource) -> Finished:
@@ -206,10 +207,12 @@ class Finishing:
         of_ports = self._judged(before)
         self._pace.emit(Log("info", f"without a scheduler {of_ports.text}"))
         assert of_ports.error is not None, "it was judged"
+        starts = [before]
         for forgiven in _FORGIVEN if of_ports.error >= self._settings.spread else ():
             if self._pace.finishing:
                 break
-            start = self._scheduled(self._forgiving(before, forgiven), source)
+            starts.append(self._forgiving(starts, forgiven))
+            start = self._scheduled(starts[-1], source)
             if start is None:
                 self._pace.emit(Log("info", f"no scheduler explains waste of up to {forgiven:.0%}"))
                 continue
@@ -219,19 +222,20 @@ class Finishing:
         return before
 
     def _corrected(self, start: Finished) -> Finished:
-        """The best of what corrected times lead to, round after round."""
-        current = best = start
-        self._pace.emit(Log("info", f"before any round {current.text}"))
+        """What corrected times lead to, round after round, as long as one leads to something better."""
+        best = start
+        self._pace.emit(Log("info", f"before any round {best.text}"))
         for number in range(1, _ROUNDS + 1):
             if self._pace.finishing:
                 break
-            times = self._corrected_by(current)
-            point, _ = self._search(times, [current.point], current.n_ports, apart=self._settings.apart)
-            point, n_ports = self._apart(point, current.n_ports, times)
-            current = self._judged(self._doubted(replace(current, point=point, n_ports=n_ports)))
+            times = self._corrected_by(best)
+            point, _ = self._search(times, [best.point], best.n_ports, apart=self._settings.apart)
+            point, n_ports = self._apart(point, best.n_ports, times)
+            current = self._judged(self._doubted(replace(best, point=point, n_ports=n_ports)))
             self._pace.emit(Log("info", f"round {number}: {current.text}"))
-            if current.cost < best.cost:
-                best = current
+            if current.cost >= best.cost:
+                break
+            best = current
         return best
 
     def _scheduled(self, start: Finished, source: WasteSource) -> Finished | None:
@@ -249,13 +253,16 @@ class Finishing:
                 self._pace.emit(Log("info", f"with a scheduler of its own {found[-1].text}"))
         return min(found, key=lambda each: each.cost, default=None)
 
-    def _forgiving(self, before: Finished, forgiven: float) -> Finished:
-        """The best mapping if a share of each time may be waste, from `before` and from nothing."""
-        n_ports, width = before.n_ports, before.point.issue_width
+    def _forgiving(self, before: Sequence[Finished], forgiven: float) -> Finished:
+        """The best mapping if a share of each time may be waste.
+
+        From `before`, and from nothing where none of these forgives another share.
+        """
+        n_ports, width = max(start.n_ports for start in before), before[0].point.issue_width
         times = _Times(self._learnt, forgiven)
-        starts = [before.point]
+        starts = [start.point for start in before]
         arrays = self._arrays(n_ports)
-        for number in range(_STARTS - 1):
+        for number in range(_STARTS - 1 if len(before) == 1 else 0):
             usage = Usage.random(self._data.alone, n_ports, self._stream("finish", 0, number))
             starts.append(arrays.point(usage, width))
         point, n_ports = self._apart(self._search(times, starts, n_ports)[0], n_ports, times)
@@ -307,8 +314,7 @@ class Finishing:
 
     def _value(self, point: RefitPoint, n_ports: int, times: _Times) -> Callable[[Usage], float]:
         """The objective of mappings on so many ports."""
-        search = self._bounded([], n_ports, point.issue_width, times)
-        return search.value
+        return self._bounded([], n_ports, point.issue_width, times).value
 
     @property
     def _preference(self) -> float:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from inference.core.events import Log, PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.pmevo import PMEvoProblem, PMEvoSettings, infer
+from inference.core.pmevo import PMEvoProblem, PMEvoSettings, algorithm, finishing, infer
 from inference.core.pmevo.finishing import MOST_POLICIES
 from inference.core.pmevo.plan import first_ports
+from inference.core.pmevo.refit.bounded import BoundedSearch
+from inference.core.pmevo.refit.usage import Usage
 from inference.core.waste import Simulated
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
@@ -110,6 +114,17 @@ def test_a_search_begins_with_the_ports_that_the_quickest_schemes_of_each_part_s
     assert first_ports(alone, PARTS, most=5) == 5
 
 
+def test_parts_that_share_their_ports_leave_none_without_use() -> None:
+    shared = PortMapping(tuple("01"), {"add": ((0b11, 1),), "vadd": ((0b11, 1),), "mul": ((0b01, 1),)})
+    parts = {"add": "integer", "mul": "integer", "vadd": "vector"}
+    alone = next(iter(SimulatedProcessor(shared).measure([Experiment.of({"add": 1})]))).cycles
+    assert first_ports({"add": alone, "vadd": alone}, parts, most=16) == 4
+    problem = PMEvoProblem(tuple(shared.usage), replace(QUICK, apart=False), domains=parts)
+    found = infer(problem, SimulatedProcessor(shared), Listener(), seed=1)
+    assert found.final_error < 0.01
+    assert len(found.mapping.ports) == 2
+
+
 def test_waste_that_a_scheduler_explains_makes_no_uops() -> None:
     problem = PMEvoProblem(tuple(CORE.usage), QUICK, domains=PARTS, core=Scheduler(explains=True))
     found = infer(problem, wasteful(), Listener(), seed=1)
@@ -130,6 +145,28 @@ def test_policies_are_counted_however_long_they_take() -> None:
     assert core.policies % MOST_POLICIES == 0
 
 
+def test_rounds_end_with_the_first_that_leads_to_nothing_better() -> None:
+    listener = Listener()
+    problem = PMEvoProblem(tuple(CORE.usage), QUICK, domains=PARTS, core=Scheduler(explains=True))
+    infer(problem, wasteful(), listener, seed=1)
+    texts = [event.text for event in listener.events if isinstance(event, Log)]
+    assert sum(text.startswith("round") for text in texts) == 1  # before it, everything is explained
+
+
+def test_one_share_of_waste_alone_is_searched_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    random = finishing.Usage.random
+
+    def counted(*arguments: Any) -> Usage:
+        drawn.append(1)
+        return random(*arguments)
+
+    monkeypatch.setattr(finishing.Usage, "random", counted)
+    problem = PMEvoProblem(tuple(CORE.usage), QUICK, domains=PARTS, core=Scheduler(explains=False))
+    infer(problem, wasteful(), Listener(), seed=1)
+    assert QUICK.starts < len(drawn) < 2 * finishing._STARTS
+
+
 def test_what_no_scheduler_explains_is_as_without() -> None:
     with_core, without = (
         infer(
@@ -147,6 +184,22 @@ def test_slots_are_never_more_than_are_dispatched() -> None:
         PMEvoProblem(tuple(MAPPING.usage), QUICK, core=core), SimulatedProcessor(MAPPING), Listener(), seed=1
     )
     assert found.mapping.issue_width == 3
+
+
+def test_half_of_the_time_is_left_for_times_with_waste(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0
+    advance = BoundedSearch.advance
+
+    def slow(search: BoundedSearch) -> None:
+        nonlocal now
+        now += 1
+        advance(search)
+
+    monkeypatch.setattr(BoundedSearch, "advance", slow)
+    monkeypatch.setattr(algorithm, "PacedReporter", lambda reporter: PacedReporter(reporter, lambda: now))
+    settings = replace(QUICK, perturbations=10_000, perturbation_patience=10_000, seconds=400)
+    problem = PMEvoProblem(tuple(CORE.usage), settings, domains=PARTS, core=Scheduler(explains=True))
+    assert infer(problem, wasteful(), Listener(), seed=1).simulated is not None
 
 
 @pytest.mark.parametrize("seconds", [1.0, 3.0])

@@ -93,7 +93,7 @@ def drawn_core(seed: int) -> DrawnCore:
         return DrawnCore(seed, truth, None)
     core = CoreModel(truth, {scheme: _latencies(scheme) for scheme in usage})
     memory = units["load"] | units["store"]
-    return DrawnCore(seed, truth, ScheduledCore(core, _drawn_policy(dice, units), width, _body, memory))
+    return DrawnCore(seed, truth, ScheduledCore(core, _drawn_policy(dice, units), width, body_of, memory))
 
 
 def _drawn_units(dice: random.Random) -> tuple[dict[str, int], int]:
@@ -104,14 +104,14 @@ def _drawn_units(dice: random.Random) -> tuple[dict[str, int], int]:
         return [next(ports) for _ in range(dice.randint(fewest, most))]
 
     def some(of: Sequence[int]) -> int:
-        return _mask(dice.sample(of, dice.randint(1, len(of))))
+        return mask_of(dice.sample(of, dice.randint(1, len(of))))
 
     alus = fresh(2, 6)
     vectors = alus[: dice.randint(1, min(4, len(alus)))] if dice.random() < 0.5 else fresh(2, 4)
     units = {unit: some(vectors if "vector" in unit or unit == "shuffle" else alus) for unit in _UNITS}
-    units["divide"] = _mask(vectors[:1])
-    units |= {"alu": _mask(alus), "vector": _mask(vectors)}
-    units |= {"load": _mask(fresh(1, 4)), "store": _mask(fresh(1, 2))}
+    units["divide"] = mask_of(vectors[:1])
+    units |= {"alu": mask_of(alus), "vector": mask_of(vectors)}
+    units |= {"load": mask_of(fresh(1, 4)), "store": mask_of(fresh(1, 2))}
     return units, next(ports)
 
 
@@ -147,7 +147,7 @@ def _uops(scheme: str, units: Mapping[str, int], stored: int) -> Uops:
 def _latencies(scheme: str) -> OperandLatencies:
     """Of every operand that it reads to every one that it writes; from an address on with the load."""
     computing = _LATENCY.get(_UNIT_OF.get(scheme.partition(" ")[0], ""), 1)
-    instruction = _body(Experiment.of([scheme]))[0][0]
+    instruction = body_of(Experiment.of([scheme]))[0][0]
     return {
         (read.operand, write.operand): float(computing + _LOAD * read.operand.endswith("address"))
         for read in instruction.reads
@@ -156,9 +156,9 @@ def _latencies(scheme: str) -> OperandLatencies:
 
 
 @lru_cache(maxsize=20_000)
-def _body(experiment: Experiment) -> tuple[Sequence[InstructionAccesses], int]:
+def body_of(experiment: Experiment) -> tuple[Sequence[InstructionAccesses], int]:
     return body_accesses(experiment.terms)
 
 
-def _mask(ports: Sequence[int]) -> int:
+def mask_of(ports: Sequence[int]) -> int:
     return sum(1 << port for port in ports)

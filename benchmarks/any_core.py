@@ -14,7 +14,7 @@ import random
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from math import isclose
 from pathlib import Path
@@ -33,8 +33,9 @@ from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings
 from inference.core.pmevo import infer as infer_by_pmevo
 from inference.core.throughput import inverse_throughput
-from inference.isa.domains import undivided, units_of
+from inference.isa.domains import domains_of, undivided, units_of
 from inference.isa.register_forms import forms_among
+from inference.isa.x86.probes import PREFERRED
 
 CORES, _QUICK_CORES = 30, 2
 SECONDS = 120.0
@@ -62,10 +63,16 @@ class Outcome:
     claims: int
     false: int
     reason: str = ""
+    wrong: Sequence[str] = ()
+    """The schemes of false statements."""
+    kinds: int = 0
+    """Different port sets of the mapping."""
 
 
 @dataclass(frozen=True)
-class _Answer:
+class Answer:
+    """A mapping, and what is claimed of it."""
+
     mapping: PortMapping
     claimed: Sequence[str]
     """Schemes of which nothing else is said to be possible."""
@@ -85,29 +92,40 @@ def run(quick: bool) -> Iterator[Result]:
 
 def _all() -> list[Outcome]:
     """Those that are kept, and the others, which then are."""
-    _KEPT.parent.mkdir(exist_ok=True)
-    lines = _KEPT.read_text().splitlines() if _KEPT.exists() else []
+    cores = ((seed, name) for seed in range(CORES) for name in ALGORITHMS)
+    return resumed(_KEPT, cores, _outcome)
+
+
+def resumed(
+    file: Path, cases: Iterable[tuple[int, str]], outcome: Callable[[int, str], Outcome]
+) -> list[Outcome]:
+    """The outcomes of (seed, algorithm) pairs, each kept in a file from which a benchmark goes on."""
+    file.parent.mkdir(exist_ok=True)
+    lines = file.read_text().splitlines() if file.exists() else []
     kept = {(each.seed, each.algorithm): each for each in (Outcome(**json.loads(line)) for line in lines)}
-    for seed in range(CORES):
-        for name in ALGORITHMS:
-            if (seed, name) not in kept:
-                kept[seed, name] = _outcome(seed, name)
-                with _KEPT.open("a") as file:
-                    file.write(json.dumps(asdict(kept[seed, name])) + "\n")
+    for seed, name in cases:
+        if (seed, name) not in kept:
+            kept[seed, name] = outcome(seed, name)
+            with file.open("a") as stream:
+                stream.write(json.dumps(asdict(kept[seed, name])) + "\n")
     return [*kept.values()]
 
 
 def _outcome(seed: int, name: str) -> Outcome:
-    core = drawn_core(seed)
+    return outcome_on(drawn_core(seed), name, ALGORITHMS[name])
+
+
+def outcome_on(core: DrawnCore, name: str, algorithm: Callable[[DrawnCore], Answer]) -> Outcome:
+    """What an algorithm makes of a core."""
     began = time.process_time()
     try:
-        answer = ALGORITHMS[name](core)
+        answer = algorithm(core)
     except (InsufficientDataError, InvalidInputError) as error:
-        return Outcome(seed, name, core.wastes, time.process_time() - began, None, 0, 0, 0, str(error))
+        return Outcome(core.seed, name, core.wastes, time.process_time() - began, None, 0, 0, 0, str(error))
     seconds = time.process_time() - began
-    schemes, right = answer.mapping.usage, _right(answer.mapping, core.truth, seed)
+    schemes, right = answer.mapping.usage, _right(answer.mapping, core.truth, core.seed)
     return Outcome(
-        seed,
+        core.seed,
         name,
         core.wastes,
         round(seconds, 1),
@@ -115,6 +133,8 @@ def _outcome(seed: int, name: str) -> Outcome:
         len(schemes),
         len(answer.claimed),
         len(set(answer.claimed) - right),
+        wrong=tuple(sorted(set(answer.claimed) - right)),
+        kinds=len({mask for uops in schemes.values() for mask, _ in uops}),
     )
 
 
@@ -142,7 +162,7 @@ def _drawn_experiment(dice: random.Random, schemes: Sequence[str]) -> Experiment
     return Experiment.of({scheme: dice.randint(1, _MOST_COPIES) for scheme in chosen})
 
 
-def _by_pmevo(core: DrawnCore) -> _Answer:
+def _by_pmevo(core: DrawnCore) -> Answer:
     schemes = tuple(core.truth.usage)
     problem = PMEvoProblem(
         schemes,
@@ -152,32 +172,41 @@ def _by_pmevo(core: DrawnCore) -> _Answer:
         core=core.facts(),
     )
     found = infer_by_pmevo(problem, core.processor(), Silent(), core.seed)
-    return _Answer(found.mapping, ())  # PMEvo's mapping is the best of many, nothing else
+    return Answer(found.mapping, ())  # PMEvo's mapping is the best of many, nothing else
 
 
-def _by_cegar(core: DrawnCore) -> _Answer:
-    schemes = _one_of_each_unit(core)
+def _by_cegar(core: DrawnCore) -> Answer:
+    return by_cegar(core, _one_of_each_unit(core))
+
+
+def by_cegar(core: DrawnCore, schemes: Sequence[str]) -> Answer:
+    """By counter-examples, of some schemes with one µop."""
+    schemes = tuple(schemes)
     problem = CegarProblem(schemes, CegarSettings(), domains=units_of(schemes))
-    found = infer_by_cegar(problem, core.processor(), Silent(), core.seed)
+    found = infer_by_cegar(problem, core.processor(), Silent(), core.seed, waste=core.facts())
     claimed = found.mapping.usage if found.verdict is Determinacy.UNIQUE else ()
-    return _Answer(found.mapping, [*claimed])
+    return Answer(found.mapping, [*claimed])
 
 
-def _by_explaining(core: DrawnCore) -> _Answer:
-    problem = ExplainProblem(tuple(core.truth.usage), ExplainSettings())
+def by_explaining(core: DrawnCore) -> Answer:
+    """Explained µops of all schemes of a core."""
+    schemes = tuple(core.truth.usage)
+    problem = ExplainProblem(
+        schemes, ExplainSettings(), preferred=PREFERRED, domains=domains_of(schemes), core=core.facts()
+    )
     found = infer_explained(problem, core.processor(), Silent(), core.seed, None, solve_by_cegar)
     claimed = [
         each.scheme
         for each in found.characterisations
         if each.outcome is SchemeFate.CHARACTERISED and not each.doubts and not each.alternatives
     ]
-    return _Answer(found.mapping, claimed)
+    return Answer(found.mapping, claimed)
 
 
-ALGORITHMS: dict[str, Callable[[DrawnCore], _Answer]] = {
+ALGORITHMS: dict[str, Callable[[DrawnCore], Answer]] = {
     "pmevo": _by_pmevo,
     "cegar": _by_cegar,
-    "explained": _by_explaining,
+    "explained": by_explaining,
 }
 
 
@@ -200,6 +229,7 @@ def _summary(name: str, wastes: bool, outcomes: Sequence[Outcome]) -> Result:
         "schemes": sum(each.schemes for each in outcomes),
         "claims": sum(each.claims for each in outcomes),
         "false": sum(each.false for each in outcomes),
+        "wrong": sorted(f"{each.seed}: {scheme}" for each in outcomes for scheme in each.wrong),
         "seconds": round(statistics.median([each.seconds for each in outcomes]), 1) if outcomes else None,
         "too_long": [each.seed for each in outcomes if each.seconds > SECONDS],
     }

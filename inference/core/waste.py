@@ -34,6 +34,11 @@ class WasteSource(Protocol):
         """Slots that it dispatches per cycle, as measured; None where they were not."""
         ...
 
+    @property
+    def mapping(self) -> PortMapping | None:
+        """The ports under which the core's scheduler is known; None where it has to be inferred."""
+        ...
+
     def least_cycles(
         self, measured: Mapping[Experiment, float], *, pulse: Callable[[], None] = lambda: None
     ) -> Mapping[Experiment, float]:
@@ -59,6 +64,11 @@ class WasteSource(Protocol):
             None where no scheduler explains more than ports and slots do.
         """
         ...
+
+
+def known_simulator(source: WasteSource) -> Simulated | None:
+    """The scheduler of a core where it is known beforehand; None where it has to be inferred."""
+    return None if source.mapping is None else source.simulator(source.mapping, {}, lambda: True)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from inference.core.core_model.simulated_program import program_of
 from inference.core.experiment import Experiment
 from inference.core.simulation.policy import SchedulerPolicy
 from inference.core.simulation.steady_state import simulate
+from inference.core.throughput import inverse_throughput
 from inference.isa.dependences import InstructionAccesses
 
 ExperimentBody = tuple[Sequence[InstructionAccesses], int]
@@ -27,6 +28,8 @@ class ScheduledCore:
         width: Slots that it dispatches per cycle.
         body: The loop body of an experiment. Raises `inference.isa.unrolling.CannotMeasureError`.
         memory_ports: Bit mask of ports that only load or store.
+        optimal_ports: Bit mask of ports over which the scheduler spreads µops as evenly as can be, as a Zen 5
+            does with those of vectors.
     """
 
     model: CoreModel
@@ -34,13 +37,15 @@ class ScheduledCore:
     width: int
     body: Callable[[Experiment], ExperimentBody]
     memory_ports: int = 0
+    optimal_ports: int = 0
 
     @property
     def identity(self) -> str:
         """A digest of all that changes its times, but for the code of `body`."""
         assert self.model.mapping is not None, "a simulated core needs ports"
         latencies = sorted((scheme, sorted(pairs.items())) for scheme, pairs in self.model.latencies.items())
-        facts = (self.model.mapping.digest, latencies, self.policy, self.width, self.memory_ports)
+        facts: tuple[object, ...] = self.model.mapping.digest, latencies, self.policy, self.width
+        facts += self.memory_ports, self.optimal_ports
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
     def cycles(self, experiment: Experiment) -> float:
@@ -50,5 +55,11 @@ class ScheduledCore:
         `inference.core.core_model.simulated_program.UndescribedSchemeError`.
         """
         accesses, copies = self.body(experiment)
-        program = program_of(accesses, self.model, self.width, self.memory_ports)
-        return simulate(program, self.policy).cycles / copies
+        program = program_of(
+            accesses, self.model, self.width, self.memory_ports, simulated_ports=~self.optimal_ports
+        )
+        simulated = simulate(program, self.policy).cycles / copies
+        if not self.optimal_ports:
+            return simulated
+        assert self.model.mapping is not None
+        return max(simulated, inverse_throughput(self.model.mapping, experiment))

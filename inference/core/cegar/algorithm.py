@@ -104,6 +104,8 @@ class _Algorithm:
         search.enter("seeding")
         search.measure_first()
         search.enter("deciding")
+        if self._waste is not None:
+            self._allows_waste(self._waste, self._waste.mapping)
         if Division.suits(search):
             self._division = Division(search)
             self._divide(self._division)
@@ -165,7 +167,11 @@ class _Algorithm:
             settled = self._of_all_parts()
         return settled
 
-    def _allows_waste(self, source: WasteSource, mapping: PortMapping) -> bool:
+    def _allows_waste(self, source: WasteSource, mapping: PortMapping | None) -> bool:
+        """Let experiments waste what the core's code, and its scheduler under a mapping, explain.
+
+        Whether a share of what was measured changes by that.
+        """
         readings, pace, deadline = self._search.readings, self._search.pace, self._search.deadline
 
         def listen() -> bool:
@@ -173,17 +179,26 @@ class _Algorithm:
             return not deadline.is_over
 
         measured = readings.measured
-        simulated = source.simulator(mapping, measured, listen)
-        least = source.least_cycles(measured)
+        simulated = None if mapping is None else source.simulator(mapping, measured, listen)
+        known = dict.fromkeys(measured, 0.0) | dict(source.least_cycles(measured, pulse=pace.pulse))
+
+        def least(experiment: Experiment) -> float:
+            if experiment not in known:
+                cycles = readings.cycles(experiment) or 0.0
+                known.update({experiment: 0.0} | dict(source.least_cycles({experiment: cycles})))
+            return known[experiment]
 
         def share(experiment: Experiment) -> float:
-            if deadline.is_over:
-                return 0.0
             cycles = readings.cycles(experiment) or 1.0
-            times = wasteful_times({experiment: cycles}, mapping, simulated, least, pace.pulse)
+            if cycles <= least(experiment) + self._search.settings.epsilon * experiment.length:
+                return 1.0  # its registers or its bytes take as long: it says nothing of ports
+            if mapping is None or deadline.is_over or not mapping.usage.keys() >= {*experiment.schemes}:
+                return 0.0
+            times = wasteful_times({experiment: cycles}, mapping, simulated, known, pace.pulse)
             needed = inverse_throughput(mapping, experiment)
             return max(0.0, 1 - needed / float(times.predicted[0]))
 
+        readings.least_cycles = least
         return readings.allow_waste(share)
 
     def _of_all_parts(self) -> Settled:
@@ -223,7 +238,7 @@ class _Algorithm:
         joined = [
             self._division.join(each.experiment.schemes)
             for each in unexplained
-            if self._division is not None and each.excess > 0
+            if self._division is not None and each.excess > 0 and self._division.is_slower(each.experiment)
         ]
         return any(joined) or any(each.excess < 0 for each in unexplained)
 

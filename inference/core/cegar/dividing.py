@@ -8,6 +8,7 @@ the same time. Domains of which none does are on ports of their own as far as me
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterator, Sequence
 
 from inference.core.cegar.alternatives import Settled
@@ -19,6 +20,8 @@ from inference.core.mapping import PortMapping, Uops
 
 Part = tuple[str, ...]
 """Schemes that may share ports with one another, sorted."""
+
+_ERROR = 0.025  # of a time, relatively, in which noise and what else a loop takes may be
 
 
 class Division:
@@ -62,6 +65,28 @@ class Division:
             self._joined[domain] = set(joined)
         return several
 
+    def is_slower(self, mix: Experiment) -> bool:
+        """Whether a mix takes longer than what it has of any part, which is measured for that.
+
+        Else it shows what a core wastes within a part, and no port that parts share.
+        """
+        search = self._search
+        parts = [
+            Experiment.of({scheme: count for scheme, count in mix.terms if scheme in part})
+            for part in self.parts
+            if any(scheme in part for scheme in mix.schemes)
+        ]
+        for part in parts:
+            if search.may_ask(part):
+                search.ask(part)
+        readings = search.readings
+        measured = [readings.cycles(part) or 0.0 for part in parts]
+        cycles, off = readings.cycles(mix) or 0.0, search.settings.epsilon * mix.length
+        return (
+            cycles
+            > max(*measured, mix.length / (readings.r_max or mix.length), readings.least_cycles(mix)) + off
+        )
+
     @property
     def parts(self) -> list[Part]:
         """All schemes, by part."""
@@ -100,13 +125,21 @@ class Division:
                 yield Experiment.of({s: max(1, round(cycles / self._alone(s))) for s in (first, second)})
 
     def _is_excessive(self, crossing: Experiment) -> bool:
-        """Whether it takes more than half as much longer as one shared port would cost."""
+        """Whether it takes as long as the fewest shared ports would make it, of those that would show.
+
+        That is one where it is as quick as its ports, more where so many instructions take longer to pass the
+        bottleneck beside them. What takes longer than apart and not as long shows that the core wastes time.
+        """
         readings = self._search.readings
         cycles = readings.cycles(crossing)
         if cycles is None:
             return False
-        needed = max(self._longest(crossing), crossing.length / (readings.r_max or crossing.length))
-        return cycles > needed * (1 + 0.5 / crossing.length)
+        longest, length = self._longest(crossing), crossing.length
+        needed = max(longest, length / (readings.r_max or length), readings.least_cycles(crossing))
+        ports = round(length / max(1.0, *map(self._alone, crossing.schemes)))
+        times = (length / (ports - shared) for shared in range(1, ports))
+        shown = next((time for time in times if time > (1 + _ERROR) * needed), math.inf)
+        return cycles > max((needed + shown) / 2, (1 - _ERROR) * shown)
 
     def _longest(self, crossing: Experiment) -> float:
         return max(count * self._alone(scheme) for scheme, count in crossing.terms)

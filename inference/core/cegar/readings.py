@@ -96,7 +96,7 @@ def from_json(entries: Iterable[Json]) -> list[Measured]:
 
 
 WastedShare = Callable[[Experiment], float]
-"""Of a measured time, from 0 to less than 1."""
+"""Of a measured time, from 0 to 1, which is one that says nothing of ports."""
 
 _SAME_WASTE = 0.01
 _NEARBY = 0.025  # a rate so close to a whole number, relatively, is that number
@@ -113,6 +113,8 @@ class Readings:
         self._repeated: set[Experiment] = set()
         self._share: WastedShare | None = None
         self._wasted: dict[Experiment, float] = {}
+        self.least_cycles: Callable[[Experiment], float] = lambda experiment: 0.0
+        """What the code of a measured experiment takes on any ports, as far as it is known."""
 
     def __len__(self) -> int:
         return len(self._readings)

@@ -82,6 +82,11 @@ class ScheduledTimes:
         """Slots that the core dispatches per cycle, as measured; None where they were not."""
         return dispatch_width(self._plain)
 
+    @property
+    def mapping(self) -> PortMapping | None:
+        """See `WasteSource`."""
+        return None if self.model.scheduler is None else self.model.mapping
+
     def least_cycles(
         self,
         measured: Mapping[Experiment, float],
@@ -112,8 +117,8 @@ class ScheduledTimes:
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
     ) -> Simulated | None:
         """See `WasteSource`. What it returns has the scheduler on the ports of whatever mapping it gets."""
-        if self.model.scheduler is not None and self.model.mapping is not None:
-            return self._simulated_by(self.model.scheduler, self._kinds(self.model.mapping))
+        if self.model.scheduler is not None and self.mapping is not None:
+            return self._simulated_by(self.model.scheduler, self._kinds(self.mapping))
         kinds = self._kinds(mapping)
         bodies = [
             MeasuredBody(one.experiment, body.instructions, body.copies, measured[one.experiment], one.group)

@@ -86,9 +86,7 @@ class InferJob:
                 config.known,
                 subject.held_out,
                 config.seed,
-                core_facts(subject.machine, subject.schemes, subject.begun or task.run.created)
-                if config.algorithm == "pmevo"
-                else None,
+                core_facts(subject.machine, subject.schemes, subject.begun or task.run.created),
             )
             inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
             loop_code = loop_code_of_run(task.run, config, inferred.mapping, stages)

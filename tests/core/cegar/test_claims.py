@@ -120,7 +120,12 @@ class Scheduler(SimulatedProcessor):
     def wastes(self, experiment: Experiment) -> bool:
         return {"add", "shift"} <= set(experiment.schemes)
 
-    def least_cycles(self, measured: Mapping[Experiment, float]) -> Mapping[Experiment, float]:
+    width: int | None = None
+    mapping: PortMapping | None = None
+
+    def least_cycles(
+        self, measured: Mapping[Experiment, float], *, pulse: Callable[[], None] = lambda: None
+    ) -> Mapping[Experiment, float]:
         return {}
 
     def simulator(

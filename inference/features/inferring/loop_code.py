@@ -15,7 +15,9 @@ from inference.features.inferring.subject import JUDGING
 from inference.isa.bodies import X86
 from inference.isa.unrolling import LoopSize
 from inference.isa.x86.bodies import loop_size
+from inference.isa.x86.surroundings import DEFAULTS
 from inference.models import ExperimentSet, Run
+from inference.runs.machines.measurer import suited_options
 from inference.runs.stages import Stages
 from inference.storage.rows import load_measurements
 
@@ -31,14 +33,20 @@ def loop_code_of_run(run: Run, config: InferConfig, mapping: PortMapping, stages
         return {}
     data = config.source.get("datasets", ())
     sets = ExperimentSet.objects.filter(Q(run=run) | Q(pk__in=data)).exclude(source=JUDGING)
-    measured = {
-        result.experiment: result.cycles
+    executed = [
+        row
         for row in sets.select_related("machine")
         if (row.pk in data if row.machine is None else not row.machine.is_simulated)
+    ]
+    measured = {
+        result.experiment: result.cycles
+        for row in executed
         for result in load_measurements(row)
         if result.usable and result.cycles
     }
-    size_of = _logged(lambda experiment: loop_size(experiment.terms), stages)
+    machine = next((row.machine for row in executed if row.machine is not None), None)
+    options = DEFAULTS if machine is None else suited_options(machine, run.created)
+    size_of = _logged(lambda experiment: loop_size(experiment.terms, options), stages)
     return measured_loop_code(measured, size_of, mapping)
 
 

@@ -191,9 +191,7 @@ def by_cegar(core: DrawnCore, schemes: Sequence[str]) -> Answer:
 def by_explaining(core: DrawnCore) -> Answer:
     """Explained µops of all schemes of a core."""
     schemes = tuple(core.truth.usage)
-    problem = ExplainProblem(
-        schemes, ExplainSettings(), preferred=PREFERRED, domains=domains_of(schemes), core=core.facts()
-    )
+    problem = ExplainProblem(schemes, ExplainSettings(), preferred=PREFERRED, domains=domains_of(schemes))
     found = infer_explained(problem, core.processor(), Silent(), core.seed, None, solve_by_cegar)
     claimed = [
         each.scheme

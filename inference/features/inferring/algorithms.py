@@ -16,7 +16,7 @@ from inference.core.explain import STAGES, ExplainProblem, ExplainResult, Explai
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.pmevo import FrontPoint, PMEvoProblem, PMEvoSettings
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
-from inference.core.waste import WasteSource
+from inference.core.waste import WasteSource, known_simulator
 from inference.isa.domains import domains_of, undivided, units_of
 from inference.isa.register_forms import forms_among
 from inference.isa.x86.probes import PREFERRED
@@ -209,7 +209,7 @@ class Cegar:
             tuple(scheme for scheme in known.get("improper", ()) if scheme in asked),
             units_of(question.schemes),
         )
-        found = cegar.infer(problem, measurer, reporter, question.seed, resume)
+        found = cegar.infer(problem, measurer, reporter, question.seed, resume, question.core)
         report: Json = {
             KEY: evidence_json(found, problem.settings),
             "assumptions": list(found.assumptions),
@@ -268,6 +268,7 @@ class Explain:
             preferred=PREFERRED,
             hint=hint_of(known.get("documented", {})),
             domains=domains_of(question.schemes),
+            simulated=None if question.core is None else known_simulator(question.core),
         )
         found = explain.infer(problem, measurer, reporter, question.seed, resume, solve_by_cegar)
         told: Json = {outcome.value: found.outcomes[outcome] for outcome in SchemeFate}

@@ -34,7 +34,7 @@ WHOLE = {"get_archive", "export_campaign"}
 """Archives of everything: each kind of row in them is a query."""
 
 READING = [name for name, (method, _, _) in OPERATIONS.items() if method == "GET" and name not in WHOLE]
-MOST_QUERIES = 17
+MOST_QUERIES = 18
 QUERY = {
     "predict_experiment": f"?experiment=2*{ADD}",
     "get_snippet": f"?experiment={ADD}",

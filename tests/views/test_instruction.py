@@ -179,7 +179,7 @@ def test_a_card_takes_a_bounded_number_of_queries(
 ):
     with CaptureQueriesContext(connection) as queries:
         card()
-    assert len(queries) <= 16
+    assert len(queries) <= 17
 
 
 def test_the_page_leads_to_all_evidence(

@@ -112,7 +112,7 @@ def test_a_scheme_shows_its_uops_in_mappings_and_its_measurements(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     row = InstructionScheme.objects.get(text=ADD)
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(21):
         answer = visitor.get(reverse("scheme", args=[row.pk]))
     assert answer.status_code == 200
     assert "three ports" in answer.text

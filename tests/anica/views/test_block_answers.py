@@ -96,7 +96,7 @@ def test_a_page_takes_a_bounded_number_of_queries(
     visitor: Client, tools, mapping: PortMapping, django_assert_max_num_queries: DjangoAssertNumQueries
 ):
     run = asked(tools, CODE)
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(17):
         visitor.get(url(run))
     many = asked(tools, *(CODE * n for n in range(1, 60)))
     with django_assert_max_num_queries(7):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from inference.isa.x86.assembly.program import AssemblyProgram
 from inference.isa.x86.assembly.reading import read_program
 from inference.isa.x86.blocks import BlockError, read
+from tests.drawn import examples
 from tests.isa.printed_listings import FORMS, Line, loops
 
 LOOP = "4801d8ffc975fa"
@@ -101,6 +102,7 @@ def apply(printed: Sequence[str], places: Sequence[int], change: Decorate, data:
 
 
 @pytest.mark.parametrize("name", FORMS)
+@examples(45)
 @given(lines=loops(), data=st.data())
 def test_decoration_changes_no_block(name: str, lines: list[Line], data: st.DataObject):
     printed = FORMS[name](lines)
@@ -122,6 +124,7 @@ def test_decoration_changes_no_block(name: str, lines: list[Line], data: st.Data
 
 
 @pytest.mark.parametrize("name", FORMS)
+@examples(45)
 @given(lines=loops(), data=st.data())
 def test_a_damaged_line_is_in_a_block_or_told(name: str, lines: list[Line], data: st.DataObject):
     printed = FORMS[name](lines)

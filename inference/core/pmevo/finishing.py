@@ -93,11 +93,18 @@ class LearntData:
         """How many schemes each representative stands for."""
         return np.array([len(members) for members in self.classes])
 
-    def arrays(self, times: Mapping[Experiment, float], settings: PMEvoSettings) -> SearchArrays:
-        """The experiments in `times` over the representatives, on the ports of the settings."""
+    def arrays(
+        self, times: Mapping[Experiment, float], settings: PMEvoSettings, forgiven: float = 0.0
+    ) -> SearchArrays:
+        """The experiments in `times` over the representatives, on the ports of the settings.
+
+        `forgiven`: the share of each time that may be waste. Only what waits for ports is wasted: what
+        registers or bytes take is lowered by it beforehand, so that with it they take no more than they do.
+        """
         experiments, cycles = learnable(times, self.classes, settings)
         table = ExperimentTable.from_experiments(experiments, [members[0] for members in self.classes])
-        evaluator = Evaluator(table, settings.n_ports, settings.r_max, least=self.least_of(times, settings))
+        least = (1 - forgiven) * self.least_of(times, settings)
+        evaluator = Evaluator(table, settings.n_ports, settings.r_max, least=least)
         return SearchArrays(evaluator, np.array(cycles), self.alone, self.members)
 
     def least_of(self, times: Mapping[Experiment, float], settings: PMEvoSettings) -> Floats:
@@ -363,7 +370,7 @@ class Finishing:
         self._searches += 1
         number = self._searches
         return BoundedSearch(
-            self._data.arrays(times.cycles, settings),
+            self._data.arrays(times.cycles, settings, times.forgiven),
             starts,
             settings,
             lambda k: self._stream("finish", number, k),

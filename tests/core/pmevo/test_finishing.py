@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from inference.core.events import Log, PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, algorithm, finishing, infer
-from inference.core.pmevo.finishing import MOST_POLICIES
+from inference.core.pmevo.finishing import MOST_POLICIES, LearntData
 from inference.core.pmevo.plan import first_ports
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.usage import Usage
@@ -112,6 +113,17 @@ def test_a_search_begins_with_the_ports_that_the_quickest_schemes_of_each_part_s
     assert first_ports(alone, PARTS, most=16) == 4 + 2 + 1
     assert first_ports(alone, {}, most=16) == 4
     assert first_ports(alone, PARTS, most=5) == 5
+
+
+@pytest.mark.parametrize(("least", "is_explained"), [(1 / 3, True), (0.27, False)])
+def test_what_waits_for_registers_alone_is_not_wasted(least: float, is_explained: bool) -> None:
+    """A multiplication of 1/3 cycles: six ports explain it only where its registers take as long."""
+    mix, forgiven = Experiment.of({"mul": 1}), 0.2
+    data = LearntData({mix: 1 / 3}, {mix: least}, [("mul",)], np.array([1 / 3]), [None], [])
+    usage = Usage.empty(1)
+    usage.put(0, [(0b111111, 1)])
+    error = data.arrays(data.times, replace(QUICK, ports=6), forgiven).point(usage).error
+    assert (error <= forgiven + 1e-9) is is_explained
 
 
 def test_parts_that_share_their_ports_leave_none_without_use() -> None:

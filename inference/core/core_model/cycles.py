@@ -48,8 +48,9 @@ def _howard(component: set[int], edges: Sequence[Edge]) -> CriticalCycle:
     for edge in edges:
         leaving[edge.source].append(edge)
     policy = {node: max(found, key=lambda edge: edge.cycles) for node, found in leaving.items()}
-    while True:
-        cycle = _best_of_policy(policy)
+    cycle = CriticalCycle(float("-inf"))
+    for _ in edges:  # as a rule, three rounds suffice
+        cycle = _best_of_policy(policy, cycle)
         values = _values(policy, cycle)
         better = False
         for node, found in leaving.items():
@@ -58,12 +59,18 @@ def _howard(component: set[int], edges: Sequence[Edge]) -> CriticalCycle:
                 if value > values[node] + _CLOSE:
                     values[node], policy[node], better = value, edge, True
         if not better:
-            return cycle
+            break
+    return cycle
 
 
-def _best_of_policy(policy: dict[int, Edge]) -> CriticalCycle:
-    """The largest ratio of the cycles that a choice of one edge per node has."""
-    best = CriticalCycle(float("-inf"))
+def _best_of_policy(policy: dict[int, Edge], before: CriticalCycle) -> CriticalCycle:
+    """The largest ratio of the cycles that a choice of one edge per node has.
+
+    The cycle of the choice `before`, where it is still there and none is larger but by rounding: from one to
+    another of cycles that take as long, choices would go to and fro for ever.
+    """
+    is_still_there = all(policy[edge.source] is edge for edge in before.edges)
+    best = before if is_still_there else CriticalCycle(float("-inf"))
     seen: dict[int, int] = {}
     for walk, start in enumerate(policy):
         path: list[Edge] = []
@@ -77,7 +84,7 @@ def _best_of_policy(policy: dict[int, Edge]) -> CriticalCycle:
         first = next(place for place, edge in enumerate(path) if edge.source == node)
         cycle = path[first:]
         ratio = sum(edge.cycles for edge in cycle) / max(sum(edge.iterations for edge in cycle), 1)
-        if ratio > best.cycles:
+        if ratio > best.cycles + _CLOSE:
             best = CriticalCycle(ratio, tuple(cycle))
     return best
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +22,20 @@ def graphs(draw: st.DrawFn) -> tuple[int, list[Edge]]:
         iterations = 0 if source < target and draw(st.booleans()) else 1
         edges.append(Edge(source, target, draw(st.integers(0, 40)) / 4, iterations))
     return nodes, edges
+
+
+def rings(dice: random.Random) -> tuple[int, list[Edge], float]:
+    """Cycles that take as long but for rounding, since their sums begin elsewhere, with ways to the next."""
+    size, number = dice.randint(2, 6), dice.randint(2, 4)
+    latencies = [dice.choice((1.001, 1.002, 1.003, 3.007)) for _ in range(size)]
+    edges = []
+    for first in range(0, size * number, size):
+        turned, following = dice.randrange(size), (first + size) % (size * number)
+        for k in range(size):
+            cycles = latencies[(k + turned) % size]
+            edges.append(Edge(first + k, first + (k + 1) % size, cycles, int(k == size - 1)))
+        edges.append(Edge(first + dice.randrange(size), following + dice.randrange(size), 0.0, 1))
+    return size * number, edges, sum(latencies)
 
 
 def has_longer(nodes: int, edges: list[Edge], ratio: float) -> bool:
@@ -77,6 +93,14 @@ def test_no_cycle_takes_longer_and_one_takes_as_long(graph: tuple[int, list[Edge
         assert edge in edges
     taken = sum(edge.cycles for edge in found.edges)
     assert taken == pytest.approx(found.cycles * sum(edge.iterations for edge in found.edges))
+
+
+def test_cycles_that_take_as_long_are_not_tried_in_turn_for_ever() -> None:
+    """One of 80 such graphs kept a process busy without end."""
+    dice = random.Random(1)
+    for _ in range(1000):
+        nodes, edges, cycles = rings(dice)
+        assert critical_cycle(nodes, edges).cycles == pytest.approx(cycles)
 
 
 def test_without_cycles_there_is_no_bound() -> None:

@@ -39,7 +39,10 @@ def domain_of(scheme: str) -> ExecutionDomain | None:
     """The domain of a scheme that has a single µop; None where its operands are of several, or of none.
 
     Memory accessed decides, as a µop that accesses memory does nothing else; otherwise the registers do.
+    A NOP only names its operand.
     """
+    if scheme.startswith("nop "):
+        return None
     found = domains_in(scheme)
     if ExecutionDomain.MEMORY in found:
         return ExecutionDomain.MEMORY

@@ -20,6 +20,7 @@ from inference.isa.domains import domain_of, domains_of, undivided
         ("lock add MEM[32]:RW, IMM[8]:R", "memory"),
         ("movd GPR[32]:W, XMM:R", None),
         ("nop", None),
+        ("nop MEM[64]", None),
         ("ldr FPR[64]:W, MEM[64]:R", "memory"),
         ("add VEC[4S]:W, VEC[4S]:R, VEC[4S]:R", "vector"),
         ("fmov GPR[64]:W, FPR[64]:R", None),

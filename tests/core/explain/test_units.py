@@ -48,6 +48,21 @@ SHARED = mapping_of(
 """Vector instructions on ports of the integers'."""
 
 
+NOPS = ("nop", "endbr64")
+
+
+class PairedNops(SimulatedProcessor):
+    """Passes six instructions per cycle, and two NOPs in place of any, which need no port."""
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        for experiment in experiments:
+            executed = [s for s, n in experiment.terms if s not in NOPS for _ in range(n)]
+            slots = (len(executed) + experiment.length) / 2
+            (of_ports,) = super().measure([Experiment.of(executed)]) if executed else (None,)
+            cycles = 0.0 if of_ports is None or of_ports.cycles is None else of_ports.cycles
+            yield Measured(experiment, max(cycles, slots / 6))
+
+
 def explained(core: PortMapping, domains: Mapping[str, str]) -> ExplainResult:
     processor = SimulatedProcessor(core, counters=NOTHING)
     problem = ExplainProblem(tuple(core.usage), ExplainSettings(r_max=core.r_max), domains=domains)
@@ -67,6 +82,15 @@ def is_right(result: ExplainResult, core: PortMapping) -> bool:
     return result.outcomes[SchemeFate.CHARACTERISED] == len(core.usage) and same_up_to_renaming(
         result.mapping, core
     )
+
+
+def test_nops_that_pass_in_pairs_hide_no_bottleneck() -> None:
+    core = replace(HIDDEN, r_max=None)
+    schemes = (*core.usage, *NOPS)
+    problem = ExplainProblem(schemes, ExplainSettings(), domains=domains_of(core))
+    result = infer(problem, PairedNops(core, counters=NOTHING), Listener(), 1, None, solve_by_cegar)
+    assert result.r_max == 6
+    assert is_right(result, HIDDEN)
 
 
 def test_kinds_share_no_ports_where_the_bottleneck_hides_it() -> None:

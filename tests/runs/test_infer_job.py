@@ -72,7 +72,7 @@ def do(config, name="a run"):
 
 def test_what_loops_take_by_their_size_is_kept_for_core_models(recorded, isa, monkeypatch):
     sizes = {(100, 350): 14.0}
-    monkeypatch.setattr(job, "loop_code_of_run", lambda run, config, mapping, stages: sizes)
+    monkeypatch.setattr(job, "loop_code_of_run", lambda run, config, mapping, begun, stages: sizes)
     run = do({"source": {"datasets": [recorded.pk]}})
     row = PortMapping.objects.get(run=run)
     assert core_model_of_parts(StoredCoreModel(name="core", isa=isa, mapping=row)).loop_code == sizes

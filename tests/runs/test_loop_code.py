@@ -12,6 +12,7 @@ from inference.features.inferring import loop_code
 from inference.features.inferring.loop_code import loop_code_of_run
 from inference.features.inferring.subject import JUDGING
 from inference.isa.x86.scheme_set import described
+from inference.isa.x86.surroundings import Options
 from inference.models import ISA, ExperimentSet, Machine, Run
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_measurements
@@ -50,7 +51,7 @@ def measured(isa: ISA, machine: Machine | None, source: str = "measurements") ->
 def of_run(row: ExperimentSet) -> dict[tuple[int, int], float]:
     config = SimpleNamespace(isa="x86-64", source={"datasets": [row.pk]})
     run = Run.objects.create(name=f"of {row.name}", kind="infer", state="queued", config={})
-    return dict(loop_code_of_run(run, config, TRUTH, STAGES))
+    return dict(loop_code_of_run(run, config, TRUTH, run.created, STAGES))
 
 
 @pytest.mark.parametrize(("kind", "found"), [(Machine.Kind.AGENT, HELD_UP), (Machine.Kind.SIMULATED, {})])
@@ -68,3 +69,12 @@ def test_a_long_look_at_it_shows_in_the_log(isa: ISA, monkeypatch: pytest.Monkey
     LOG.clear()
     of_run(measured(isa, None))
     assert LOG[-1] == "what loops take by their size: 4 experiments assembled"
+
+
+def test_sizes_are_those_of_the_bodies_that_were_measured(isa: ISA, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a machine's short instructions are lengthened, to four bytes, so are those that are sized."""
+    lab = Machine.objects.create(name="lab", isa=isa, kind=Machine.Kind.AGENT)
+    row = measured(isa, lab)
+    row.measurements.filter(experiment__terms__scheme__text=NOP).delete()  # as long then, and quicker
+    monkeypatch.setattr(loop_code, "suited_options", lambda machine, before: Options(least_bytes=4))
+    assert of_run(row) == {(100, 400): 18.0}

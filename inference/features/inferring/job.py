@@ -80,16 +80,17 @@ class InferJob:
         )
         task.reporter.draw("snapshot", "heat_map", draw_heat_map, every=_PICTURE_EVERY)
         with open_subject(task, config, stages) as subject:
+            begun = subject.begun or task.run.created
             question = InferenceTask(
                 subject.schemes,
                 _settings(config, subject),
                 config.known,
                 subject.held_out,
                 config.seed,
-                core_facts(subject.machine, subject.schemes, subject.begun or task.run.created),
+                core_facts(subject.machine, subject.schemes, begun),
             )
             inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
-            loop_code = loop_code_of_run(task.run, config, inferred.mapping, stages)
+            loop_code = loop_code_of_run(task.run, config, inferred.mapping, begun, stages)
             task.reporter.finish()
             judge = subject.judged_afterwards(tuple(inferred.mapping.usage)).as_stored(task.run)
         stages.log(inferred.summary)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import datetime
 
 from django.db.models import Q
 
@@ -24,9 +25,12 @@ from inference.storage.rows import load_measurements
 _LOG_INTERVAL = 5.0  # seconds
 
 
-def loop_code_of_run(run: Run, config: InferConfig, mapping: PortMapping, stages: Stages) -> LoopCode:
+def loop_code_of_run(
+    run: Run, config: InferConfig, mapping: PortMapping, begun: datetime, stages: Stages
+) -> LoopCode:
     """By all that the run measured, or had as data, but not what it is judged by.
 
+    `begun`: when measuring was, which decides how bodies were made.
     {} of other instruction sets, and of simulated processors, which execute no code.
     """
     if config.isa != X86:
@@ -45,7 +49,7 @@ def loop_code_of_run(run: Run, config: InferConfig, mapping: PortMapping, stages
         if result.usable and result.cycles
     }
     machine = next((row.machine for row in executed if row.machine is not None), None)
-    options = DEFAULTS if machine is None else suited_options(machine, run.created)
+    options = DEFAULTS if machine is None else suited_options(machine, begun)
     size_of = _logged(lambda experiment: loop_size(experiment.terms, options), stages)
     return measured_loop_code(measured, size_of, mapping)
 

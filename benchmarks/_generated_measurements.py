@@ -15,7 +15,7 @@ from django.db import transaction
 from benchmarks._generated_rows import insert_experiments, insert_measurements
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.predicting import MappingPredictor
-from inference.features.sets.comparing import keep_comparison
+from inference.features.library.sets.comparing import keep_comparison
 from inference.models import ISA, ExperimentSet
 from inference.storage.set_summary import keep_summary
 from inference.storage.streaming import table_of_keys

@@ -28,7 +28,7 @@ from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.resources.conversion import from_port_mapping
-from inference.features.core_model.storing import store_parts
+from inference.features.learning.core_model.storing import store_parts
 from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.formats.run_archive.writing import write_archive
 from inference.isa.x86.blocks.surrounding import object_file

@@ -54,7 +54,7 @@ def _file_name(drawn: random.Random) -> str:
 
 def _one(browser: Client, content: bytes, file_name: str, survey: Survey) -> Iterator[str]:
     from benchmarks._in_process_worker import read_uploads
-    from inference.features.uploads.pages import NEW
+    from inference.features.library.uploads.pages import NEW
     from inference.models import Run, Upload
 
     before = row_counts()

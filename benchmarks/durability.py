@@ -25,7 +25,7 @@ _MODES = ("FULL", "NORMAL")
 _SETTINGS = {"FULL": "pmweb.settings", "NORMAL": "benchmarks._relaxed_settings"}
 _ROW = 500  # bytes
 _TOKEN = """
-from inference.features.example.loading import load_example
+from inference.features.library.example.loading import load_example
 from pmweb.accounts import api_tokens
 from pmweb.accounts.people import ensure_administrator
 from pmweb.models import Scope

@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks import MissingDataError, Result
 from benchmarks.pages import database_in
 from inference.agent.facts import choose_core, facts
-from inference.features.latencies.documented import NEAR, documented_core, documented_share
+from inference.features.learning.latencies.documented import NEAR, documented_core, documented_share
 from inference.isa.x86.textbook_latencies import DOCUMENTED_CORES, known_latencies
 from inference.models import LatencySet, Machine, Run
 from inference.models.scheme_search import CHAINABLE

@@ -18,7 +18,7 @@ class InferenceConfig(AppConfig):
         from inference.sandbox.strangers import shield  # noqa: PLC0415
 
         features.register_all()
-        other_formats.register("inference.features.runs.archive.RunArchives")
-        other_formats.register("inference.features.core_model.storing.CoreModelFiles")
-        other_formats.register_writer("run", "inference.features.runs.archive.write_run")
+        other_formats.register("inference.features.running.runs.archive.RunArchives")
+        other_formats.register("inference.features.learning.core_model.storing.CoreModelFiles")
+        other_formats.register_writer("run", "inference.features.running.runs.archive.write_run")
         shield(settings.HOME)

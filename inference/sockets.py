@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from inference.features.machines.consumer import AgentConsumer
-from inference.features.runs.consumer import NothingHereConsumer, RunConsumer, RunListConsumer
+from inference.features.machines.machines.consumer import AgentConsumer
+from inference.features.running.runs.consumer import NothingHereConsumer, RunConsumer, RunListConsumer
 
 websocket_urlpatterns = [
     path("ws/runs/", RunListConsumer.as_asgi(), name="ws-runs"),

@@ -25,7 +25,7 @@ from inference.cluster.connection import condition
 from inference.containment import METER, CannotStartError, Limits, host, run
 from inference.containment.access import READS
 from inference.core.protocols import Json
-from inference.features.machines.query import condition_of, counts_of, local_machine
+from inference.features.machines.machines.query import condition_of, counts_of, local_machine
 from inference.sandbox.strangers import Abilities
 from inference.sandbox.users import UNPRIVILEGED
 from pmweb import __version__, services

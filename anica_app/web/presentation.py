@@ -17,7 +17,7 @@ from anica_app.formats.operand_values import (
     repeated_findings,
 )
 from anica_app.models import Discovery, Family
-from inference.features.runs.query import RUN_COLUMNS, runs
+from inference.features.running.runs.query import RUN_COLUMNS, runs
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.models import Run

@@ -12,7 +12,7 @@ from inference.models.isa import Named
 
 
 class SetComparison(models.Model):
-    """Numbers and lists of a comparison: see `inference.features.sets.comparing`.
+    """Numbers and lists of a comparison: see `inference.features.library.sets.comparing`.
 
     `rows` tells which measurements of both it is of, as the kept summary of a set does.
     """
@@ -43,9 +43,9 @@ class Upload(models.Model):
     """A file as it came, kept in the database so that an accepted upload cannot be lost.
 
     It is deleted when its import has ended well; `run` is the import. `reading` is the run that has read it
-    or does so; then `preview` is what it would bring (`inference.features.uploads.preview`), and `parsed`
-    what it says, packed (`inference.formats.packing.pack`), null for formats that are read as they are
-    stored.
+    or does so; then `preview` is what it would bring (`inference.features.library.uploads.preview`), and
+    `parsed` what it says, packed (`inference.formats.packing.pack`), null for formats that are read as they
+    are stored.
     """
 
     file_name = models.CharField(max_length=300)

@@ -167,7 +167,7 @@ def schemes_of_blocks(name: str) -> list[str]:
 class Publishable:
     """A kind: its title in the plural, and the dotted paths of its rows, which have names, and of a page.
 
-    The latter takes a row's number and returns an `inference.features.publishing.content.PublishedPage`.
+    The latter takes a row's number and returns an `inference.features.publishing.site.content.PublishedPage`.
     """
 
     kind: str
@@ -208,7 +208,7 @@ _FINDERS: list[str] = []
 
 
 def find_more(path: str) -> None:
-    """Add a `Finder` (`inference.features.search.query`) by its dotted path, once."""
+    """Add a `Finder` (`inference.features.library.search.query`) by its dotted path, once."""
     if path not in _FINDERS:
         _FINDERS.append(path)
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 
-from inference.features.inferring.evolution import CLOUD_FRAMES
-from inference.features.inferring.records import EvolutionRecord
-from inference.features.runs.record import thinned
+from inference.features.learning.inferring.evolution import CLOUD_FRAMES
+from inference.features.learning.inferring.records import EvolutionRecord
+from inference.features.running.runs.record import thinned
 from inference.formats import journal_events
 from inference.models import Run, RunEvent
 from pmweb.retention.trace import DAYS, Weight, breathe, days_ago, length_of_json

@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
-from inference.features.publishing.pages import choice_groups
-from inference.features.publishing.site import CARD, INDEX
+from inference.features.publishing.site.pages import choice_groups
+from inference.features.publishing.site.static_site import CARD, INDEX
 from inference.storage.errors import ExchangeError
 from inference.web.validation import RequestError, read
 from pmweb.accounts import credentials

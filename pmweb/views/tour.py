@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.features.example.loading import ExamplePages, find_example
+from inference.features.library.example.loading import ExamplePages, find_example
 from inference.models import Evaluation, Measurement
 
 SCHEME = "imul GPR[64]:RW, GPR[64]:R"

@@ -22,7 +22,7 @@ from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.metrics import Unit, score
 from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
 from inference.core.resources import ResourceMapping as Resources
-from inference.features.core_model.storing import store_parts
+from inference.features.learning.core_model.storing import store_parts
 from inference.figures.heatmap import heat_map
 from inference.isa.front_end import FrontEndCode
 from inference.isa.timed_code import CodeReading

@@ -9,7 +9,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
-from inference.features.doubts.evidence import REPEATS
+from inference.features.judging.doubts.evidence import REPEATS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.storage.rows import store_mapping, store_measurements
 from tests.api.conftest import Program

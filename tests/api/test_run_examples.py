@@ -8,7 +8,7 @@ import pytest
 
 from anica_app.models import BasicBlockSet, Discovery, Predictor
 from anica_app.predictors.llvm.releases import installed
-from inference.features.runs.api import examples
+from inference.features.running.runs.api import examples
 from inference.models import ExperimentSet, Machine, PortMapping, StoredCoreModel, Upload
 from inference.runs.kinds import JOBS, job
 from tests.api.conftest import measured_again

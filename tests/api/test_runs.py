@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from inference.features.runs import events_api
+from inference.features.running.runs import events_api
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs import leases
 from inference.runs.journal import append

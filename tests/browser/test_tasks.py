@@ -32,7 +32,7 @@ KNOWN = {
 }
 SEED = f"""
 from inference.core.experiment import Experiment, Measured
-from inference.features.core_model.storing import store_document, store_parts
+from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.formats.core_model_json import read_core_model
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.storage.rows import store_mapping, store_measurements

@@ -12,7 +12,7 @@ from benchmarks._chaos.invariants import Expected, check, check_leases
 from benchmarks._chaos.kinds import KINDS, WITHOUT
 from benchmarks._chaos.outcome import difference
 from benchmarks._chaos.sampling import Sampling
-from inference.features.inferring.algorithms import ALGORITHMS
+from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.models import ExperimentSet, Measurement, PortMapping, Run, RunEvent
 from inference.runs import leases, lifecycle
 from inference.runs.kinds import JOBS

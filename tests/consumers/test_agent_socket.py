@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from inference.agent import protocol
 from inference.agent.protocol import encode
-from inference.features.machines import consumer
+from inference.features.machines.machines import consumer
 from inference.models import ISA, AgentToken, Batch, Machine
 from inference.runs import lifecycle
 from inference.runs.machines import tokens

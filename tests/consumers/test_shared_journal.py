@@ -11,9 +11,9 @@ import pytest
 from channels.db import database_sync_to_async
 from django.db import OperationalError
 
-from inference.features.runs import consumer as module
-from inference.features.runs import journal_pages
-from inference.features.runs.consumer import SharedJournal
+from inference.features.running.runs import consumer as module
+from inference.features.running.runs import journal_pages
+from inference.features.running.runs.consumer import SharedJournal
 from inference.runs import journal, leases
 
 ENTRY = ("log", {"level": "info", "text": "news"})

@@ -4,10 +4,10 @@ import pytest
 
 from inference.core.doubting import DoubtKind
 from inference.core.experiment import Measured
-from inference.features.doubts.query import doubts_of
-from inference.features.example import loading
-from inference.features.machines.query import condition_of, microarchitecture_of
-from inference.features.mappings.query import measured_slots_of
+from inference.features.judging.doubts.query import doubts_of
+from inference.features.library.example import loading
+from inference.features.library.mappings.query import measured_slots_of
+from inference.features.machines.machines.query import condition_of, microarchitecture_of
 from inference.formats.experiment_csv import write_experiment_csv
 from inference.formats.parsing import AnyNames, parse
 from inference.isa import x86

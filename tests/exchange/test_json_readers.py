@@ -32,8 +32,8 @@ OWN = {
             "anica_app/features/campaigns/comparison_api.py",
             "anica_app/features/campaigns/opening.py",
             "anica_app/features/families/job.py",
-            "inference/features/latencies/comparison.py",
-            "inference/features/runs/record.py",
+            "inference/features/learning/latencies/comparison.py",
+            "inference/features/running/runs/record.py",
             "inference/runs/journal.py",
             "inference/storage/latencies.py",
             "inference/storage/rows.py",
@@ -59,7 +59,7 @@ OWN = {
     **dict.fromkeys(
         (
             "anica_app/features/block_sets/recognition.py",
-            "inference/features/uploads/recognition.py",
+            "inference/features/library/uploads/recognition.py",
             "inference/web/reading_server.py",
         ),
         "between the web process and the processes that read files for it",

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.features.sets import query as experiment_sets
+from inference.features.library.sets import query as experiment_sets
 from inference.formats.importing import commit, preview
 from inference.models import ExperimentSet, Run
 from inference.storage.rows import store_measurements

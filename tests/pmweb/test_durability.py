@@ -19,7 +19,7 @@ from tests.launched import LaunchedSite, wait_until
 from tests.prepared import prepared_home
 
 TOKEN = """
-from inference.features.example.loading import load_example
+from inference.features.library.example.loading import load_example
 from pmweb.accounts import api_tokens
 from pmweb.accounts.people import ensure_administrator
 from pmweb.models import Scope

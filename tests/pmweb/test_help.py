@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from inference.features.example.loading import load_example
+from inference.features.library.example.loading import load_example
 from pmweb.accounts.people import invite
 from pmweb.help.pages import HELP
 from pmweb.help.terms import BY_NAME, TERMS

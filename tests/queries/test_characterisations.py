@@ -8,8 +8,8 @@ import pytest
 
 from inference.core.experiment import Measured, MeasurementState
 from inference.core.explain import Seen
-from inference.features.explained.proofs import blocker_uops, proof_of, untested
-from inference.features.explained.query import (
+from inference.features.learning.explained.proofs import blocker_uops, proof_of, untested
+from inference.features.learning.explained.query import (
     VerdictQuery,
     counts_of,
     remeasured,

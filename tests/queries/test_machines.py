@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from inference.features.machines import query as read
+from inference.features.machines.machines import query as read
 from inference.models import ISA, AgentToken, Batch, ExperimentSet, Machine, MachineReading, Run
 from inference.web.naming import dependents_of
 

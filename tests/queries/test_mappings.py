@@ -1,7 +1,7 @@
 """The list of port mappings with the evaluation that says most."""
 
 from inference.core.experiment import Experiment, Measured
-from inference.features.mappings.query import MAPPING_COLUMNS, port_mappings
+from inference.features.library.mappings.query import MAPPING_COLUMNS, port_mappings
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.storage.evaluating import evaluate
 from inference.storage.rows import store_mapping

@@ -6,7 +6,7 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.core.predicting import MappingPredictor
-from inference.features.evaluations.query import (
+from inference.features.judging.evaluations.query import (
     evaluations_of,
     evaluations_on,
     listed,

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Value
-from inference.features.search.query import find
+from inference.features.library.search.query import find
 from inference.isa.x86.scheme_set import schemes_of
 from inference.models import ISA, PortMapping
 from inference.models import Experiment as ExperimentRow

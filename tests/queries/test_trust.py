@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.features.machines.trust import (
+from inference.features.machines.machines.trust import (
     KnownAnswer,
     drift_rounds,
     findings,

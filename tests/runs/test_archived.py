@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
-from inference.features.runs.archive import store_archive
+from inference.features.running.runs.archive import store_archive
 from inference.formats.run_archive import reading
 from inference.formats.run_archive.reading import is_archive, read_archive
 from inference.formats.run_archive.writing import write_archive

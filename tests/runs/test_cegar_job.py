@@ -13,8 +13,8 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.holdout import random_mixes
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.inferring.algorithms import like_one_uop
-from inference.features.runs.archive import store_archive
+from inference.features.learning.inferring.algorithms import like_one_uop
+from inference.features.running.runs.archive import store_archive
 from inference.formats.exporting import MAPPING_EXPORTS
 from inference.formats.run_archive.reading import read_archive
 from inference.formats.run_archive.writing import write_archive

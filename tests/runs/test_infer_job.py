@@ -8,7 +8,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.holdout import held_out_experiments, random_mixes
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.pmevo import PMEvoSettings
-from inference.features.inferring import job
+from inference.features.learning.inferring import job
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import (
     ISA,

@@ -11,8 +11,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.know.query import parts_of
-from inference.features.know.request import STAGES
+from inference.features.learning.know.query import parts_of
+from inference.features.learning.know.request import STAGES
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, Run
 from inference.runs import leases, lifecycle
@@ -118,7 +118,7 @@ def test_stopped_after_a_part_it_keeps_that_and_leaves_the_others_out(machine):
 
 def test_a_part_whose_time_is_over_makes_way_for_the_next(machine, monkeypatch):
     stages = [replace(stage, ends_by=0.0 if stage.name == "explained" else 1.0) for stage in STAGES]
-    monkeypatch.setattr("inference.features.know.job.STAGES", stages)
+    monkeypatch.setattr("inference.features.learning.know.job.STAGES", stages)
     whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
     by_name = {stage["stage"]: stage for stage in worked(whole)}
     assert by_name["explained"]["state"] == "cancelled"  # it had nothing yet

@@ -8,8 +8,8 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.throughput import inverse_throughput
-from inference.features.inferring.subject import JUDGING
-from inference.features.know.selecting import EARLIER, TOGETHER, CoreParts, chosen_mapping
+from inference.features.learning.inferring.subject import JUDGING
+from inference.features.learning.know.selecting import EARLIER, TOGETHER, CoreParts, chosen_mapping
 from inference.models import (
     ISA,
     Characterisation,

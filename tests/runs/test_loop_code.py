@@ -8,9 +8,9 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.inferring import loop_code
-from inference.features.inferring.loop_code import loop_code_of_run
-from inference.features.inferring.subject import JUDGING
+from inference.features.learning.inferring import loop_code
+from inference.features.learning.inferring.loop_code import loop_code_of_run
+from inference.features.learning.inferring.subject import JUDGING
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.surroundings import Options
 from inference.models import ISA, ExperimentSet, Machine, Run

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from inference.agent.protocol import Settings
 from inference.core.errors import MeasuringError
-from inference.features.measure.job import read_config
+from inference.features.machines.measure.job import read_config
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.surroundings import Options
 from inference.measuring.remote import RemoteMeasurer, surroundings_of

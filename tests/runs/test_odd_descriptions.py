@@ -10,13 +10,13 @@ import pytest
 
 from inference.core.errors import CoreError
 from inference.core.protocols import Json
-from inference.features.blocks.job import BlockConfig
-from inference.features.evaluations.job import EvaluationConfig
-from inference.features.inferring.algorithms import ALGORITHMS, KNOWN
-from inference.features.inferring.request import NOISE, InferConfig
-from inference.features.measure.job import MeasureConfig
-from inference.features.model_check.request import CheckConfig
-from inference.features.uploads.job import ImportConfig
+from inference.features.asking.blocks.job import BlockConfig
+from inference.features.judging.evaluations.job import EvaluationConfig
+from inference.features.judging.model_check.request import CheckConfig
+from inference.features.learning.inferring.algorithms import ALGORITHMS, KNOWN
+from inference.features.learning.inferring.request import NOISE, InferConfig
+from inference.features.library.uploads.job import ImportConfig
+from inference.features.machines.measure.job import MeasureConfig
 from inference.measuring.blocks import BlockOptions
 from inference.models import ExperimentSet, Machine, PortMapping, Upload
 from inference.runs.errors import RunsError

@@ -7,7 +7,7 @@ import json
 
 from django.core.management import call_command
 
-from inference.features.core_model.storing import store_document
+from inference.features.learning.core_model.storing import store_document
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.isa.x86.scheme_set import described
 from inference.storage.instruction_sets import store_isa

@@ -8,7 +8,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.evaluations.job import EvaluateJob
+from inference.features.judging.evaluations.job import EvaluateJob
 from inference.models import Evaluation, ExperimentSet, PortMapping, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError

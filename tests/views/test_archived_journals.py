@@ -18,7 +18,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.protocols import Json
-from inference.features.runs.archive import store_archive
+from inference.features.running.runs.archive import store_archive
 from inference.formats.run_archive.documents import EVENTS, RUN
 from inference.formats.run_archive.reading import read_archive
 from inference.formats.run_archive.writing import write_archive

@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.features.conflicts.query import conflicts_in
-from inference.features.conflicts.request import ConflictsRequest
+from inference.features.judging.conflicts.query import conflicts_in
+from inference.features.judging.conflicts.request import ConflictsRequest
 from inference.models import ISA, ExperimentSet
 from inference.storage.rows import store_measurements
 from tests.views.conftest import ADD, IMUL

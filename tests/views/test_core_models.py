@@ -22,9 +22,9 @@ from anica_app.features.questions.why import closest_bound
 from anica_app.predictors.core_model import KIND
 from inference.core.explain import NotCharacterised, SchemeFate
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.core_model.query import contents_of
-from inference.features.core_model.storing import store_document, store_parts
-from inference.features.uploads.reading import receive
+from inference.features.learning.core_model.query import contents_of
+from inference.features.learning.core_model.storing import store_document, store_parts
+from inference.features.library.uploads.reading import receive
 from inference.formats.core_model_exporting import LLVM_SOURCES
 from inference.formats.core_model_json import core_model_of, read_core_model
 from inference.formats.exporting import CORE_MODEL_EXPORTS

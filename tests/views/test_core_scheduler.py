@@ -15,7 +15,7 @@ from anica_app.features.predictors.stored_kinds import STORED_KINDS
 from anica_app.predictors.core_model import KIND
 from inference.core.core_model import CoreModel, CoreScheduler
 from inference.core.simulation.policy import Binding, SchedulerPolicy
-from inference.features.core_model.storing import store_parts
+from inference.features.learning.core_model.storing import store_parts
 from inference.formats.core_model_json import core_model_json, core_model_of, core_model_text, read_core_model
 from inference.formats.scheduler_json import scheduler_json
 from inference.isa.x86.scheme_set import described

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.latency import LatencyResult, PairLatency
-from inference.features.latencies.documented import documented_share
+from inference.features.learning.latencies.documented import documented_share
 from inference.isa.chains import ChainLink
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet, Machine

@@ -13,7 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
-from inference.features.doubts.query import doubts_of
+from inference.features.judging.doubts.query import doubts_of
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.storage.evaluating import evaluate
 from inference.storage.evidence import KEY as SEARCHED

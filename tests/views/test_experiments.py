@@ -12,8 +12,8 @@ from django.utils.http import urlencode
 from inference.core.experiment import Experiment as ExperimentValue
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.schedule import schedule
-from inference.features.experiments.pages import MOST_INSTRUCTIONS, code_of
-from inference.features.experiments.picture import LEFT, picture
+from inference.features.library.experiments.pages import MOST_INSTRUCTIONS, code_of
+from inference.features.library.experiments.picture import LEFT, picture
 from inference.models import ISA, Experiment, ExperimentSet, Machine, Measurement, PortMapping
 from inference.storage.rows import load_mapping, store_mapping
 from tests.views.conftest import ADD, IMUL, LOAD

@@ -14,9 +14,9 @@ from inference.core.explain import REASONS, STAGES, NotCharacterised
 from inference.core.explain.events import Blocked, BottleneckFound, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import BlockingClass
 from inference.core.protocols import Event
-from inference.features.inferring.explainable import WIDTH, bars
-from inference.features.inferring.records import OPEN, ExplainRecord, SchemeOutcome, agreed
-from inference.features.runs.record import fold
+from inference.features.learning.inferring.explainable import WIDTH, bars
+from inference.features.learning.inferring.records import OPEN, ExplainRecord, SchemeOutcome, agreed
+from inference.features.running.runs.record import fold
 from inference.models import ISA, Characterisation, PortMapping, Run
 from inference.runs import journal, leases, lifecycle
 from inference.storage.instruction_sets import new_isa

@@ -100,7 +100,7 @@ def test_a_server_error_gets_a_page_of_its_own(visitor: Client, monkeypatch: pyt
     def broken() -> None:
         raise RuntimeError("made by the test")
 
-    monkeypatch.setattr("inference.features.schemes.pages.instruction_sets", broken)
+    monkeypatch.setattr("inference.features.library.schemes.pages.instruction_sets", broken)
     visitor.raise_request_exception = False
     answer = visitor.get(reverse("isas"))
     assert answer.status_code == 500

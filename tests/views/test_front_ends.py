@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.front_end.query import front_end_of
+from inference.features.learning.front_end.query import front_end_of
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import Machine, MeasuredFrontEnd, Run

@@ -16,8 +16,8 @@ from inference.core.errors import InvalidInputError
 from inference.core.pmevo.estimate import planned
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Json
-from inference.features.inferring.algorithm_texts import OFFERS, OfferedAlgorithm
-from inference.features.inferring.request import DEFAULT_SEED, InferConfig
+from inference.features.learning.inferring.algorithm_texts import OFFERS, OfferedAlgorithm
+from inference.features.learning.inferring.request import DEFAULT_SEED, InferConfig
 from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.runs.lifecycle import submit

@@ -15,9 +15,9 @@ from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.instruction.cells import Certainty, differ
-from inference.features.instruction.query import InstructionCard, card_of
-from inference.features.instruction.request import InstructionRequest
+from inference.features.library.instruction.cells import Certainty, differ
+from inference.features.library.instruction.query import InstructionCard, card_of
+from inference.features.library.instruction.request import InstructionRequest
 from inference.isa.scheme import Operand, Scheme
 from inference.models import (
     ISA,

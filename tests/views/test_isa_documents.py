@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from inference.features.schemes import pages
+from inference.features.library.schemes import pages
 from inference.isa import llvm_mc
 from inference.models import ISA
 

@@ -9,9 +9,9 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.know.job import KnowJob
-from inference.features.know.query import parts_of
-from inference.features.know.request import STAGES, read_config
+from inference.features.learning.know.job import KnowJob
+from inference.features.learning.know.query import parts_of
+from inference.features.learning.know.request import STAGES, read_config
 from inference.isa.x86.scheme_set import described
 from inference.models import Machine, Run
 from inference.runs import leases, lifecycle
@@ -121,7 +121,7 @@ def test_a_lost_lease_ends_the_whole_and_a_refused_part_does_not(
         asked.append("a part")
         raise ConfigError("not today")
 
-    monkeypatch.setattr("inference.features.know.job.Parts.do", refuse)
+    monkeypatch.setattr("inference.features.learning.know.job.Parts.do", refuse)
     with pytest.raises(JobError, match=r"Ports and slots: not today; .*Scheduler: not today"):
         KnowJob().work(task)
     assert len(asked) == 5
@@ -130,7 +130,7 @@ def test_a_lost_lease_ends_the_whole_and_a_refused_part_does_not(
         asked.append("a part")
         raise LeaseLostError(whole.pk, 1)
 
-    monkeypatch.setattr("inference.features.know.job.Parts.do", lose)
+    monkeypatch.setattr("inference.features.learning.know.job.Parts.do", lose)
     with pytest.raises(LeaseLostError):
         KnowJob().work(task)
     assert len(asked) == 6  # nothing else is begun by one that may not write any more

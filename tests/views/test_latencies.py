@@ -15,7 +15,7 @@ from django.urls import reverse
 from inference.agent.protocol import Frame
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.protocols import Json
-from inference.features.core_model.storing import store_parts
+from inference.features.learning.core_model.storing import store_parts
 from inference.isa.chains import QUICK, SLOW
 from inference.isa.x86.chains import links_of
 from inference.isa.x86.scheme_set import described

@@ -22,7 +22,11 @@ from hypothesis import strategies as st
 
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.latencies.comparison import KnownLatency, comparison_of_latencies, standing_of
+from inference.features.learning.latencies.comparison import (
+    KnownLatency,
+    comparison_of_latencies,
+    standing_of,
+)
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from inference.core.core_model import CodeShape, predict_core
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.core_model.storing import store_document, store_parts
+from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.formats.core_model_json import core_model_json, core_model_of, read_core_model
 from inference.formats.quoting import json_text
 from inference.isa.x86.blocks import read_blocks

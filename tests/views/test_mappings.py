@@ -11,7 +11,7 @@ from django.test import Client
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.protocols import Json
-from inference.features.evaluations.query import held_out_of
+from inference.features.judging.evaluations.query import held_out_of
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs.lifecycle import submit
 from inference.storage.evaluating import evaluate

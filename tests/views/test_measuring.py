@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from inference.features.inferring.algorithms import ALGORITHMS
+from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.models import Machine, Run
 from tests.views.conftest import ADD
 from tests.views.lab import machine

@@ -17,10 +17,10 @@ from django.test import Client
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.metrics import Unit
-from inference.features.core_model.storing import store_parts
-from inference.features.publishing.content import PublishedKind
-from inference.features.publishing.kinds import PublishedItem
-from inference.features.publishing.site import pages_of, private_words, site_of
+from inference.features.learning.core_model.storing import store_parts
+from inference.features.publishing.site.content import PublishedKind
+from inference.features.publishing.site.kinds import PublishedItem
+from inference.features.publishing.site.static_site import pages_of, private_words, site_of
 from inference.formats.parsing import parse
 from inference.isa.names import SchemeNames
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, StoredCoreModel

@@ -33,7 +33,7 @@ READERS = {
     *("find_listed_loops", "read_samples", "is_listing", "is_block_csv", "read_rows", "read_all"),
 }
 """Functions that read what users send, however long it is."""
-APART = {("inference/features/uploads/api.py", "read_upload")}
+APART = {("inference/features/library/uploads/api.py", "read_upload")}
 """Calls in pages and operations that hand on what reads the file apart."""
 BYTES_ONCE = r"(?:0x|\\x)?(?:[0-9a-f]{2})+(?:[\s_]*(?:0x|\\x)?(?:[0-9a-f]{2})+)*"
 

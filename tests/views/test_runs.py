@@ -13,9 +13,9 @@ from django.test import Client
 from django.utils.html import escape
 
 from inference.core.protocols import Json
-from inference.features.runs.asked import asked_of
-from inference.features.runs.record import CURVE_POINTS, fold, thinned
-from inference.features.runs.standing import keeping
+from inference.features.running.runs.asked import asked_of
+from inference.features.running.runs.record import CURVE_POINTS, fold, thinned
+from inference.features.running.runs.standing import keeping
 from inference.figures.heatmap import heat_map
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run, Upload
 from inference.runs.journal import append

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.core_model.scheduler_experiments import scheduler_experiments
-from inference.features.core_model.storing import store_document
+from inference.features.learning.core_model.storing import store_document
 from inference.formats.core_model_json import core_model_json, core_model_of, read_core_model
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated import SimulatedProcessor

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
 from inference.core.resources import ResourceMapping
-from inference.features.schemes.query import PAGE
+from inference.features.library.schemes.query import PAGE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, PortMapping
 from inference.storage.evaluating import evaluate
 from inference.storage.resource_mappings import store_resource_mapping

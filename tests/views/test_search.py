@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from anica_app.models import Campaign
-from inference.features.search.query import SearchHits, find, pasted
+from inference.features.library.search.query import SearchHits, find, pasted
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.runs import lifecycle
 from tests.views.conftest import IMUL

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured
-from inference.features.sets import query as set_comparing
+from inference.features.library.sets import query as set_comparing
 from inference.models import ExperimentSet, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit

@@ -15,9 +15,9 @@ from anica_app.features.accuracy_checks.request import KIND, AccuracyCheckConfig
 from anica_app.features.accuracy_checks.result import FACTS, BoundError, CheckedPredictor, WorstBlock
 from anica_app.features.api_shapes import PredictorNames
 from anica_app.features.questions.api import predictors_named
-from inference.features.evaluations.api import AccuracyJudgementOut, HeatMapOut
-from inference.features.runs.api import RunOut, run_json
-from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
+from inference.features.judging.evaluations.api import AccuracyJudgementOut, HeatMapOut
+from inference.features.running.runs.api import RunOut, run_json
+from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
 from inference.web.api.paging import PageOf, Paging
 from inference.web.api.shapes import Scores

@@ -21,7 +21,7 @@ from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from anica_app.web.presentation import newest_runs
 from inference.core.judging.accuracy import AccuracyJudgement
 from inference.core.protocols import Json
-from inference.features.comparing.pages import DeviationBin, cells_of
+from inference.features.judging.comparing.pages import DeviationBin, cells_of
 from inference.formats.csv_cells import written
 from inference.models import Machine, Run
 from inference.storage.instruction_sets import X86

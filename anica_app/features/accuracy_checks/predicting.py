@@ -13,7 +13,7 @@ from anica_app.models import Predictor
 from anica_app.predictors import core_model, mapping, nanobench
 from anica_app.predictors.kinds import KINDS, FoundKind, PredictorKind
 from inference.core.protocols import Json
-from inference.features.core_model.query import usable_core_models
+from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.x86.blocks import BlockError, block_of_bytes
 from inference.models import Machine
 

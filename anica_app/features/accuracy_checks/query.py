@@ -8,8 +8,8 @@ from django.urls import reverse
 
 from anica_app.features.accuracy_checks.result import AccuracyCheck
 from anica_app.models import BasicBlockSet, Predictor
-from inference.features.runs.asked import DescriptionItem, links
-from inference.features.runs.outcome import RunOutcome
+from inference.features.running.runs.asked import DescriptionItem, links
+from inference.features.running.runs.outcome import RunOutcome
 from inference.models import Machine, Run
 
 

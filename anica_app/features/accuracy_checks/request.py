@@ -10,7 +10,7 @@ from anica_app.features.block_sets.columns import read_set
 from anica_app.features.predictors.modes import rows_in_mode
 from anica_app.models import Predictor
 from inference.core.protocols import Json
-from inference.features.inferring.request import read_machine
+from inference.features.learning.inferring.request import read_machine
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.runs.described_rows import read_rows

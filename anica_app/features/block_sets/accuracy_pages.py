@@ -31,7 +31,7 @@ from anica_app.features.block_sets.query import (
 from anica_app.features.predictors.processors import different_processors
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn
 from inference.core.protocols import Json
-from inference.features.comparing.pages import DeviationBin, cells_of
+from inference.features.judging.comparing.pages import DeviationBin, cells_of
 from inference.figures.heatmap import HeatMap
 from inference.formats.csv_cells import written
 from inference.web.paging import Order, Page

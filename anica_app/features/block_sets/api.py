@@ -30,8 +30,8 @@ from anica_app.features.predictors.modes import AS_NAMED, QuestionMode
 from anica_app.features.questions.api import predictors_named
 from anica_app.formats.block_sets import export
 from anica_app.models import BasicBlockSet, BlockColumn
-from inference.features.runs.api import RunOut
-from inference.features.runs.runs_of_kind import NameOfRun, started
+from inference.features.running.runs.api import RunOut
+from inference.features.running.runs.runs_of_kind import NameOfRun, started
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE

@@ -12,9 +12,9 @@ from anica_app.features.campaigns.asked import campaigns_of
 from anica_app.formats.blocks_csv import Broken
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Predictor
 from inference.core.protocols import Json
-from inference.features.runs.asked import DescriptionItem, links
-from inference.features.runs.outcome import RunOutcome
-from inference.features.uploads.query import waiting_uploads
+from inference.features.library.uploads.query import waiting_uploads
+from inference.features.running.runs.asked import DescriptionItem, links
+from inference.features.running.runs.outcome import RunOutcome
 from inference.models import Run
 
 _TABS = {"columns": "?tab=columns", "accuracy": "?tab=accuracy&reference={reference}"}

@@ -37,7 +37,7 @@ from anica_app.models import BasicBlockSet, Campaign
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choice
-from inference.features.uploads.query import claim_upload, discard_upload, free_upload
+from inference.features.library.uploads.query import claim_upload, discard_upload, free_upload
 from inference.models import ISA, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry

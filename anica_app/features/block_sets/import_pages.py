@@ -15,8 +15,8 @@ from anica_app.formats.blocks_csv import WORDS, Broken, Scale
 from anica_app.formats.incoming import Sort
 from anica_app.models import BasicBlockSet, Campaign
 from inference.core.protocols import Json
-from inference.features.uploads.query import waiting_uploads
-from inference.features.uploads.reading import start_reading
+from inference.features.library.uploads.query import waiting_uploads
+from inference.features.library.uploads.reading import start_reading
 from inference.models import PortMapping, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name

@@ -14,7 +14,7 @@ from anica_app.formats.listed_loops import find_listed_loops
 from anica_app.formats.program_loops import ProgramLoops, Weighing, find_loops, store_loops
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
-from inference.features.uploads.query import discard_upload
+from inference.features.library.uploads.query import discard_upload
 from inference.formats.importing import taken_in
 from inference.models import ISA, Upload
 from inference.runs.journal import Entry

@@ -18,7 +18,7 @@ from anica_app.formats.incoming import Sort
 from anica_app.formats.program_loops import Weighing
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
-from inference.features.uploads.query import waiting_uploads
+from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.other_formats import BEGINNING
 from inference.isa.x86.binaries import BinaryFileError
 from inference.isa.x86.binaries.headers import described

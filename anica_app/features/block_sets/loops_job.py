@@ -13,7 +13,7 @@ from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.formats.program_loops import LoopFilter, ProgramLoops, Weighing, find_loops
 from inference.core.events import Progress
 from inference.core.protocols import Json
-from inference.features.uploads.query import free_upload
+from inference.features.library.uploads.query import free_upload
 from inference.models import Run, Upload
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError

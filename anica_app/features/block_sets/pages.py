@@ -40,7 +40,7 @@ from anica_app.features.predictors.modes import mode_field, mode_of_measurements
 from anica_app.features.questions.form import ChoosingForm
 from anica_app.formats.block_sets import export
 from anica_app.models import BasicBlockSet, BlockColumn
-from inference.features.uploads.reading import receive
+from inference.features.library.uploads.reading import receive
 from inference.measuring.blocks import LOOP
 from inference.models import Run
 from inference.runs.errors import LimitError

@@ -13,8 +13,8 @@ from anica_app.features.campaigns.comparing import flattened
 from anica_app.features.campaigns.form import LABELS
 from anica_app.features.campaigns.request import GROUPS, PRESETS
 from anica_app.models import Campaign, Discovery
-from inference.features.runs.asked import DescriptionItem, Link
-from inference.features.runs.outcome import RunOutcome
+from inference.features.running.runs.asked import DescriptionItem, Link
+from inference.features.running.runs.outcome import RunOutcome
 from inference.models import PortMapping, Run
 
 

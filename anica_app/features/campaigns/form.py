@@ -20,8 +20,8 @@ from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.query import Listed, chosen
 from anica_app.models import Discovery, Predictor
 from inference.core.protocols import Json
-from inference.features.inferring.request import DEFAULT_SEED
-from inference.features.measure.pages import search_field
+from inference.features.learning.inferring.request import DEFAULT_SEED
+from inference.features.machines.measure.pages import search_field
 from inference.models import PortMapping
 from inference.storage.instruction_sets import X86
 from inference.storage.names import NOTE_LIMIT

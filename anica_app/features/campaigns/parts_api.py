@@ -24,8 +24,8 @@ from anica_app.features.discoveries.generalisations import BY_BLOCK, sample_page
 from anica_app.features.discoveries.query import judged
 from anica_app.models import BasicBlockSet, Campaign, Discovery, SampleBatch
 from inference.core.protocols import Json
-from inference.features.runs.api import RunOut
-from inference.features.runs.runs_of_kind import started
+from inference.features.running.runs.api import RunOut
+from inference.features.running.runs.runs_of_kind import started
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, number_of_page, page_json, sorts
 from inference.web.api.shapes import Input, parameter

@@ -11,7 +11,7 @@ from anica_app.features.campaigns.standing import CampaignStanding, failures_in_
 from anica_app.features.discoveries.query import in_one_line
 from anica_app.features.families.publishing import PublishedFamilies
 from anica_app.models import Campaign, Discovery
-from inference.features.publishing.content import (
+from inference.features.publishing.site.content import (
     CellKind,
     PublishedColumn,
     PublishedFact,

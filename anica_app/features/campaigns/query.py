@@ -25,7 +25,7 @@ from anica_app.formats import anica_campaigns
 from anica_app.models import BasicBlockSet, Campaign, CampaignPredictor, Discovery, SampleBatch
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.features.search.query import Hit, SearchHits, group, with_words
+from inference.features.library.search.query import Hit, SearchHits, group, with_words
 from inference.models import ISA, Run
 from inference.models.scheme_search import search_schemes
 from inference.storage.instruction_sets import X86

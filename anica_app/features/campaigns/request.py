@@ -19,7 +19,7 @@ from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, asked_in
 from anica_app.models import Campaign, Discovery, Predictor
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
-from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT
+from inference.features.learning.inferring.request import DEFAULT_SEED, SEED_LIMIT
 from inference.isa.search import SearchError, parse_search
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping

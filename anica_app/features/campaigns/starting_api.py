@@ -16,8 +16,8 @@ from anica_app.features.predictors.modes import QuestionMode
 from anica_app.features.questions.api import predictors_named
 from anica_app.models import Campaign
 from inference.core.protocols import Json
-from inference.features.runs.api import RunOut, run_json
-from inference.features.runs.runs_of_kind import submitted
+from inference.features.running.runs.api import RunOut, run_json
+from inference.features.running.runs.runs_of_kind import submitted
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Ref, ref

@@ -31,7 +31,7 @@ from anica_app.models import ComparedColumn, Comparison
 from anica_app.web.presentation import newest_runs
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
-from inference.features.runs.outcome import RunOutcome
+from inference.features.running.runs.outcome import RunOutcome
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import Run

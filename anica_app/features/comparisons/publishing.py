@@ -17,7 +17,7 @@ from anica_app.features.comparisons.query import (
 from anica_app.features.comparisons.request import KIND
 from anica_app.models import ComparedColumn, Comparison
 from inference.core.metrics import Unit
-from inference.features.publishing.content import (
+from inference.features.publishing.site.content import (
     CellKind,
     PublishedColumn,
     PublishedFact,

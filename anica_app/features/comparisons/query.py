@@ -35,7 +35,7 @@ from inference.core.arrays import Bools
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
-from inference.features.evaluations.query import Predicted
+from inference.features.judging.evaluations.query import Predicted
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.models import Measurement
 from inference.models.scheme_search import texts_found

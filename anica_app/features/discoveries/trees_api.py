@@ -38,8 +38,8 @@ from anica_app.features.discoveries.steps import (
 from anica_app.features.questions.api import predictors_named
 from anica_app.features.questions.job import MOST_PREDICTORS
 from anica_app.features.questions.query import KIND
-from inference.features.runs.api import RunOut
-from inference.features.runs.runs_of_kind import started
+from inference.features.running.runs.api import RunOut
+from inference.features.running.runs.runs_of_kind import started
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE

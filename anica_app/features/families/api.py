@@ -19,8 +19,8 @@ from anica_app.features.families.request import FamilyJudgement, NewGrouping, na
 from anica_app.formats.operand_values import condition_of_family
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
-from inference.features.runs.api import RunOut
-from inference.features.runs.runs_of_kind import started
+from inference.features.running.runs.api import RunOut
+from inference.features.running.runs.runs_of_kind import started
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE

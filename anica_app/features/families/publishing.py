@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from anica_app.features.families.query import FamilyAnswer, answer_of, cycles_of
 from anica_app.models import Campaign, Family
-from inference.features.publishing.content import (
+from inference.features.publishing.site.content import (
     CellKind,
     PublishedColumn,
     PublishedFact,

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from anica_app.features.llvm_difference.job import KIND, DifferenceConfig
 from anica_app.features.llvm_difference.report import Differing, LlvmDifference, markdown
-from inference.features.runs.api import RunOut, run_json
-from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
+from inference.features.running.runs.api import RunOut, run_json
+from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import PortMapping, Run
 from inference.web.api import access
 from inference.web.api.access import Deed

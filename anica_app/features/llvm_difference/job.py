@@ -15,7 +15,7 @@ from anica_app.predictors.llvm.model import LlvmModel, Modelled
 from anica_app.predictors.llvm.releases import INSTALL, installed
 from inference.core.mapping import described
 from inference.core.protocols import Json
-from inference.features.explained.proofs import proof_of
+from inference.features.learning.explained.proofs import proof_of
 from inference.formats.exported import ExportedMapping, ExportedScheme, exported
 from inference.isa.x86.att import encoded
 from inference.models import PortMapping, Run

@@ -14,8 +14,8 @@ from anica_app.features.block_sets.query import ORDERS, answers_of, differing_bl
 from anica_app.features.matrices.job import KIND, MatrixConfig
 from anica_app.features.questions.api import predictors_named
 from anica_app.models import BlockColumn
-from inference.features.runs.api import RunOut, run_json
-from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
+from inference.features.running.runs.api import RunOut, run_json
+from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts

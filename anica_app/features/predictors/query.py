@@ -29,7 +29,7 @@ from anica_app.predictors import core_model, machine, mapping
 from anica_app.predictors.kinds import KINDS, FoundKind, PredictorKind
 from anica_app.predictors.permission import WHO_CHOOSES
 from inference.core.protocols import Json
-from inference.features.core_model.query import usable_core_models
+from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.x86.blocks import body_of
 from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
 from inference.runs.kinds import Task

@@ -21,8 +21,8 @@ from inference.agent.protocol import Result, Settings
 from inference.core.events import PacedReporter
 from inference.core.predicting import ThroughputModel as ExperimentPredictor
 from inference.core.tables import ExperimentTable
-from inference.features.blocks.job import measuring_blocks
-from inference.features.core_model.query import usable_core_models
+from inference.features.asking.blocks.job import measuring_blocks
+from inference.features.learning.core_model.query import usable_core_models
 from inference.formats.core_model_json import core_model_of
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.start_values import StartValues

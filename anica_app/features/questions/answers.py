@@ -35,10 +35,10 @@ from anica_app.features.questions.query import (
 from anica_app.features.questions.why import why_of, with_closest
 from anica_app.models import Campaign, Generalisation, Predictor
 from inference.core.protocols import Json
-from inference.features.blocks.query import scheme_rows
-from inference.features.blocks.shown import rows_of
-from inference.features.runs.asked import Link
-from inference.features.runs.outcome import RunOutcome
+from inference.features.asking.blocks.query import scheme_rows
+from inference.features.asking.blocks.shown import rows_of
+from inference.features.running.runs.asked import Link
+from inference.features.running.runs.outcome import RunOutcome
 from inference.formats.csv_cells import written
 from inference.isa.x86.blocks import block_of_hex
 from inference.models import ISA, Run

@@ -25,8 +25,8 @@ from anica_app.models import Campaign, Predictor
 from anica_app.predictors.loops import asked_as
 from anica_app.predictors.processor_names import PROCESSORS
 from inference.core.protocols import Json
-from inference.features.blocks.api import MOST_TEXT
-from inference.features.runs.runs_of_kind import NameOfRun, submitted
+from inference.features.asking.blocks.api import MOST_TEXT
+from inference.features.running.runs.runs_of_kind import NameOfRun, submitted
 from inference.isa.x86.blocks import Block, block_of_hex, read_blocks
 from inference.models import Run
 from inference.storage.errors import ExchangeError

@@ -23,9 +23,9 @@ from anica_app.models import Predictor
 from anica_app.predictors import core_model
 from anica_app.predictors.loops import asked_as
 from inference.core.core_model import Assumptions
-from inference.features.blocks.query import BlockLoad, load_of
-from inference.features.core_model.query import reasons_of, usable_core_models
-from inference.features.experiments.command import Command as PredictExperiment
+from inference.features.asking.blocks.query import BlockLoad, load_of
+from inference.features.learning.core_model.query import reasons_of, usable_core_models
+from inference.features.library.experiments.command import Command as PredictExperiment
 from inference.formats.csv_cells import written
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_bytes

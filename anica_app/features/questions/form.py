@@ -18,7 +18,7 @@ from anica_app.features.questions.query import PredictorAnswer, furthest_apart
 from anica_app.models import Predictor
 from anica_app.predictors import machine
 from inference.core.protocols import Json
-from inference.features.blocks.job import MOST_BLOCKS
+from inference.features.asking.blocks.job import MOST_BLOCKS
 from inference.isa.x86.addresses import START
 from inference.isa.x86.blocks import Block, BlockError, BlocksOfText, body_of, read
 from inference.measuring.blocks import MOST_COPIES, MOST_PAGES, BlockOptions

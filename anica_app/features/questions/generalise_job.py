@@ -21,7 +21,7 @@ from anica_app.features.predictors.modes import AS_NAMED, QuestionMode
 from anica_app.models import Campaign
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json
-from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT
+from inference.features.learning.inferring.request import DEFAULT_SEED, SEED_LIMIT
 from inference.isa.x86.blocks import BlockError, block_of_hex
 from inference.models import Run
 from inference.runs.errors import ConfigError, JobError

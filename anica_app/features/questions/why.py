@@ -13,7 +13,7 @@ from inference.core.core_model import Assumptions, BoundKind, CoreBound, CoreMod
 from inference.core.core_model.dependences import ChainStep
 from inference.core.experiment import Experiment
 from inference.core.schedule import schedule
-from inference.features.core_model.query import BlockReason, reasons_of, usable_core_models
+from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
 from inference.isa.x86.blocks import Block
 from inference.isa.x86.dependences import name_of_location
 from inference.measuring.blocks import LOOP, MODES

@@ -1,1 +1,1 @@
-"""Machines with agents: added, watched, trusted or not."""
+"""Computers that measure: how they join, and what is measured on them."""

@@ -1,1 +1,1 @@
-"""Exports of everything that has a file format."""
+"""What leaves the site: exports and static sites."""

@@ -8,5 +8,6 @@
 | `reading` | from a zip that may hold anything to values |
 | `storing` | from values to rows, the run itself excepted |
 
-The run is stored by `inference.features.runs.archive`, which knows what a run of each kind has to describe.
+The run is stored by `inference.features.running.runs.archive`, which knows what a run of each kind has to
+describe.
 """

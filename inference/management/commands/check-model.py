@@ -1,5 +1,5 @@
 """`manage.py check-model`."""
 
-from inference.features.model_check.command import Command
+from inference.features.judging.model_check.command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py check-strategy`."""
 
-from inference.features.inferring.strategy_command import Command
+from inference.features.learning.inferring.strategy_command import Command
 
 __all__ = ["Command"]

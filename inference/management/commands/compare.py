@@ -1,5 +1,5 @@
 """`manage.py compare`."""
 
-from inference.features.comparing.command import Command
+from inference.features.judging.comparing.command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py conflicts`."""
 
-from inference.features.conflicts.command import Command
+from inference.features.judging.conflicts.command import Command
 
 __all__ = ["Command"]

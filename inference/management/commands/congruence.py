@@ -1,5 +1,5 @@
 """`manage.py congruence`."""
 
-from inference.features.congruence.command import Command
+from inference.features.judging.congruence.command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py convert`."""
 
-from inference.features.resources.command import Command
+from inference.features.library.resources.command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py decode`."""
 
-from inference.features.blocks.decode_command import Command
+from inference.features.asking.blocks.decode_command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py doubts`."""
 
-from inference.features.doubts.command import Command
+from inference.features.judging.doubts.command import Command
 
 __all__ = ["Command"]

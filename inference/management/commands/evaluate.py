@@ -1,5 +1,5 @@
 """`manage.py evaluate`."""
 
-from inference.features.evaluations.command import Command
+from inference.features.judging.evaluations.command import Command
 
 __all__ = ["Command"]

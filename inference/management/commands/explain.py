@@ -1,5 +1,5 @@
 """`manage.py explain`."""
 
-from inference.features.explained.command import Command
+from inference.features.learning.explained.command import Command
 
 __all__ = ["Command"]

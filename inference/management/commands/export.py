@@ -1,5 +1,5 @@
 """`manage.py export`."""
 
-from inference.features.publishing.command import Command
+from inference.features.publishing.exports.command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py fork-server`."""
 
-from inference.features.runs.fork_server_command import Command
+from inference.features.running.runs.fork_server_command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py front`."""
 
-from inference.features.inferring.front_command import Command
+from inference.features.learning.inferring.front_command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py front_end`."""
 
-from inference.features.front_end.command import Command
+from inference.features.learning.front_end.command import Command
 
 __all__ = ["Command"]

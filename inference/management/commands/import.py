@@ -1,5 +1,5 @@
 """`manage.py import`."""
 
-from inference.features.uploads.command import Command
+from inference.features.library.uploads.command import Command
 
 __all__ = ["Command"]

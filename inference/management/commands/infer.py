@@ -1,5 +1,5 @@
 """`manage.py infer`."""
 
-from inference.features.inferring.command import Command
+from inference.features.learning.inferring.command import Command
 
 __all__ = ["Command"]

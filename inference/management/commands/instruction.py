@@ -1,5 +1,5 @@
 """`manage.py instruction`."""
 
-from inference.features.instruction.command import Command
+from inference.features.library.instruction.command import Command
 
 __all__ = ["Command"]

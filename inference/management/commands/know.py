@@ -1,5 +1,5 @@
 """`manage.py know`."""
 
-from inference.features.know.command import Command
+from inference.features.learning.know.command import Command
 
 __all__ = ["Command"]

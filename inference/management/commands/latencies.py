@@ -1,5 +1,5 @@
 """`manage.py latencies`."""
 
-from inference.features.latencies.command import Command
+from inference.features.learning.latencies.command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py machines`."""
 
-from inference.features.machines.command import Command
+from inference.features.machines.machines.command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py measure-block`."""
 
-from inference.features.blocks.measure_command import Command
+from inference.features.asking.blocks.measure_command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py measure`."""
 
-from inference.features.measure.command import Command
+from inference.features.machines.measure.command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py merge-sets`."""
 
-from inference.features.sets.merge_command import Command
+from inference.features.library.sets.merge_command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py name-ports`."""
 
-from inference.features.core_model.command import Command
+from inference.features.learning.core_model.command import Command
 
 __all__ = ["Command"]

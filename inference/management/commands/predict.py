@@ -1,5 +1,5 @@
 """`manage.py predict`."""
 
-from inference.features.experiments.command import Command
+from inference.features.library.experiments.command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py publish`."""
 
-from inference.features.publishing.publish_command import Command
+from inference.features.publishing.site.publish_command import Command
 
 __all__ = ["Command"]

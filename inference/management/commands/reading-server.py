@@ -1,5 +1,5 @@
 """`manage.py reading-server`."""
 
-from inference.features.uploads.reading_server_command import Command
+from inference.features.library.uploads.reading_server_command import Command
 
 __all__ = ["Command"]

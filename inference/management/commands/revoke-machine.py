@@ -1,5 +1,5 @@
 """`manage.py revoke-machine`."""
 
-from inference.features.machines.revoke_command import Command
+from inference.features.machines.machines.revoke_command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py scheduler`."""
 
-from inference.features.scheduler.command import Command
+from inference.features.learning.scheduler.command import Command
 
 __all__ = ["Command"]

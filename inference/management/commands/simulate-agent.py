@@ -1,5 +1,5 @@
 """`manage.py simulate-agent`."""
 
-from inference.features.machines.simulate_command import Command
+from inference.features.machines.machines.simulate_command import Command
 
 __all__ = ["Command"]

@@ -1,5 +1,5 @@
 """`manage.py work`."""
 
-from inference.features.runs.work_command import Command
+from inference.features.running.runs.work_command import Command
 
 __all__ = ["Command"]

@@ -13,8 +13,8 @@ from anica_app.features.questions.asking import ask
 from anica_app.predictors.kinds import KINDS
 from anica_app.predictors.loops import WITH_JUMP, WITHOUT_JUMP, asked_as
 from inference.core.mapping import PortMapping
-from inference.features.blocks import query
-from inference.features.blocks.query import load_of, predictions_of, scheme_rows
+from inference.features.asking.blocks import query
+from inference.features.asking.blocks.query import load_of, predictions_of, scheme_rows
 from inference.isa import x86
 from inference.isa.x86.blocks import block_of_text
 from inference.models import PortMapping as PortMappingRow

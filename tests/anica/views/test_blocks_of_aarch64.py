@@ -17,7 +17,7 @@ from anica_app.features.block_sets.import_job import reading_of
 from anica_app.formats.block_sets import BlockSetOptions, look
 from anica_app.formats.blocks_csv import Broken
 from inference.core.mapping import PortMapping as Value
-from inference.features.search.query import find, pasted
+from inference.features.library.search.query import find, pasted
 from inference.models import Machine, PortMapping
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit

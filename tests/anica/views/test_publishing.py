@@ -6,9 +6,9 @@ import csv
 import io
 
 from anica_app.models import Discovery
-from inference.features.publishing.content import PublishedKind
-from inference.features.publishing.kinds import PublishedItem, item_named
-from inference.features.publishing.site import pages_of, site_of
+from inference.features.publishing.site.content import PublishedKind
+from inference.features.publishing.site.kinds import PublishedItem, item_named
+from inference.features.publishing.site.static_site import pages_of, site_of
 from inference.models import ExperimentSet, PortMapping, Run
 from tests.api.conftest import comparison, discovery, experiment_set, family_of, isa, mapping
 

@@ -34,9 +34,9 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "docs/faults.md": ("proven",),  # tests of the program
     "docs/operating.md": ("proof",),  # in a list of what pruning leaves
     # Names within the program: keys of JSON, columns, templates, addresses.
-    "inference/features/instruction/telling.py": ("certainty",),
-    "inference/features/mappings/pages.py": ("checked",),
-    "inference/features/explained/pages.py": ("proof",),
+    "inference/features/library/instruction/telling.py": ("certainty",),
+    "inference/features/library/mappings/pages.py": ("checked",),
+    "inference/features/learning/explained/pages.py": ("proof",),
     # The words as they are explained, and the list of values in a reference.
     "docs/exploring.md": ("proven", "Proven", "unique"),
     "docs/shell.md": ("unique",),

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.features.inferring.subject import Subject
+from inference.features.learning.inferring.subject import Subject
 from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict, DriftWatch
 from inference.measuring.recorded import RecordedMeasurer
 from inference.models import Run

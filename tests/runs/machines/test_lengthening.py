@@ -10,8 +10,8 @@ import pytest
 from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.core_model.scheduler_experiments import GroupedExperiment
 from inference.core.experiment import Experiment
-from inference.features.inferring.core_facts import core_facts
-from inference.features.scheduler.job import SchedulerConfig, _bodies, _body_options
+from inference.features.learning.inferring.core_facts import core_facts
+from inference.features.learning.scheduler.job import SchedulerConfig, _bodies, _body_options
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.bodies import loop_body
 from inference.isa.x86.front_end import front_end_codes

@@ -1,0 +1,1 @@
+"""How long code takes: basic blocks, and what answers about them."""

@@ -1,0 +1,208 @@
+"""Basic blocks: decoded and predicted at once, measured by a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Router, Schema
+from pydantic import Field
+
+from inference.features.asking.blocks.query import (
+    BlockLoad,
+    BlockPrediction,
+    InstructionLoad,
+    load_of,
+    predictions_of,
+    scheme_rows,
+)
+from inference.formats.exegesis import decoded_json
+from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.x86.blocks import Block, DroppedLine, Piece, read, read_blocks
+from inference.models import ISA, PortMapping
+from inference.storage.instruction_sets import X86
+from inference.web.api.access import READS, reading
+from inference.web.api.errors import ProblemError
+from inference.web.api.shapes import Cycles, Input, Ref, Uop, ref, uops_json
+from inference.web.validation import Id
+
+router = Router()
+MOST_BLOCKS = 100
+MOST_TEXT = 100_000
+
+
+class Code(Input):
+    """Basic blocks of x86-64."""
+
+    code: str = Field(
+        min_length=1,
+        max_length=MOST_TEXT,
+        description="Intel or AT&T syntax, what compilers and disassemblers print, or hexadecimal digits; "
+        "code with jumps is cut into loops and straight pieces, paragraphs are blocks of their own.",
+        examples=["add rax, rbx\nimul rax, rbx"],
+    )
+
+
+class InstructionOut(Schema):
+    """An instruction of a block; `obstacle` says why it cannot be measured."""
+
+    hex: str = Field(examples=["4801d8"])
+    text: str = Field(examples=["add rax, rbx"])
+    scheme: str | None = Field(examples=["add GPR[64]:RW, GPR[64]:R"])
+    scheme_id: Id | None
+    obstacle: str = Field(examples=[""])
+
+
+class BlockPredictionOut(Schema):
+    """Cycles per iteration that the ports of a mapping allow; dependencies are not seen."""
+
+    mapping: Ref
+    cycles: Cycles
+
+
+class BlockOut(Schema):
+    """A block. Its `hex` is what a run of the kind `block` takes; that of a loop has the jump back."""
+
+    name: str = Field(description="Its label, or what else tells it from others.", examples=["block 1"])
+    kind: str = Field(description="straight or loop", examples=["straight"])
+    hex: str = Field(examples=["4801d8480fafc3"])
+    notes: list[str] = Field(description="What was assumed or left out.", examples=[[]])
+    instructions: list[InstructionOut]
+    obstacle: str = Field(description="Why it cannot be measured; empty where it can.", examples=[""])
+    predictions: list[BlockPredictionOut]
+
+
+@router.post("/blocks", response=list[BlockOut], auth=reading, openapi_extra=READS)
+def decode_blocks(request: HttpRequest, data: Code) -> Any:
+    """Decode up to 100 basic blocks, and predict them by the newest port mappings that describe them."""
+    code = read(data.code, MOST_BLOCKS)
+    blocks = [piece.block for piece in code.pieces]
+    isa = ISA.objects.filter(name=X86).first()
+    rows = {} if isa is None else scheme_rows(blocks, isa)
+    predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, rows)
+    return [
+        _block(piece, code.dropped_in(piece), rows, found)
+        for piece, found in zip(code.pieces, predicted, strict=True)
+    ]
+
+
+class PieceOut(Schema):
+    """A loop or straight piece. `hex` and `schemes` are of its body, without the jump that closes a loop."""
+
+    name: str = Field(examples=[".L2"])
+    kind: str = Field(description="straight or loop", examples=["loop"])
+    hex: str = Field(examples=["4801d8ffc9"])
+    text: str = Field(examples=[".loop:\nadd rax, rbx\ndec ecx\njne .loop"])
+    schemes: list[str | None] = Field(examples=[["add GPR[64]:RW, GPR[64]:R", "dec GPR[32]:RW"]])
+    notes: list[str] = Field(examples=[[]])
+
+
+class DroppedOut(Schema):
+    """A line that looks like code and is in no block."""
+
+    line: int = Field(description="Its number, from 1.", examples=[7])
+    text: str = Field(examples=["401126: frob %rax"])
+    reason: str = Field(examples=["looks like code"])
+
+
+class DecodedOut(Schema):
+    """What a text was read to; `skipped`: how many lines or statements are in no block."""
+
+    blocks: list[PieceOut]
+    skipped: int = Field(examples=[0])
+    dropped: list[DroppedOut] = Field(description="Those of them that look like code.")
+
+
+@router.post("/decode", response=DecodedOut, auth=reading, openapi_extra=READS)
+def decode_code(request: HttpRequest, data: Code) -> Any:
+    """Read code to up to 100 loops and straight pieces; the same object as `manage.py decode --json`."""
+    return decoded_json(read(data.code, MOST_BLOCKS))
+
+
+class InstructionLoadOut(Schema):
+    """What an instruction takes up of each port, in cycles; null where the mapping does not describe it."""
+
+    text: str = Field(examples=["add rax, rbx"])
+    uops: list[Uop] | None
+    loads: list[float] | None = Field(examples=[[0.25, 0.25, 0.25, 0.25]])
+
+
+class BlockLoadOut(Schema):
+    """How a mapping spreads a block's µops over its ports: the fairest of the optimal distributions.
+
+    `described`: whether the mapping describes every instruction; the numbers are of those that it does.
+    """
+
+    hex: str = Field(examples=["4801d8480fafc3"])
+    described: bool = Field(examples=[True])
+    cycles: Cycles | None
+    loads: list[float] | None = Field(
+        description="Of each port, in their order.", examples=[[0.25, 1.25, 0.25, 0.25]]
+    )
+    instructions: list[InstructionLoadOut]
+
+
+class LoadsOut(Schema):
+    """The loads of some blocks."""
+
+    mapping: Ref
+    ports: list[str] = Field(examples=[["0", "1", "5", "6"]])
+    blocks: list[BlockLoadOut]
+
+
+@router.post("/mappings/{mapping_id}/block-loads", response=LoadsOut, auth=reading, openapi_extra=READS)
+def load_ports(request: HttpRequest, mapping_id: Id, data: Code) -> Any:
+    """The load of each port, instruction by instruction, of up to 100 basic blocks."""
+    row = get_object_or_404(PortMapping.objects.defer("report").select_related("isa"), pk=mapping_id)
+    if obstacle := obstacle_to_blocks(row.name, row.isa.name):
+        raise ProblemError(422, obstacle, where="path mapping_id", right=f"a port mapping for {X86}")
+    loads = [(block, load_of(block, row)) for block in read_blocks(data.code, MOST_BLOCKS)]
+    return {
+        "mapping": ref(row),
+        "ports": row.ports,
+        "blocks": [_load(block, load, row.ports) for block, load in loads],
+    }
+
+
+def _load(block: Block, load: BlockLoad | None, ports: list[str]) -> dict[str, Any]:
+    parts = [InstructionLoad() for _ in block.listing] if load is None else load.instructions
+    return {
+        "hex": block.hex,
+        "described": load is not None and load.described,
+        "cycles": None if load is None else load.schedule.cycles,
+        "loads": None if load is None else load.schedule.loads,
+        "instructions": [
+            {
+                "text": text,
+                "uops": None if part.uops is None else uops_json(part.uops, ports),
+                "loads": part.ports,
+            }
+            for (_, text), part in zip(block.listing, parts, strict=True)
+        ],
+    }
+
+
+def _block(
+    piece: Piece, dropped: Sequence[DroppedLine], rows: dict[str, int], predicted: list[BlockPrediction]
+) -> dict[str, Any]:
+    block = piece.block
+    return {
+        "name": piece.name,
+        "kind": block.kind,
+        "hex": block.hex,
+        "notes": [*piece.notes, *map(str, dropped)],
+        "instructions": [
+            {
+                "hex": one.code.hex(),
+                "text": one.text,
+                "scheme": one.scheme,
+                "scheme_id": rows.get(one.scheme or ""),
+                "obstacle": one.obstacle,
+            }
+            for one in block.instructions
+        ],
+        "obstacle": block.obstacle(),
+        "predictions": [{"mapping": ref(each.mapping), "cycles": each.cycles} for each in predicted],
+    }

@@ -1,0 +1,202 @@
+"""The load that a block puts on the ports of a mapping: the table of its instructions, and the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+
+from inference.core.core_model import Assumptions
+from inference.core.mapping import Uops
+from inference.core.protocols import Json
+from inference.features.asking.blocks.query import BlockLoad, BlockPrediction, predictions_of, scheme_rows
+from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
+from inference.features.library.experiments.picture import picture
+from inference.features.running.runs.asked import DescriptionItem, links
+from inference.features.running.runs.record import RunRecord
+from inference.isa.x86.blocks import Block, block_of_hex
+from inference.measuring.blocks import LOOP
+from inference.measuring.closing import iteration_of
+from inference.models import ISA, Machine, Run
+from inference.storage.instruction_sets import X86
+from inference.storage.judging import grounds_of
+from inference.web.requests import whole_number
+
+SHADES = 4
+"""Steps from no load to the load of the busiest port."""
+
+
+def load_context(block: Block, load: BlockLoad) -> dict[str, Any]:
+    """What `inference/blocks/load.html` needs."""
+    drawn = picture(load.schedule, load.experiment.terms)
+    letters = {text: letter for letter, text, _ in drawn.schemes}
+    return {"load": load, "drawing": drawn, "load_rows": list(_rows(block, load, letters))}
+
+
+def _rows(
+    block: Block, load: BlockLoad, letters: dict[str, str]
+) -> Sequence[tuple[str, str, Uops | None, list[tuple[float, int]], Sequence[str]]]:
+    """Letter in the picture, text, µops, per port (cycles, shade), and what other results say instead, of
+    every instruction."""
+    grounds = grounds_of(load.mapping, load.experiment.schemes)
+    most = max((max(one.ports) for one in load.instructions if one.ports), default=0.0)
+    return [
+        (
+            letters.get(one.scheme, ""),
+            text,
+            one.uops,
+            [(cycles, _shade(cycles, most)) for cycles in one.ports or ()],
+            grounds.conflict_words(one.scheme),
+        )
+        for (_, text), one in zip(block.listing, load.instructions, strict=True)
+    ]
+
+
+def _shade(cycles: float, most: float) -> int:
+    """0 for no load, else 1 to `SHADES`."""
+    return 0 if cycles <= 0 else max(1, round(SHADES * cycles / most))
+
+
+# A basic block as pages show it: instructions with their schemes, what is predicted, what was measured.
+
+
+@dataclass(frozen=True)
+class InstructionRow:
+    """One instruction; `scheme_row` is None for a scheme that the site does not have."""
+
+    hex: str
+    text: str
+    scheme: str | None
+    scheme_row: int | None
+    obstacle: str
+
+
+@dataclass(frozen=True)
+class BlockView:
+    """A block; `result` is what a run says of it, {} while it has not come. `number` counts from 1."""
+
+    number: int
+    block: Block
+    rows: tuple[InstructionRow, ...]
+    predictions: Sequence[tuple[BlockPrediction, float | None]]
+    """each with its difference from the measurement in per cent"""
+    obstacle: str
+    result: Json
+    closed: str
+    """how machines close a loop, "" of a straight block"""
+    reason: BlockReason | None
+    """by the newest core model, None where there is none"""
+
+
+def shown(
+    blocks: Sequence[Block],
+    isa: ISA | None,
+    results: Mapping[int, Json] | None = None,
+    first: int = 1,
+    *,
+    mode: str,
+) -> list[BlockView]:
+    """Blocks numbered from `first`; `results` by these numbers, measured in a mode that the reasons share."""
+    known = {} if isa is None else scheme_rows(blocks, isa)
+    predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, known)
+    reasons = _reasons(blocks, mode)
+    found = []
+    together = zip(blocks, predicted, reasons, strict=True)
+    for number, (block, predictions, reason) in enumerate(together, start=first):
+        result = (results or {}).get(number, {})
+        compared = [(each, _change(each.cycles, result)) for each in predictions]
+        found.append(
+            BlockView(
+                number,
+                block,
+                rows_of(block, known),
+                compared,
+                block.obstacle(),
+                result,
+                iteration_of(block).words,
+                reason,
+            )
+        )
+    return found
+
+
+def _reasons(blocks: Sequence[Block], mode: str) -> Sequence[BlockReason | None]:
+    newest = usable_core_models().first() if blocks else None
+    if newest is None:
+        return [None] * len(blocks)
+    return reasons_of(blocks, newest, Assumptions(in_loop=mode == LOOP))
+
+
+def rows_of(block: Block, known: Mapping[str, int]) -> tuple[InstructionRow, ...]:
+    """The instructions, the jump that closes a loop last; `known`: {text of a scheme: its row id}."""
+    rows = [
+        InstructionRow(one.code.hex(), one.text, one.scheme, known.get(one.scheme or ""), one.obstacle)
+        for one in block.instructions
+    ]
+    if block.closing is not None:
+        rows.append(
+            InstructionRow(
+                block.closing.code.hex(), block.closing_text, None, None, "leads back to the beginning"
+            )
+        )
+    return tuple(rows)
+
+
+def _change(predicted: float, result: Json) -> float | None:
+    """Prediction against measurement in per cent of the measurement, where that has settled."""
+    measured = result.get("cycles")
+    if result.get("state") != "settled" or not measured:
+        return None
+    return 100 * (predicted - float(measured)) / float(measured)
+
+
+# What a run over basic blocks has measured so far, from its journal.
+
+
+PAGE = 10
+"""Blocks on one page, each with its instructions."""
+
+
+def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
+    """The blocks of the page that the address asks for (`from`, counted from 1), with their results."""
+    codes = run.config["blocks"]
+    asked = (whole_number(request, "from", 1) or 1) - 1
+    first = min(max(asked, 0), len(codes) - 1) // PAGE * PAGE
+    results = {index + 1: result for index, result in record.blocks.items()}
+    for number, stored in enumerate(_stored_results(run), start=1):
+        shapes = (("operands", dict), ("repeated", list))
+        values = {name: stored[name] for name, shape in shapes if isinstance(stored.get(name), shape)}
+        results[number] = {**results.get(number, {}), **values}
+    page = [block_of_hex(code) for code in codes[first : first + PAGE]]
+    isa = ISA.objects.filter(name=X86).first()
+    return {
+        "blocks": shown(page, isa, results, first + 1, mode=run.config["options"]["mode"]),
+        "block_count": len(codes),
+        "previous_blocks": first - PAGE + 1 if first else None,
+        "next_blocks": first + PAGE + 1 if first + PAGE < len(codes) else None,
+        "options": run.config["options"],
+        "ended": run.state in Run.FINAL,
+    }
+
+
+def _stored_results(run: Run) -> list[Json]:
+    """Of every block; none of an archive in which they are something else."""
+    found = (run.result or {}).get("blocks")
+    return [each if isinstance(each, dict) else {} for each in found] if isinstance(found, list) else []
+
+
+def block_words(run: Run) -> Iterator[DescriptionItem]:
+    """The description of a run that measures basic blocks, in words."""
+    config, options = run.config, run.config["options"]
+    yield DescriptionItem("Machine", links=links(Machine, "machine", [config["machine"]]))
+    yield DescriptionItem("Basic blocks", f"{len(config['blocks']):,}")
+    yield DescriptionItem("Copies", f"{options['mode']}, {options['copies'] or 'as many as usual'}")
+    yield DescriptionItem("Registers start with", f"{options['registers']:#x}")
+    yield DescriptionItem("Memory starts with", f"{options['memory']:#x}")
+    values = ", ".join(f"{name} = {value:#x}" for name, value in config.get("values", {}).items())
+    yield DescriptionItem("Other values", values or "none", usual=not values)
+    repeats = config.get("repeat_values", False)
+    yield DescriptionItem("Measured with other values, too", "yes" if repeats else "no", usual=not repeats)
+    yield DescriptionItem("Pages of memory", f"at most {options['pages']:,}")

@@ -1,0 +1,354 @@
+"""Two port mappings side by side, up to a renaming of ports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from inference.core.deviating import Sampling
+from inference.core.identity import ComparedScheme, MappingComparison, SchemeRelation
+from inference.core.mapping import Uops, ports_in
+from inference.core.metrics import Unit as Units
+from inference.features.judging.comparing.query import (
+    DifferingExperiment,
+    Model,
+    beside_loads,
+    comparison_head,
+    comparison_of,
+    described_loads,
+    deviation_of,
+    differences_first,
+    summary,
+    up_to_hidden,
+    witnesses,
+    write_comparison_csv,
+)
+from inference.features.judging.evaluations.api import HeatMapOut
+from inference.features.learning.explained.query import ReferenceContradiction, contradictions
+from inference.figures.heatmap import heat_map
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.models.scheme_search import texts_found
+from inference.web.api.document import FILE
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.shapes import Ref, SchemeText, Scores, Text, Unit, Uop, attachment, ref, uops_json
+from inference.web.validation import Id
+
+router = Router()
+Shown = Literal["", "different", "only-first", "only-second", "equal"]
+
+
+class WitnessOut(Schema):
+    """An experiment on which the mappings differ; cycles, `measured` null where nobody has measured it."""
+
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    first: float = Field(examples=[0.5])
+    second: float = Field(examples=[0.67])
+    measured: float | None = Field(examples=[0.51])
+
+
+class ComparisonOut(Schema):
+    """How two mappings of one instruction set stand to each other."""
+
+    first: Ref
+    second: Ref
+    summary: str = Field(examples=["497 of 500 common schemes have the same µops."])
+    agreeing: int = Field(examples=[497])
+    differing: int = Field(examples=[3])
+    only_first: int = Field(examples=[0])
+    only_second: int = Field(examples=[12])
+    equal: bool = Field(examples=[False])
+    share: float | None = Field(
+        description="Of the common schemes, those with the same µops.", examples=[0.6]
+    )
+    same_number_of_uops: float | None = Field(
+        description="Of the common schemes, those with as many µops.", examples=[0.7]
+    )
+    up_to_hidden: float | None = Field(
+        description="Those with the same µops up to what the data set does not show; null without one.",
+        examples=[0.8],
+    )
+    renaming: dict[str, str | None] = Field(
+        description="Of each port of the second mapping, its name in the first; null without a partner.",
+        examples=[{"P0": "0", "P1": "1"}],
+    )
+    witnesses: list[WitnessOut]
+
+
+class ContradictionOut(Schema):
+    """A witness of the first mapping against the second: so many µops cannot evade these ports."""
+
+    blocker: SchemeText
+    copies: int = Field(examples=[8])
+    ports: list[str] = Field(examples=[["0", "1"]])
+    shown: int = Field(description="µops, by the witness.", examples=[1])
+    said: int = Field(description="µops, by the second mapping.", examples=[2])
+
+
+class ComparedOut(Schema):
+    """A scheme in both mappings, the second with the first one's port names; null where one lacks it."""
+
+    scheme: SchemeText
+    kind: str = Field(description="different, only-first, only-second or equal.", examples=["different"])
+    first: list[Uop] | None
+    second: list[Uop] | None
+    first_cycles: float | None = Field(examples=[0.5])
+    second_cycles: float | None = Field(examples=[1.0])
+    difference: float | None = Field(
+        description="Per cent of the first; null where undefined or without end.", examples=[100.0]
+    )
+    differs_in_hidden: bool = Field(
+        description="Whether only µops differ that no experiment can show.", examples=[False]
+    )
+    contradiction: ContradictionOut | None
+
+
+@router.get("/mappings/{mapping_id}/comparisons/{other_id}", response=ComparisonOut)
+def compare_mappings(request: HttpRequest, mapping_id: Id, other_id: Id, dataset: Id | None = None) -> Any:
+    """Compare two mappings: what agrees, under which renaming, and an experiment that tells them apart.
+
+    `dataset`: the experiment set whose measurements tell which µops can be seen at all.
+    """
+    row, other, found = _compared(mapping_id, other_id)
+    agreement = found.agreement
+    return {
+        "first": ref(row),
+        "second": ref(other),
+        "summary": summary(found),
+        "agreeing": len(agreement.agreeing),
+        "differing": len(agreement.differing),
+        "only_first": len(agreement.only_first),
+        "only_second": len(agreement.only_second),
+        "equal": found.are_equal,
+        "share": agreement.share,
+        "same_number_of_uops": found.same_number,
+        "up_to_hidden": None
+        if dataset is None
+        else up_to_hidden(row, other, get_object_or_404(ExperimentSet, pk=dataset, isa=row.isa_id)),
+        "renaming": _renaming(row, other, found),
+        "witnesses": [_witness(each) for each in witnesses(row, other, found)],
+    }
+
+
+@router.get("/mappings/{mapping_id}/comparisons/{other_id}/schemes", response=PageOf[ComparedOut])
+def list_compared_schemes(
+    request: HttpRequest,
+    mapping_id: Id,
+    other_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    show: Shown = "",
+) -> Any:
+    """The schemes of both mappings, the largest differences first."""
+    row, _, found = _compared(mapping_id, other_id)
+    schemes = [
+        each for each in differences_first(found.schemes) if not show or each.kind == SchemeRelation(show)
+    ]
+    if q.strip():
+        wanted = texts_found(row.isa_id, q)
+        schemes = [each for each in schemes if each.scheme in wanted]
+
+    def told(page: Sequence[ComparedScheme]) -> list[dict[str, Any]]:
+        spoken = contradictions(row, found, {each.scheme for each in page})
+        return [
+            {**_scheme(each, found.ports), "contradiction": _contradiction(row, spoken.get(each.scheme))}
+            for each in page
+        ]
+
+    return listed_in_memory(schemes, paging, told)
+
+
+@router.get(
+    "/mappings/{mapping_id}/comparisons/{other_id}/export", response=str, openapi_extra={FILE: "text/csv"}
+)
+def export_comparison(request: HttpRequest, mapping_id: Id, other_id: Id) -> HttpResponse:
+    """The whole comparison as CSV, differences first."""
+    row, other, found = _compared(mapping_id, other_id)
+    text = write_comparison_csv(found, differences_first(found.schemes), comparison_head(row, other))
+    return attachment(text, "text/csv; charset=utf-8", f"{row.name} and {other.name}", "csv")
+
+
+def _compared(mapping_id: int, other_id: int) -> tuple[PortMapping, PortMapping, MappingComparison]:
+    """Both rows; raises `ExchangeError` for different instruction sets."""
+    rows = PortMapping.objects.select_related("isa", "machine", "run")
+    row, other = get_object_or_404(rows, pk=mapping_id), get_object_or_404(rows, pk=other_id)
+    return row, other, comparison_of(row, other)
+
+
+def _renaming(row: PortMapping, other: PortMapping, found: MappingComparison) -> dict[str, str | None]:
+    partners = found.agreement.renaming.ports
+    return {
+        there: None if index is None else row.ports[index]
+        for there, index in zip(other.ports, partners, strict=True)
+    }
+
+
+def _scheme(each: ComparedScheme, ports: Sequence[str]) -> dict[str, Any]:
+    def shown(uops: Uops | None) -> list[dict[str, Any]] | None:
+        return None if uops is None else uops_json(uops, ports)
+
+    difference = each.difference
+    return {
+        "scheme": each.scheme,
+        "kind": each.kind.value,
+        "first": shown(each.uops[0]),
+        "second": shown(each.uops[1]),
+        "first_cycles": each.cycles[0],
+        "second_cycles": each.cycles[1],
+        "difference": difference if difference is not None and math.isfinite(difference) else None,
+        "differs_in_hidden": each.differs_in_hidden,
+    }
+
+
+def _contradiction(row: PortMapping, found: ReferenceContradiction | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    copied = {name: getattr(found, name) for name in ("blocker", "copies", "shown", "said")}
+    return {**copied, "ports": [row.ports[bit] for bit in ports_in(found.mask)]}
+
+
+def _witness(each: DifferingExperiment) -> dict[str, Any]:
+    said = each.distinction
+    return {
+        "experiment": str(said.experiment),
+        "first": said.first,
+        "second": said.second,
+        "measured": each.measured,
+    }
+
+
+# A port mapping beside another model: on random experiments, and scheme by scheme where that has loads.
+
+
+MOST = 20_000
+
+
+class Sampled(Schema):
+    """Which random experiments both are asked about."""
+
+    experiments: int = Field(Sampling.experiments, ge=1, le=MOST)
+    length: int = Field(Sampling.length, ge=1, le=100, description="Instructions of each.")
+    seed: int = Field(Sampling.seed, ge=0, le=2**63 - 1)
+    unit: Units = Sampling.unit
+    r_max: float | None = Field(
+        None,
+        description="Instructions per cycle to hold both to, instead of their own.",
+        examples=[5.0],
+    )
+
+
+class FurthestOut(Schema):
+    """The experiment on which the models are furthest apart."""
+
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    first: float = Field(examples=[4.0])
+    second: float = Field(examples=[2.0])
+
+
+class DeviationOut(Schema):
+    """Two models on the same experiments; no measurement says which is right.
+
+    `scores` has the second against the first, `backwards` the first against the second. `heat_map` has the
+    first across.
+    """
+
+    first: Ref
+    second: Ref
+    unit: Unit
+    common: int = Field(description="Schemes that both know.", examples=[497])
+    r_max: list[float | None] = Field(description="What each was held to.", examples=[[5.0, 5.0]])
+    skipped: int = Field(description="Experiments that a model takes to need no time.", examples=[0])
+    scores: Scores
+    backwards: Scores
+    heat_map: HeatMapOut | None
+    furthest: FurthestOut | None
+
+
+class BesideLoadsOut(Schema):
+    """A scheme in both: the µops of the one, the loads of the other in words; null where one lacks it."""
+
+    scheme: SchemeText
+    kind: str = Field(description="different, only-first, only-second or equal.", examples=["different"])
+    uops: list[Uop] | None
+    loads: str | None = Field(examples=["r01: 0.5"])
+    first_cycles: float | None = Field(description="Alone.", examples=[0.5])
+    second_cycles: float | None = Field(examples=[1.0])
+
+
+@router.get("/mappings/{mapping_id}/comparisons/{other_id}/deviation", response=DeviationOut)
+def get_deviation(request: HttpRequest, mapping_id: Id, other_id: Id, sampled: Query[Sampled]) -> Any:
+    """How far two port mappings are apart on random experiments."""
+    return _deviation(mapping_id, get_object_or_404(PortMapping, pk=other_id), sampled)
+
+
+@router.get(
+    "/mappings/{mapping_id}/resource-comparisons/{resource_mapping_id}/deviation", response=DeviationOut
+)
+def get_deviation_of_resources(
+    request: HttpRequest, mapping_id: Id, resource_mapping_id: Id, sampled: Query[Sampled]
+) -> Any:
+    """How far a port mapping and a resource mapping are apart on random experiments."""
+    return _deviation(mapping_id, get_object_or_404(ResourceMapping, pk=resource_mapping_id), sampled)
+
+
+@router.get(
+    "/mappings/{mapping_id}/resource-comparisons/{resource_mapping_id}/schemes",
+    response=PageOf[BesideLoadsOut],
+)
+def list_schemes_beside_loads(
+    request: HttpRequest,
+    mapping_id: Id,
+    resource_mapping_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    show: Shown = "",
+) -> Any:
+    """The schemes of a port mapping and a resource mapping side by side, the largest differences first."""
+    row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
+    other = get_object_or_404(ResourceMapping.objects.select_related("isa"), pk=resource_mapping_id)
+    found = [each for each in differences_first(beside_loads(row, other)) if show in ("", each.kind.value)]
+    if q.strip():
+        wanted = texts_found(row.isa_id, q)
+        found = [each for each in found if each.scheme in wanted]
+
+    def told(page: Sequence[ComparedScheme]) -> list[dict[str, Any]]:
+        loads = described_loads(other, [each.scheme for each in page])
+        return [_beside(each, row, loads.get(each.scheme)) for each in page]
+
+    return listed_in_memory(found, paging, told)
+
+
+def _beside(each: ComparedScheme, row: PortMapping, loads: str | None) -> dict[str, Any]:
+    uops = each.uops[0]
+    return {
+        "scheme": each.scheme,
+        "kind": each.kind.value,
+        "uops": None if uops is None else uops_json(uops, row.ports),
+        "loads": loads,
+        "first_cycles": each.cycles[0],
+        "second_cycles": each.cycles[1],
+    }
+
+
+def _deviation(mapping_id: int, other: Model, sampled: Sampled) -> dict[str, Any]:
+    row = get_object_or_404(PortMapping, pk=mapping_id)
+    found = deviation_of(row, other, Sampling(**sampled.dict()))
+    drawn = heat_map(found.first, found.second).as_json() if found.scores.n else None
+    furthest = None if found.furthest is None else vars(found.furthest)
+    return {
+        "first": ref(row),
+        "second": ref(other),
+        "unit": sampled.unit.value,
+        "common": found.common,
+        "r_max": list(found.r_max),
+        "skipped": found.skipped,
+        "scores": found.scores.as_json(),
+        "backwards": found.backwards.as_json(),
+        "heat_map": drawn,
+        "furthest": furthest and {**furthest, "experiment": str(furthest["experiment"])},
+    }

@@ -1,0 +1,367 @@
+"""A mapping beside another one of the same instruction set, differences first.
+
+Port mappings are compared up to a renaming of ports, with resource mappings by what schemes take alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping as Dictionary
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import BadRequest
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import path, reverse
+from django.utils.http import urlencode
+
+from inference.core.deviating import Deviation, Sampling
+from inference.core.errors import InvalidInputError
+from inference.core.identity import ComparedScheme, MappingComparison, SchemeRelation
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.metrics import Unit
+from inference.features.judging.comparing.query import (
+    DifferingExperiment,
+    Model,
+    beside_loads,
+    comparable,
+    comparison_head,
+    comparison_of,
+    described_loads,
+    deviation_of,
+    differences_first,
+    loads_summary,
+    summary,
+    up_to_hidden,
+    witnesses,
+    write_comparison_csv,
+)
+from inference.features.learning.explained.query import ReferenceContradiction, contradictions
+from inference.features.library.experiments.query import Singleton, measured_singletons
+from inference.figures.heatmap import HeatMap, heat_map
+from inference.isa.search import SearchError
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.models.scheme_search import texts_found
+from inference.storage.characterisations import KEY
+from inference.storage.rows import ids_of_schemes
+from inference.web.paging import Order, page_in_memory
+from inference.web.presentation import COLOURS
+from inference.web.requests import file_answer, one_of, whole_number
+
+LABELS = {
+    SchemeRelation.DIFFERENT: "different µops",
+    SchemeRelation.ONLY_FIRST: "only in this mapping",
+    SchemeRelation.ONLY_SECOND: "only in the other",
+    SchemeRelation.EQUAL: "same µops",
+}
+LOAD_LABELS = {
+    SchemeRelation.DIFFERENT: "other cycles alone",
+    SchemeRelation.ONLY_FIRST: "only in this mapping",
+    SchemeRelation.ONLY_SECOND: "only in the other",
+    SchemeRelation.EQUAL: "same cycles alone",
+}
+RESOURCES = "r"
+"""Before the number of a resource mapping in the address."""
+
+UNKNOWN_FIRST = -1.0
+COLUMNS: dict[str, Callable[[ComparedScheme], Any]] = {
+    "text": lambda row: row.scheme,
+    "here": lambda row: UNKNOWN_FIRST if row.cycles[0] is None else row.cycles[0],
+    "there": lambda row: UNKNOWN_FIRST if row.cycles[1] is None else row.cycles[1],
+    "difference": lambda row: UNKNOWN_FIRST if row.difference is None else abs(row.difference),
+}
+
+
+@dataclass(frozen=True)
+class ComparedSchemeRow:
+    """A scheme of the table, its id, and what one instance was measured to take.
+
+    `loads`: what it takes up in the other mapping, in words, "" where that has ports. `contradiction`: the
+    witness of this mapping that speaks against the other one.
+    """
+
+    pk: int
+    compared: ComparedScheme
+    singleton: Singleton | None
+    loads: str = ""
+    contradiction: ReferenceContradiction | None = None
+
+
+@dataclass(frozen=True)
+class DecidingExperiment:
+    """An experiment that tells the mappings apart, and where to read on."""
+
+    witness: DifferingExperiment
+    url: str
+
+
+def compare_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
+    """The table of schemes of both mappings, searched with the syntax of the instruction set's page."""
+    del value  # the comparison is remembered, with both mappings
+    candidates = list(comparable(row).only("pk", "name"))
+    resources = list(ResourceMapping.objects.filter(isa=row.isa_id).order_by("-id").only("pk", "name"))
+    q = request.GET.get("q", "").strip()
+    context: dict[str, Any] = {"candidates": candidates, "resource_candidates": resources, "q": q}
+    other = _other(request, row)
+    if other is None:
+        return context
+    context |= deviation_section(request, row, other)
+    if isinstance(other, ResourceMapping):
+        return {**context, **_with_loads(request, row, other, q)}
+    comparison = comparison_of(row, other)
+    show = one_of(request, "show", tuple(SchemeRelation))
+    set_id = whole_number(request, "set")
+    judged_by = None if set_id is None else get_object_or_404(ExperimentSet, pk=set_id, isa=row.isa_id)
+    context |= {
+        "other": other,
+        "explained": KEY in row.report,
+        "comparison": comparison,
+        "summary": summary(comparison),
+        "sets": ExperimentSet.objects.filter(isa=row.isa_id).order_by("-id").only("pk", "name"),
+        "judged_by": judged_by,
+        "up_to_hidden": None if judged_by is None else up_to_hidden(row, other, judged_by),
+        "renamed": _renamed(comparison, row, other),
+        "told": [_told(witness, row) for witness in witnesses(row, other, comparison)],
+        "kinds": [(kind.value, label, _count(comparison, kind)) for kind, label in LABELS.items()],
+        "show": show,
+        "sort": request.GET.get("sort", ""),
+        "export_url": f"{reverse('mapping-compare-csv', args=[row.pk])}?{urlencode({'with': other.pk})}",
+    }
+    try:
+        rows = _chosen(comparison.schemes, row, q, show)
+    except SearchError as error:
+        return {**context, "error": str(error)}
+    page = page_in_memory(_sorted(rows, context["sort"]), whole_number(request, "page", 0) or 0)
+    spoken = contradictions(row, comparison, {each.scheme for each in page.rows})
+    return {**context, "page": page, "rows": _rows(row, page.rows, contradicted=spoken)}
+
+
+def _with_loads(request: HttpRequest, row: PortMapping, other: ResourceMapping, q: str) -> dict[str, Any]:
+    """The table beside a resource mapping."""
+    schemes = beside_loads(row, other)
+    show = one_of(request, "show", tuple(SchemeRelation))
+    counts = Counter(each.kind for each in schemes)
+    context: dict[str, Any] = {
+        "other": other,
+        "resources": True,
+        "summary": loads_summary(schemes),
+        "comparison": {"schemes": schemes, "ports": row.ports},
+        "kinds": [(kind.value, label, counts[kind]) for kind, label in LOAD_LABELS.items()],
+        "show": show,
+        "sort": request.GET.get("sort", ""),
+    }
+    try:
+        rows = _chosen(schemes, row, q, show)
+    except SearchError as error:
+        return {**context, "error": str(error)}
+    page = page_in_memory(_sorted(rows, context["sort"]), whole_number(request, "page", 0) or 0)
+    loads = described_loads(other, [each.scheme for each in page.rows])
+    return {**context, "page": page, "rows": _rows(row, page.rows, loads=loads)}
+
+
+def _other(request: HttpRequest, row: PortMapping) -> PortMapping | ResourceMapping | None:
+    """What to compare with: `with` is the number of a port mapping, or `r` and that of a resource mapping."""
+    text = request.GET.get("with", "")
+    number = text.removeprefix(RESOURCES)
+    if not text:
+        return None
+    if not (number.isascii() and number.isdigit()) or len(number) > 18:
+        raise BadRequest(f"with must be the number of a mapping, not {text[:40]!r}")
+    rows: QuerySet[Any] = (ResourceMapping if text.startswith(RESOURCES) else PortMapping).objects.all()
+    other: PortMapping | ResourceMapping = get_object_or_404(rows.select_related("isa"), pk=int(number))
+    if other.isa_id != row.isa_id:
+        raise BadRequest(f"{other.name!r} describes {other.isa.name}, not {row.isa.name}: nothing to compare")
+    return other
+
+
+def _chosen(schemes: Sequence[ComparedScheme], row: PortMapping, q: str, show: str) -> list[ComparedScheme]:
+    rows = [each for each in schemes if not show or each.kind == show]
+    if not q:
+        return rows
+    found = texts_found(row.isa_id, q)
+    return [each for each in rows if each.scheme in found]
+
+
+def _sorted(rows: Sequence[ComparedScheme], wanted: str) -> list[ComparedScheme]:
+    """Differences first, unless the address names a column."""
+    found = differences_first(rows)
+    if wanted.removeprefix("-") in COLUMNS:
+        order = Order.read(wanted, {key: key for key in COLUMNS}, "text")
+        found.sort(key=COLUMNS[order.column], reverse=order.descending)
+    return found
+
+
+def _rows(
+    row: PortMapping,
+    shown: Sequence[ComparedScheme],
+    *,
+    loads: Dictionary[str, str] | None = None,
+    contradicted: Dictionary[str, ReferenceContradiction] | None = None,
+) -> list[ComparedSchemeRow]:
+    texts = [each.scheme for each in shown]
+    ids = ids_of_schemes(row.isa_id, texts)
+    singletons = measured_singletons(row.isa)
+    return [
+        ComparedSchemeRow(
+            ids[each.scheme],
+            each,
+            singletons.get(ids[each.scheme]),
+            (loads or {}).get(each.scheme, ""),
+            (contradicted or {}).get(each.scheme),
+        )
+        for each in shown
+    ]
+
+
+def _renamed(
+    comparison: MappingComparison, row: PortMapping, other: PortMapping
+) -> list[tuple[str, str, int]]:
+    """(port there, port here or "", its colour), in the order of this mapping's ports."""
+    last = len(row.ports)
+    indices = [last if port is None else port for port in comparison.agreement.renaming.ports]
+    names = [*row.ports, ""]
+    pairs = sorted(zip(indices, other.ports, strict=True))
+    return [(there, names[index], index % COLOURS) for index, there in pairs]
+
+
+def _count(comparison: MappingComparison, kind: SchemeRelation) -> int:
+    agreement = comparison.agreement
+    return len(
+        {
+            SchemeRelation.DIFFERENT: agreement.differing,
+            SchemeRelation.ONLY_FIRST: agreement.only_first,
+            SchemeRelation.ONLY_SECOND: agreement.only_second,
+            SchemeRelation.EQUAL: agreement.agreeing,
+        }[kind]
+    )
+
+
+def _told(witness: DifferingExperiment, row: PortMapping) -> DecidingExperiment:
+    if witness.experiment_id is not None:
+        url = f"{reverse('experiment', args=[witness.experiment_id])}?{urlencode({'mapping': row.pk})}"
+    else:
+        asked: dict[str, Any] = {
+            "e": str(witness.distinction.experiment),
+            "isa": row.isa_id,
+            "mapping": row.pk,
+        }
+        url = f"{reverse('experiments')}?{urlencode(asked)}"
+    return DecidingExperiment(witness, url)
+
+
+def mapping_compare_csv(request: HttpRequest, pk: int) -> HttpResponse:
+    """The whole comparison as a file, differences first."""
+    row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=pk)
+    other = _other(request, row)
+    if not isinstance(other, PortMapping):
+        raise BadRequest("with must be the number of the other port mapping")
+    comparison = comparison_of(row, other)
+    head = comparison_head(row, other)
+    text = write_comparison_csv(comparison, differences_first(comparison.schemes), head)
+    return file_answer(text, "text/csv", f"{row.name} and {other.name}", "csv")
+
+
+# How far two mappings are apart on random experiments: the section of the Compare tab.
+
+
+MOST = 20_000
+"""Experiments that a page asks for; the shell takes more."""
+
+SHADES = 8
+FIELDS = ("experiments", "length", "seed", "unit", "r_max")
+
+
+@dataclass(frozen=True)
+class DeviationBin:
+    """A bin of the map that is not empty, counted from the top left; `shade` from 1 to `SHADES`."""
+
+    x: int
+    y: int
+    shade: int
+    title: str
+
+
+def deviation_section(request: HttpRequest, row: PortMapping, other: Model) -> dict[str, Any]:
+    """The numbers, the map, and the form that asks for others."""
+    kept = {key: request.GET[key] for key in FIELDS if request.GET.get(key)}
+    context: dict[str, Any] = {
+        "units": [(unit.value, unit.label) for unit in Unit],
+        "most_experiments": MOST,
+        "deviation_fields": kept,
+        "other_fields": {
+            key: value for key, value in request.GET.items() if key not in (*FIELDS, "page", "cursor")
+        },
+    }
+    try:
+        sampling = _sampling(request)
+    except InvalidInputError as error:
+        return {**context, "sampling": Sampling(), "deviation_error": str(error)}
+    found = deviation_of(row, other, sampling)
+    context |= {"sampling": sampling, "deviation": found}
+    if not found.scores.n:
+        return context
+    drawn = heat_map(found.first, found.second)
+    return {
+        **context,
+        "deviation_cells": cells_of(drawn),
+        "deviation_bins": drawn.bins,
+        "deviation_limit": drawn.limit,
+        "deviation_outside": drawn.outside,
+        "unit_label": sampling.unit.label,
+        "furthest_url": _experiment_url(found, row),
+    }
+
+
+def _sampling(request: HttpRequest) -> Sampling:
+    """What the address asks for; `InvalidInputError` for what cannot be."""
+    usual = Sampling()
+    experiments = whole_number(request, "experiments", usual.experiments) or 0
+    if experiments > MOST:
+        raise InvalidInputError(f"at most {MOST:,} experiments here; the shell takes more")
+    return Sampling(
+        experiments=experiments,
+        length=whole_number(request, "length", usual.length) or 0,
+        seed=whole_number(request, "seed", usual.seed) or 0,
+        unit=Unit(one_of(request, "unit", tuple(Unit), usual.unit)),
+        r_max=_rate(request.GET.get("r_max", "").strip()),
+    )
+
+
+def _rate(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInputError(f"R_max must be a number, not {text[:40]!r}") from None
+
+
+def cells_of(drawn: HeatMap, across: str = "here", upwards: str = "there") -> list[DeviationBin]:
+    """The bins of a map to be drawn small; `across` and `upwards` name the axes in words."""
+    return list(_cells(drawn, across, upwards))
+
+
+def _cells(drawn: HeatMap, across: str, upwards: str) -> Iterator[DeviationBin]:
+    peak = drawn.peak
+    for row, counts in enumerate(drawn.counts):
+        for column, count in enumerate(counts):
+            if count:
+                share = math.log(1 + count) / math.log(1 + peak)
+                title = f"{count:,}: {across} {drawn.bounds(column)}, {upwards} {drawn.bounds(row)}"
+                yield DeviationBin(column, drawn.bins - 1 - row, max(1, math.ceil(SHADES * share)), title)
+
+
+def _experiment_url(found: Deviation, row: PortMapping) -> str:
+    if found.furthest is None:
+        return ""
+    asked: dict[str, Any] = {"e": str(found.furthest.experiment), "isa": row.isa_id, "mapping": row.pk}
+    return f"{reverse('experiments')}?{urlencode(asked)}"
+
+
+urlpatterns = [
+    path("mappings/<int:pk>/compare.csv", mapping_compare_csv, name="mapping-compare-csv"),
+]

@@ -1,0 +1,356 @@
+"""Two stored models of a processor side by side: µops, what was measured, random experiments."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+
+from django.db.models import QuerySet
+
+from inference.core.deviating import Deviation, Sampling, deviation
+from inference.core.experiment import Experiment
+from inference.core.identity import ComparedScheme, Distinction, MappingComparison, SchemeRelation, compare
+from inference.core.identity.comparison import NOISE
+from inference.core.identity.hidden import agreement_up_to_hidden
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.mapping import Uops, described
+from inference.core.predicting import MappingPredictor, ThroughputModel
+from inference.core.resources import Conversion, TooManyResourcesError, from_port_mapping
+from inference.core.resources import ResourceMapping as Resources
+from inference.core.resources.mapping import MAX_RESOURCES
+from inference.core.throughput import inverse_throughput
+from inference.features.library.experiments.query import measured_row, settled_cycles
+from inference.formats.csv_cells import written
+from inference.formats.provenance import provenance_of
+from inference.models import ExperimentSet, Measurement, PortMapping, ResourceMapping
+from inference.storage.errors import ExchangeError
+from inference.storage.resource_mappings import load_resource_mapping
+from inference.storage.rows import load_mapping, measurements_of
+
+# Two stored port mappings side by side, with what was measured.
+
+
+SHORT = 3  # instructions of the measured experiments among which one that distinguishes is looked for
+LOOKED_AT = 1000  # of them, at most
+
+_ORDER = {kind: place for place, kind in enumerate(SchemeRelation)}
+
+
+@dataclass(frozen=True)
+class DifferingExperiment:
+    """An experiment on which two mappings differ, with what both predict and, if it was measured, the result.
+
+    `measured` is the median of the settled measurements in cycles; `experiment_id` the row, None without one.
+    """
+
+    distinction: Distinction
+    measured: float | None
+    experiment_id: int | None
+
+    @property
+    def nearer(self) -> int | None:
+        """Which mapping is nearer to the measurement: 0 the first, 1 the second; None if neither is."""
+        if self.measured is None:
+            return None
+        first, second = (
+            abs(said - self.measured) for said in (self.distinction.first, self.distinction.second)
+        )
+        return None if first == second else int(second < first)
+
+
+def comparable(row: PortMapping) -> QuerySet[PortMapping]:
+    """The other mappings of the same instruction set, newest first."""
+    return PortMapping.objects.filter(isa=row.isa_id).exclude(pk=row.pk).defer("report").order_by("-id")
+
+
+def comparison_of(row: PortMapping, other: PortMapping) -> MappingComparison:
+    """Both mappings up to a renaming of the other's ports; raises `ExchangeError` for different ISAs."""
+    if row.isa_id != other.isa_id:
+        raise ExchangeError(
+            f"{row.name!r} describes {row.isa.name}, {other.name!r} describes {other.isa.name}: "
+            "mappings of the same instruction set can be compared"
+        )
+    return _compared((row.pk, row.created), (other.pk, other.created))
+
+
+@lru_cache(maxsize=16)
+def _compared(row: tuple[int, datetime], other: tuple[int, datetime]) -> MappingComparison:
+    """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
+    return compare(*(load_mapping(PortMapping.objects.get(pk=pk)) for pk, _ in (row, other)))
+
+
+def up_to_hidden(row: PortMapping, other: PortMapping, judged_by: ExperimentSet) -> float | None:
+    """The share of the common schemes, 0 to 1, with equal µops but for those that a set does not show.
+
+    None where both describe no scheme, or no experiment. Seconds for tens of thousands of experiments.
+    """
+    n = judged_by.measurements.count()
+    return _up_to_hidden((row.pk, row.created), (other.pk, other.created), judged_by.pk, n)
+
+
+@lru_cache(maxsize=16)
+def _up_to_hidden(
+    row: tuple[int, datetime], other: tuple[int, datetime], set_id: int, measurements: int
+) -> float | None:
+    del measurements  # with more of them it is another question
+    first, second = (load_mapping(PortMapping.objects.get(pk=pk)) for pk, _ in (row, other))
+    stored = Measurement.objects.filter(experiment_set=set_id, state=Measurement.State.SETTLED)
+    return agreement_up_to_hidden(first, second, (each.value.experiment for each in measurements_of(stored)))
+
+
+def differences_first(rows: Sequence[ComparedScheme]) -> list[ComparedScheme]:
+    """Different schemes first, the largest difference in cycles at the top, then those that one mapping
+    lacks."""
+    return sorted(rows, key=lambda row: (_ORDER[row.kind], -row.factor, row.scheme))
+
+
+def witnesses(
+    row: PortMapping, other: PortMapping, comparison: MappingComparison
+) -> list[DifferingExperiment]:
+    """A smallest experiment that tells the mappings apart, then, if nobody measured it, a measured one that
+    does.
+
+    The measured one is looked for among the shortest experiments of all sets; it is the one on which the
+    mappings are furthest apart.
+    """
+    if comparison.distinction is None:
+        return []
+    smallest = _witness(row, comparison.distinction)
+    if smallest.measured is not None:
+        return [smallest]
+    measured = _measured_distinction(row, other, comparison.noise)
+    return [smallest] if measured is None else [smallest, _witness(row, measured)]
+
+
+def summary(comparison: MappingComparison) -> str:
+    """The comparison in a sentence or two."""
+    agreement = comparison.agreement
+    told = [_agreement_in_words(comparison)]
+    for schemes, where in ((agreement.only_first, "first"), (agreement.only_second, "second")):
+        if schemes:
+            told.append(f"{_counted(len(schemes), 'scheme')} only in the {where}.")
+    for what in ("instructions", "slots"):
+        rates = (each.get(what) for each in comparison.limits)
+        first, second = ("no limit" if rate is None else f"{rate:.4g}" for rate in rates)
+        if first != second:
+            told.append(f"{what.capitalize()} per cycle: {first} in the first, {second} in the second.")
+    if comparison.other_slots:
+        told.append(f"{_counted(len(comparison.other_slots), 'scheme')} with other numbers of slots.")
+    if agreement.differing and not agreement.renaming.exact:
+        told.append("Another renaming of ports might make more schemes equal.")
+    return " ".join(told)
+
+
+def _agreement_in_words(comparison: MappingComparison) -> str:
+    agreement = comparison.agreement
+    common = len(agreement.agreeing) + len(agreement.differing)
+    if not common:
+        return "No scheme is described by both."
+    renamed = any(port != k for k, port in enumerate(agreement.renaming.ports))
+    if comparison.are_equal:
+        return "Equal up to renaming ports." if renamed else "Equal."
+    if not agreement.differing:
+        how = ", up to renaming ports" if renamed else ""
+        return f"All {_counted(common, 'common scheme')} use the same µops{how}."
+    share = f"({100 * len(agreement.agreeing) / common:.1f} %)"
+    return f"{len(agreement.agreeing):,} of {_counted(common, 'common scheme')} use the same µops {share}."
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _witness(row: PortMapping, distinction: Distinction) -> DifferingExperiment:
+    found = measured_row(distinction.experiment, row.isa)
+    if found is None:
+        return DifferingExperiment(distinction, None, None)
+    return DifferingExperiment(distinction, settled_cycles(found.measurements.all()), found.pk)
+
+
+def _measured_distinction(row: PortMapping, other: PortMapping, noise: float) -> Distinction | None:
+    """Of the shortest measured experiments the one on which the mappings differ most, if by more than
+    noise."""
+    settled = Measurement.objects.filter(
+        experiment__isa=row.isa_id, experiment__length__lte=SHORT, state=Measurement.State.SETTLED
+    )
+    stored = measurements_of(settled.order_by("experiment__length", "id")[:LOOKED_AT])
+    mappings = (load_mapping(row), load_mapping(other))
+    best, furthest = None, 0.0
+    for experiment in dict.fromkeys(entry.value.experiment for entry in stored):
+        if not all(_describes(mapping, experiment) for mapping in mappings):
+            continue
+        first, second = (inverse_throughput(mapping, experiment) for mapping in mappings)
+        apart = abs(first - second) / experiment.length
+        if apart > max(2 * noise, furthest):
+            best, furthest = Distinction(experiment, first, second), apart
+    return best
+
+
+def _describes(mapping: Mapping, experiment: Experiment) -> bool:
+    return all(scheme in mapping.usage for scheme in experiment.schemes)
+
+
+# Two stored models of a processor on random experiments, and what each says of every scheme.
+
+
+Model = PortMapping | ResourceMapping
+
+_Key = tuple[type[Model], int, datetime]
+
+
+def deviation_of(row: Model, other: Model, sampling: Sampling) -> Deviation:
+    """How far two models are apart on random experiments; raises `ExchangeError` for different ISAs.
+
+    A fraction of a second for the usual thousands, and remembered.
+    """
+    require_same_isa(row, other)
+    return _deviation(_key(row), _key(other), sampling)
+
+
+def require_same_isa(row: Model, other: Model) -> None:
+    """Raise `ExchangeError` for models of different instruction sets."""
+    if row.isa_id != other.isa_id:
+        raise ExchangeError(
+            f"{row.name!r} describes {row.isa.name}, {other.name!r} describes {other.isa.name}: "
+            "mappings of the same instruction set can be compared"
+        )
+
+
+def _key(row: Model) -> _Key:
+    return type(row), row.pk, row.created
+
+
+@lru_cache(maxsize=16)
+def _deviation(row: _Key, other: _Key, sampling: Sampling) -> Deviation:
+    """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
+    (first, first_rate), (second, second_rate) = (_model(*key) for key in (row, other))
+    return deviation(first, second, sampling, (first_rate, second_rate))
+
+
+@lru_cache(maxsize=8)
+def _model(kind: type[Model], pk: int, created: datetime) -> tuple[ThroughputModel, float | None]:
+    """What predicts without R_max, and its R_max."""
+    del created
+    row = kind.objects.get(pk=pk)
+    if isinstance(row, ResourceMapping):
+        return load_resource_mapping(row), None
+    value = load_mapping(row)
+    bare = replace(value, r_max=None)
+    try:
+        # An equal model (Theorem 5.2) that answers thousands of experiments in hundredths of a second.
+        return from_port_mapping(bare, Conversion(MAX_RESOURCES)), value.r_max
+    except TooManyResourcesError:
+        return MappingPredictor(bare), value.r_max
+
+
+def beside_loads(row: PortMapping, other: ResourceMapping) -> tuple[ComparedScheme, ...]:
+    """All schemes that either describes, with µops of the one and what one instance takes in both.
+
+    Ports and resources cannot be compared: schemes differ where their inverse throughputs do, by more than
+    the noise of measurements.
+    """
+    require_same_isa(row, other)
+    return _beside_loads(_key(row), _key(other))
+
+
+@lru_cache(maxsize=8)
+def _beside_loads(row: _Key, other: _Key) -> tuple[ComparedScheme, ...]:
+    mapping = load_mapping(PortMapping.objects.get(pk=row[1]))
+    resources = load_resource_mapping(ResourceMapping.objects.get(pk=other[1]))
+    ours: dict[Uops, float] = {}
+    found = []
+    for scheme in sorted(mapping.usage.keys() | resources.loads.keys()):
+        uops = mapping.usage.get(scheme)
+        alone = Experiment.of([scheme])
+        if uops is not None and uops not in ours:
+            ours[uops] = inverse_throughput(mapping, alone)
+        here = None if uops is None else ours[uops]
+        there = resources.inverse_throughput(alone) if scheme in resources.loads else None
+        found.append(ComparedScheme(scheme, _kind(here, there), (uops, None), (here, there)))
+    return tuple(found)
+
+
+def _kind(here: float | None, there: float | None) -> SchemeRelation:
+    if there is None:
+        return SchemeRelation.ONLY_FIRST
+    if here is None:
+        return SchemeRelation.ONLY_SECOND
+    return SchemeRelation.DIFFERENT if abs(here - there) > NOISE else SchemeRelation.EQUAL
+
+
+def loads_summary(schemes: Collection[ComparedScheme]) -> str:
+    """The comparison in a sentence or two."""
+    counts = Counter(each.kind for each in schemes)
+    common = counts[SchemeRelation.EQUAL] + counts[SchemeRelation.DIFFERENT]
+    if not common:
+        return "No scheme is described by both."
+    first, second = counts[SchemeRelation.ONLY_FIRST], counts[SchemeRelation.ONLY_SECOND]
+    return (
+        f"{counts[SchemeRelation.EQUAL]:,} of {common:,} common schemes take as long alone, within {NOISE:g} "
+        f"cycles. {first:,} only in the first, {second:,} only in the second."
+    )
+
+
+def described_loads(other: ResourceMapping, schemes: Collection[str]) -> dict[str, str]:
+    """{scheme: its loads in words}, of those that the resource mapping describes."""
+    rows = other.loads.filter(scheme__text__in=schemes).order_by("resource")
+    loads: dict[str, list[tuple[int, float]]] = {}
+    for scheme, resource, load in rows.values_list("scheme__text", "resource", "load"):
+        entry = loads.setdefault(scheme, [])
+        if load:
+            entry.append((resource, load))
+    value = Resources(tuple(other.resources), {scheme: tuple(entry) for scheme, entry in loads.items()})
+    return {scheme: value.describe(scheme) for scheme in loads}
+
+
+# A comparison of two port mappings as CSV: a row for every scheme that either describes.
+#
+#     scheme,comparison,µops first,µops second,cycles first,cycles second,difference %,differs in hidden
+#
+# µops are written as on the pages, `2×[0,1] + 1×[5]`, both with the port names of the first mapping; cells
+# are empty where a mapping does not describe the scheme. `differs in hidden` is 1 where only µops differ that
+# no experiment can show, 0 where others do.
+
+
+HEADER = (
+    "scheme",
+    "comparison",
+    "µops first",
+    "µops second",
+    "cycles first",
+    "cycles second",
+    "difference %",
+    "differs in hidden",
+)
+
+
+def write_comparison_csv(
+    comparison: MappingComparison, rows: Iterable[ComparedScheme], head: str = ""
+) -> str:
+    """Some schemes of a comparison, in the order given, below the lines of `head`."""
+    return written(HEADER, (_cells(comparison, row) for row in rows), head)
+
+
+def comparison_head(first: PortMapping, second: PortMapping) -> str:
+    """Lines of comments: which is which, and who made them."""
+    both = (("first", first), ("second", second))
+    return "".join(f"# {which}\n{provenance_of(row).commented('#')}" for which, row in both)
+
+
+def _cells(comparison: MappingComparison, row: ComparedScheme) -> list[object]:
+    usages = [_usage(uops, comparison.ports) for uops in row.uops]
+    cycles = [_finite(value) for value in row.cycles]
+    hidden = int(row.differs_in_hidden) if row.kind is SchemeRelation.DIFFERENT else None
+    return [row.scheme, row.kind.value, *usages, *cycles, _finite(row.difference), hidden]
+
+
+def _usage(uops: Uops | None, ports: tuple[str, ...]) -> str:
+    return "" if uops is None else described(uops, ports)
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value

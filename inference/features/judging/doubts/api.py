@@ -1,0 +1,163 @@
+"""What is doubtful in a port mapping, and which experiments speak for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from inference.core.doubting import LABELS, Doubt, DoubtKind
+from inference.features.judging.doubts.evidence import REPEATS, DoubtDecision
+from inference.features.judging.doubts.query import DoubtsOf, ask
+from inference.features.judging.doubts.request import DoubtsRequest
+from inference.features.learning.explained.proof_api import machine_of
+from inference.features.machines.measure.listed import listed_config
+from inference.features.running.runs.api import RunOut
+from inference.features.running.runs.runs_of_kind import started
+from inference.models import InstructionScheme, PortMapping
+from inference.storage.rows import ids_of_schemes
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.shapes import Cycles, Input, SchemeText, Uop, attachment, uops_json
+from inference.web.validation import Id, OneOf
+
+router = Router()
+Kind = Annotated[str, OneOf(each.value for each in DoubtKind)]
+
+
+class DoubtOut(Schema):
+    """A reason to doubt what a mapping says of a scheme; its µops, and those that it may have instead."""
+
+    kind: str = Field(description="ambiguous, excluded, mispredicted or conflict.", examples=["ambiguous"])
+    scheme_id: Id | None
+    scheme: SchemeText
+    why: str = Field(examples=["another port mapping explains the measurements as well"])
+    uops: list[Uop] | None
+    others: list[list[Uop]]
+
+
+class DecisionOut(Schema):
+    """An experiment that would decide: predicted with the µops here, with the others, and measured."""
+
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    here: Cycles
+    otherwise: Cycles
+    measured: Cycles | None
+
+
+class DoubtInFull(DoubtOut):
+    """A doubt with the experiments that it rests on, which a run can measure again, and one that decides."""
+
+    again: list[str] = Field(examples=[["add GPR[64]:RW, GPR[64]:R"]])
+    decides: DecisionOut | None
+
+
+class MeasureDoubt(Input):
+    """Which experiments about a doubt are measured, and where."""
+
+    machine: Id
+    kind: Kind = Field(description="Of the doubt.", examples=["ambiguous"])
+    what: Literal["again", "decide"] = Field(
+        "again", description="What it rests on, or the experiment that would decide.", examples=["decide"]
+    )
+
+
+@router.get("/mappings/{mapping_id}/doubts", response=PageOf[DoubtOut])
+def list_doubts(
+    request: HttpRequest, mapping_id: Id, paging: Query[Paging], asked: Query[DoubtsRequest]
+) -> Any:
+    """What is ambiguous, excluded, badly predicted, or in conflict with another mapping."""
+    found = ask(_mapping(mapping_id), asked)
+    return listed_in_memory(found.listed, paging, lambda shown: _told(found, shown))
+
+
+@router.get("/mappings/{mapping_id}/doubts/export", response=str, openapi_extra={FILE: "text/csv"})
+def export_doubts(request: HttpRequest, mapping_id: Id, asked: Query[DoubtsRequest]) -> HttpResponse:
+    """All doubts as CSV, or those of one kind."""
+    found = ask(_mapping(mapping_id), asked)
+    access.note(request, Deed.EXPORTED, found.row)
+    return attachment(found.csv, "text/csv; charset=utf-8", f"{found.row.name} doubts", "csv")
+
+
+@router.get("/mappings/{mapping_id}/doubts/{scheme_id}", response=list[DoubtInFull])
+def get_doubts(request: HttpRequest, mapping_id: Id, scheme_id: Id, asked: Query[DoubtsRequest]) -> Any:
+    """The doubts about one scheme, with the experiments to measure again and those that would decide.
+
+    Measure them by `POST` to its `/measurements`, or by a run of kind `measure` with the plan `listed`.
+    """
+    found = ask(_mapping(mapping_id), asked)
+    scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=found.row.isa_id)
+    listed = [each for each in found.listed if each.scheme == scheme.text]
+    decided = found.decisions(listed)
+    return [
+        {
+            **told,
+            "again": [str(one) for one in found.again(each)],
+            "decides": _decision(decided.get(each)),
+        }
+        for each, told in zip(listed, _told(found, listed), strict=True)
+    ]
+
+
+@router.post("/mappings/{mapping_id}/doubts/{scheme_id}/measurements", response={201: RunOut})
+def measure_doubt(
+    request: HttpRequest, mapping_id: Id, scheme_id: Id, data: MeasureDoubt, asked: Query[DoubtsRequest]
+) -> Any:
+    """Measure what a doubt about a scheme rests on again, or the experiment that would decide it."""
+    found = ask(_mapping(mapping_id), asked)
+    scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=found.row.isa_id)
+    doubt = found.find(data.kind, scheme.text)
+    decided = None if doubt is None else found.decisions([doubt]).get(doubt)
+    if doubt is None or (data.what == "decide" and decided is None):
+        missing = f"Nothing of this kind is doubtful in {scheme.text}"
+        what = missing if doubt is None else "No short experiment decides this doubt"
+        raise ProblemError(422, what, where="body kind", right="a doubt that the scheme's list has")
+    machine = machine_of(found.row, data.machine)
+    if data.what == "decide":
+        assert decided is not None
+        experiments, words = [decided.distinction.experiment], "what decides"
+    else:
+        experiments, words = found.again(doubt), LABELS[doubt.kind]
+    config = listed_config(machine.pk, experiments, REPEATS)
+    usual = f"{scheme.text[:100]}: {words}, measured on {machine.name}"[:180]
+    return started(request, "measure", config, usual)
+
+
+def _mapping(mapping_id: int) -> PortMapping:
+    return get_object_or_404(PortMapping.objects.select_related("isa", "machine"), pk=mapping_id)
+
+
+def _told(found: DoubtsOf, shown: Iterable[Doubt]) -> list[dict[str, Any]]:
+    doubts = list(shown)
+    ids = ids_of_schemes(found.row.isa_id, (each.scheme for each in doubts))
+    ports = found.doubts.ports
+    return [
+        {
+            "kind": each.kind.value,
+            "scheme_id": ids.get(each.scheme),
+            "scheme": each.scheme,
+            "why": each.words,
+            "uops": None if each.here is None else uops_json(each.here, ports),
+            "others": [uops_json(uops, ports) for uops in each.others],
+        }
+        for each in doubts
+    ]
+
+
+def _decision(found: DoubtDecision | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    said = found.distinction
+    return {
+        "experiment": str(said.experiment),
+        "here": said.first,
+        "otherwise": said.second,
+        "measured": found.measured,
+    }

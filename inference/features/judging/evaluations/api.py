@@ -1,0 +1,228 @@
+"""How well mappings predict measurements: scores, heat maps, and the experiments in their bins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from inference.core.judging.accuracy import Grade
+from inference.core.metrics import Unit as Units
+from inference.features.judging.evaluations.query import (
+    ERROR_ORDERS,
+    Predicted,
+    errors_by_scheme,
+    evaluations_of,
+    evaluations_on,
+    judgement_of,
+    listed,
+    listing_in,
+    worst_with,
+)
+from inference.figures.heatmap import HeatMap
+from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
+from inference.storage.listing import WorstPredictions
+from inference.storage.resource_mappings import load_predictor
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
+from inference.web.api.shapes import Cycles, Ref, SchemeText, Scores, Text, Time, Unit, parameter, ref
+from inference.web.paging import Order
+from inference.web.validation import Id
+
+router = Router()
+ErrorSort = Annotated[str, sorts(ERROR_ORDERS)]
+
+
+class EvaluationOut(Scores):
+    """The predictions of a mapping against measurements; of a set, or of what the mapping's run held out."""
+
+    id: Id
+    mapping: Ref | None
+    resource_mapping: Ref | None
+    experiment_set: Ref | None
+    held_out_by: Ref | None
+    unit: Unit
+    skipped: int = Field(description="Measurements without a prediction.", examples=[0])
+    computed: Time
+
+
+class HeatMapOut(Schema):
+    """`counts[row][column]`: predictions in bin `row`, measurements in `column`, `limit` / `bins` wide."""
+
+    bins: int = Field(examples=[35])
+    limit: float = Field(examples=[10.0])
+    n: int = Field(examples=[1000])
+    outside: int = Field(examples=[0])
+    counts: list[list[int]] = Field(examples=[[[3, 0], [1, 5]]])
+
+
+class LengthErrorOut(Schema):
+    """The mean absolute percentage error on experiments of so many instructions."""
+
+    length: int = Field(examples=[5])
+    n: int = Field(examples=[1000])
+    mape: float = Field(examples=[6.3])
+
+
+class ToolOut(Scores):
+    """Scores of another tool whose answers came with the set."""
+
+    tool: str = Field(examples=["llvm-mca"])
+    skipped: int = Field(examples=[0])
+
+
+class AccuracyJudgementOut(Schema):
+    """What predictions are fit for, by what repeating gives and by the best published tool."""
+
+    grade: Grade
+    reasons: list[str] = Field(examples=[["off by 4.8 % on average, median 0.9 %, on 398 blocks"]])
+
+
+class EvaluationInFull(EvaluationOut):
+    """An evaluation with its heat map, and errors by length."""
+
+    judgement: AccuracyJudgementOut
+
+    heat_map: HeatMapOut
+    lengths: list[LengthErrorOut]
+    tools: list[ToolOut]
+
+
+class SchemeErrorOut(Schema):
+    """Relative errors of the experiments with a scheme, in per cent; `signed` > 0: predicted too long."""
+
+    scheme: SchemeText
+    n: int = Field(examples=[40])
+    signed: float = Field(examples=[-3.0])
+    absolute: float = Field(examples=[5.1])
+
+
+class PredictedOut(Schema):
+    """A measurement with its prediction, both in the evaluation's unit."""
+
+    measurement_id: Id
+    experiment_id: Id
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    measured: Cycles
+    predicted: Cycles
+    difference: float = Field(description="Per cent of the measurement.", examples=[2.0])
+
+
+@router.get("/mappings/{mapping_id}/evaluations", response=PageOf[EvaluationOut])
+def list_evaluations_of_mapping(request: HttpRequest, mapping_id: Id, paging: Query[Paging]) -> Any:
+    """All evaluations of a port mapping, those on held-out experiments first."""
+    return _listed(evaluations_of(get_object_or_404(PortMapping, pk=mapping_id)), paging)
+
+
+@router.get("/resource-mappings/{resource_mapping_id}/evaluations", response=PageOf[EvaluationOut])
+def list_evaluations_of_resource_mapping(
+    request: HttpRequest, resource_mapping_id: Id, paging: Query[Paging]
+) -> Any:
+    """All evaluations of a resource mapping."""
+    return _listed(evaluations_of(get_object_or_404(ResourceMapping, pk=resource_mapping_id)), paging)
+
+
+@router.get("/sets/{set_id}/evaluations", response=PageOf[EvaluationOut])
+def list_evaluations_on_set(request: HttpRequest, set_id: Id, paging: Query[Paging]) -> Any:
+    """All evaluations on a set, by unit, the most accurate mapping first."""
+    return _listed(evaluations_on(get_object_or_404(ExperimentSet, pk=set_id)), paging)
+
+
+@router.get("/evaluations/{evaluation_id}", response=EvaluationInFull)
+def get_evaluation(request: HttpRequest, evaluation_id: Id) -> Any:
+    """One evaluation with its heat map. A new one is made by a run of the kind `evaluate`."""
+    row = _evaluation_row(evaluation_id)
+    listing = listing_in(row)
+    lengths = [{"length": each.length, "n": each.n, "mape": each.mape} for each in listing.lengths or ()]
+    tools = [{"tool": each.tool, "skipped": each.skipped, **each.scores.as_json()} for each in listing.tools]
+    return {
+        **_evaluation(row),
+        "judgement": judgement_of(row, listing).as_json(),
+        "heat_map": HeatMap.from_json(row.heat_map).as_json(),
+        "lengths": lengths,
+        "tools": tools,
+    }
+
+
+@router.get("/evaluations/{evaluation_id}/schemes", response=PageOf[SchemeErrorOut])
+def list_scheme_errors(
+    request: HttpRequest,
+    evaluation_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    sort: ErrorSort = "-absolute",
+) -> Any:
+    """Errors by scheme, of those that the search `q` finds, the largest first."""
+    row = _evaluation_row(evaluation_id)
+    order = Order.of(sort)
+    schemes = errors_by_scheme(row.predictor.isa, listing_in(row).schemes or (), q.strip(), order)
+    return listed_in_memory(schemes, paging, lambda found: found)
+
+
+@router.get("/evaluations/{evaluation_id}/measurements", response=list[PredictedOut])
+def list_worst(
+    request: HttpRequest,
+    evaluation_id: Id,
+    row: int | None = parameter(None, ge=0, le=1000, examples=[3]),
+    column: int | None = parameter(None, ge=0, le=1000, examples=[4]),
+    scheme: int | None = parameter(
+        None, ge=0, le=2**63 - 1, description="Number of a scheme that they contain.", examples=[812]
+    ),
+) -> Any:
+    """The 50 worst predictions: of all, with a scheme, or of the heat map's bin at `row` and `column`."""
+    found = _evaluation_row(evaluation_id)
+    predictor = load_predictor(found.predictor)
+    if scheme is not None:
+        wanted = get_object_or_404(InstructionScheme, pk=scheme, isa=found.predictor.isa_id)
+        ids, _ = worst_with(found, wanted, predictor)
+        return [predicted_json(each) for each in listed(predictor, ids, Units(found.unit))]
+    if (row is None) != (column is None):
+        raise ProblemError(422, "A bin has a row and a column", where="query", right="both, or none")
+    shown = _ids(listing_in(found), row, column)
+    return [predicted_json(each) for each in listed(predictor, shown, Units(found.unit))]
+
+
+def _ids(listing: WorstPredictions, row: int | None, column: int | None) -> Sequence[int]:
+    if row is None or column is None:
+        return listing.worst
+    return listing.bins.get((row, column), ())
+
+
+def _evaluation_row(evaluation_id: int) -> Evaluation:
+    related = ("mapping__isa", "resource_mapping__isa", "experiment_set", "held_out_by")
+    return get_object_or_404(Evaluation.objects.select_related(*related), pk=evaluation_id)
+
+
+def _listed(rows: Any, paging: Paging) -> Any:
+    """A mapping has few evaluations, and so has a set: one for each mapping and unit at most."""
+    related = ("mapping", "resource_mapping", "experiment_set", "held_out_by")
+    found = list(
+        rows.select_related(*related).defer("heat_map", "mapping__report", "resource_mapping__report")
+    )
+    return listed_in_memory(found, paging, lambda page: [_evaluation(row) for row in page])
+
+
+def _evaluation(row: Evaluation) -> dict[str, Any]:
+    copied = ("unit", "n", "skipped", "mape", "pearson", "kendall", "computed")
+    related = ("mapping", "resource_mapping", "experiment_set", "held_out_by")
+    return {
+        "id": row.pk,
+        **{name: getattr(row, name) for name in copied},
+        **{name: ref(getattr(row, name)) for name in related},
+    }
+
+
+def predicted_json(each: Predicted) -> dict[str, Any]:
+    """A measurement with its prediction, as `PredictedOut`."""
+    return {
+        "measurement_id": each.stored.id,
+        "experiment_id": each.stored.experiment_id,
+        "experiment": str(each.stored.value.experiment),
+        "measured": each.measured,
+        "predicted": each.predicted,
+        "difference": each.difference,
+    }

@@ -1,0 +1,69 @@
+"""`manage.py evaluate`: how well a mapping, or a tool whose answers came with the data, predicts a set.
+
+Mappings are port mappings, or resource mappings as Palmed infers them.
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference.core.metrics import Scores, Unit
+from inference.features.judging.evaluations.query import tool_scores
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.storage.errors import ExchangeError
+from inference.storage.evaluating import evaluate
+from inference.storage.names import by_name
+from inference.web.data_command import DataCommand
+
+
+class Command(DataCommand):
+    """Evaluations in the shell; see the module."""
+
+    help = "Compare predictions with the measurements of an experiment set: MAPE, Pearson's r, Kendall's tau."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        predictor = parser.add_mutually_exclusive_group(required=True)
+        predictor.add_argument("--mapping", metavar="NAME", help="port mapping that predicts")
+        predictor.add_argument("--resource-mapping", metavar="NAME", help="resource mapping that predicts")
+        predictor.add_argument("--tool", metavar="NAME", help="tool whose answers came with the measurements")
+        parser.add_argument("--dataset", metavar="NAME", required=True, help="experiment set to predict")
+        parser.add_argument("--unit", choices=[unit.value for unit in Unit], default=Unit.CYCLES.value)
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Compute and store the evaluation, and print its numbers."""
+        unit = Unit(options["unit"])
+        try:
+            experiment_set = by_name(ExperimentSet, options["dataset"])
+            if options["tool"]:
+                scores, skipped = tool_scores(experiment_set, options["tool"], unit)
+            else:
+                row = evaluate(_predicting(options), experiment_set, unit)
+                scores, skipped = Scores(row.n, row.mape, row.pearson, row.kendall), row.skipped
+        except ExchangeError as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(scores.as_json()))
+            return
+        predictor = options["mapping"] or options["resource_mapping"] or options["tool"]
+        self.stdout.write(f"{predictor} on {experiment_set.name}, in {unit.label}:")
+        self.stdout.write(f"  {scores.n} experiments, {skipped} skipped")
+        self.stdout.write(f"  MAPE {_shown(scores.mape, 2)} %")
+        self.stdout.write(
+            f"  Pearson's r {_shown(scores.pearson, 3)}, Kendall's τ {_shown(scores.kendall, 3)}"
+        )
+
+
+def _predicting(options: dict[str, Any]) -> PortMapping | ResourceMapping:
+    if options["mapping"]:
+        return by_name(PortMapping, options["mapping"])
+    return by_name(ResourceMapping, options["resource_mapping"])
+
+
+def _shown(value: float | None, places: int) -> str:
+    return "–" if value is None else f"{value:.{places}f}"

@@ -1,0 +1,171 @@
+"""`manage.py check-model`: how well the port mapping model describes a machine; see `run_command`."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference.core.model_check import AloneVerdict
+from inference.core.protocols import Json
+from inference.features.judging.comparing.reference import documented_for
+from inference.features.judging.model_check.query import (
+    ModelCheck,
+    model_check_of,
+    write_alone_csv,
+    write_mixes_csv,
+    write_orders_csv,
+)
+from inference.features.judging.model_check.request import CheckConfig, check_effort
+from inference.features.learning.inferring.request import DEFAULT_SEED
+from inference.models import Machine, PortMapping, Run
+from inference.models.scheme_search import select_schemes
+from inference.runs import lifecycle
+from inference.storage.names import by_name
+from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
+
+NO_REFERENCE = "none"
+SHOWN = 20  # discrepancies; a file has all
+
+
+class Command(RunCommand):
+    """One check from start to end; see the module."""
+
+    help = "Check the port mapping model on a machine. Ctrl-C cancels; what was measured until then is kept."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("--machine", metavar="NAME", required=True, help="machine that measures")
+        parser.add_argument(
+            "--reference",
+            metavar="NAME",
+            default="",
+            help="port mapping to compare with, or none (default: the imported one of the machine's "
+            "microarchitecture, if there is one)",
+        )
+        parser.add_argument(
+            "--schemes",
+            metavar=SCHEMES_METAVAR,
+            default=CheckConfig.usual("schemes"),
+            help="which schemes, in words or as in the scheme table's search box (default: default)",
+        )
+        numbers = {
+            "mixes": "random mixes of each length, 0 for none; the paper has 5,000",
+            "sequences": "mixes of each length to measure in several orders, 0 for none; the paper has 500",
+            "permutations": "orders of each of these; the paper has 10",
+        }
+        for name, text in numbers.items():
+            usual = CheckConfig.usual(name)
+            parser.add_argument(f"--{name}", type=int, metavar="N", default=usual, help=f"{text} ({usual})")
+        parser.add_argument(
+            "--seed", type=int, default=DEFAULT_SEED, metavar="S", help="chooses mixes and orders"
+        )
+        parser.add_argument("--name", default="", help="name of the run and of its experiment sets")
+        parser.add_argument(
+            "--csv", metavar="FOLDER", default="", help="write schemes.csv, mixes.csv and orders.csv there"
+        )
+        parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run to the end; an exit code other than 0 unless everything was measured."""
+        folder = Path(options["csv"]) if options["csv"] else None
+        if folder is not None and not folder.is_dir():
+            raise CommandError(f"--csv {options['csv']!r}: there is no such folder")
+        run = self.do_run(lambda: self._submitted(options))
+        check = model_check_of(run)
+        if folder is not None:
+            _write(check, folder)
+        if options["json"]:
+            told = {key: value for key, value in run.result.items() if key != "name"}
+            self.stdout.write(json.dumps({"run": run.pk, "set": run.result["name"], **told, **_seconds(run)}))
+            return
+        for line in _lines(check):
+            self.stdout.write(line)
+
+    def _submitted(self, options: dict[str, Any]) -> Run:
+        """The run that the options describe."""
+        machine = by_name(Machine, options["machine"])
+        reference = _reference(machine, options["reference"])
+        config = {
+            "machine": machine.pk,
+            "reference": reference and reference.pk,
+            **{key: options[key] for key in ("mixes", "sequences", "permutations", "seed")},
+            **chosen_schemes(machine.isa, options["schemes"]),
+        }
+        name = options["name"] or lifecycle.unused_name(f"{machine.name}: check of the model"[:180])
+        run = lifecycle.submit("check-model", config, name)
+        complete = CheckConfig(**run.config)
+        chosen = complete.schemes
+        if isinstance(chosen, str):
+            count = select_schemes(machine.isa.schemes.all(), chosen).count()
+        else:
+            count = len(chosen)
+        wanted = check_effort(machine, count, complete.mixes, complete.sequences, complete.permutations)
+        against = "1/n cycles" if reference is None else f"{reference.name!r}"
+        self.stderr.write(
+            f"held against {against}; at most {wanted.experiments} experiments, "
+            f"{wanted.seconds:.0f} s of measuring"
+        )
+        return run
+
+
+def _reference(machine: Machine, name: str) -> PortMapping | None:
+    if name == NO_REFERENCE:
+        return None
+    return by_name(PortMapping, name) if name else documented_for(machine)
+
+
+def _seconds(run: Run) -> Json:
+    return {"seconds": round(run.busy_seconds, 3)}
+
+
+def _write(check: ModelCheck, folder: Path) -> None:
+    for name, text in (
+        ("schemes", write_alone_csv(check.alone)),
+        ("mixes", write_mixes_csv(check.mixes)),
+        ("orders", write_orders_csv(check.orders)),
+    ):
+        (folder / f"{name}.csv").write_text(text, encoding="utf-8")
+
+
+def _lines(check: ModelCheck) -> list[str]:
+    """The tables of the run's page."""
+    found = check.summary
+    share = "" if found.share is None else f" ({100 * found.share:.1f} %)"
+    lines = [f"{found.within} of {found.compared} schemes within 10 %{share}"]
+    lines += [
+        f"  {count} {verdict.value}"
+        for verdict, count in found.verdicts.items()
+        if count and verdict is not AloneVerdict.WITHIN
+    ]
+    wrong = [each for each in check.alone if each.verdict is AloneVerdict.DISCREPANCY]
+    wrong.sort(key=lambda each: -abs(each.error or 0.0))
+    for each in wrong[:SHOWN]:
+        lines.append(f"  {each.scheme}: {each.measured:.3f} measured, {each.modelled:.3f} modelled")
+    if len(wrong) > SHOWN:
+        lines.append(f"  … and {len(wrong) - SHOWN} more")
+    lines += [_mixes_line(each) for each in check.mixes]
+    lines += [_orders_line(each) for each in check.orders if each["samples"]]
+    return lines
+
+
+def _mixes_line(told: Json) -> str:
+    line = f"mixes of {told['length']}: {told['settled']} of {told['asked']} settled"
+    if told["scores"] is not None:
+        names = (("MAPE", "mape", " %"), ("r", "pearson", ""), ("τ", "kendall", ""))
+        line += "".join(
+            f", {label} {told['scores'][name]:.3g}{unit}"
+            for label, name, unit in names
+            if told["scores"][name] is not None
+        )
+    return f"{line}, {told['slower'] + told['faster']} beyond any mapping"
+
+
+def _orders_line(told: Json) -> str:
+    return (
+        f"orders of {told['length']}: ΔCPI {told['mean']:.4f} on average, {told['largest']:.3f} at most, "
+        f"{100 * told['share']:.1f} % above 0.05 ({told['samples']} mixes)"
+    )

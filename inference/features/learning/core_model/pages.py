@@ -1,0 +1,294 @@
+"""Core models: the list, one with its parts, making one of parts, and files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.safestring import mark_safe
+from django.utils.text import slugify
+
+from inference.core.core_model import CoreOverview, UnitKind
+from inference.features.learning.core_model.port_names import name_ports, ports_of, proposed_names
+from inference.features.learning.core_model.query import (
+    COLUMNS,
+    CoreModelContents,
+    contents_of,
+    core_models,
+    overview_at_hand,
+)
+from inference.features.learning.core_model.storing import store_document, store_parts
+from inference.features.learning.scheduler.query import CAVEAT, scheduler_view
+from inference.features.library.uploads.query import waiting_uploads
+from inference.figures.core_diagram import core_drawing, latency_span
+from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
+from inference.formats.core_pictures import unsettled_kinds
+from inference.formats.exporting import CORE_MODEL_EXPORTS
+from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86
+from inference.storage.names import NAME_LIMIT, free_name
+from inference.web.naming import delete_page, edit_page
+from inference.web.paging import Order, page_of
+from inference.web.requests import one_of
+
+
+def core_models_page(request: HttpRequest) -> HttpResponse:
+    """All of them, newest first, filtered by name or note."""
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), COLUMNS, "-created")
+    page = page_of(core_models(q), order, COLUMNS, request.GET.get("page", ""))
+    context = {
+        "page": page,
+        "rows": list(zip(page.rows, contents_of(page.rows), strict=True)),
+        "q": q,
+        "sort": str(order),
+        "any": bool(page.rows) or StoredCoreModel.objects.exists(),
+    }
+    return render(request, "inference/core_model/list.html", context)
+
+
+@dataclass(frozen=True)
+class CoreModelPart:
+    """A part of a core model: what it was taken from and what it has, in words; the bounds that follow."""
+
+    label: str
+    name: str
+    url: str
+    there: bool
+    has: str
+    bounds: str
+
+
+def _parts(row: StoredCoreModel, contents: CoreModelContents) -> list[CoreModelPart]:
+    def part(label: str, source: Any, url_name: str, has: str, missing: str, bounds: str) -> CoreModelPart:
+        name = contents.sources.get(label.lower(), "")
+        url = "" if source is None else reverse(url_name, args=[source.pk])
+        return CoreModelPart(label, name, url, bool(has), has or missing, bounds)
+
+    described = f"{contents.described:,} schemes with µops" if contents.described else ""
+    timed = f"{contents.with_latencies:,} schemes, idioms, forwarding" if contents.with_latencies else ""
+    front = "loops and straight code" if contents.has_front_end else ""
+    unknown = "not known"
+    return [
+        part("Ports and slots", row.mapping, "mapping", described, unknown, "ports, slots, instructions"),
+        part(
+            "Latencies",
+            row.latencies,
+            "latency-set",
+            timed,
+            "not known: each takes a cycle",
+            "dependencies, memory",
+        ),
+        part("Front end", row.front_end, "front-end", front, unknown, "front end"),
+    ]
+
+
+def _drawings(overview: CoreOverview, row: StoredCoreModel) -> list[tuple[str, str]]:
+    """The diagram for wide pages and for narrow ones, of which a page shows one."""
+    drawn = [
+        (name, core_drawing(overview, row.port_names, narrow=narrow).inline())
+        for name, narrow in (("wide", False), ("narrow", True))
+    ]
+    return [(name, mark_safe(text)) for name, text in drawn]  # noqa: S308  what is in it was escaped
+
+
+@dataclass(frozen=True)
+class KindRow:
+    """A kind of instructions in the table; `chips`: index, name and the vendor’s name of its ports.
+
+    `unsettled`: how many of its schemes another result of the machine contradicts.
+    """
+
+    kind: UnitKind
+    chips: tuple[tuple[int, str, str], ...]
+    latency: str
+    unsettled: int
+
+
+def _kind_rows(kinds: Sequence[UnitKind], row: StoredCoreModel) -> list[KindRow]:
+    unsettled = unsettled_kinds(row)
+    return [_kind_row(kind, row, unsettled[kind.name]) for kind in kinds]
+
+
+def _kind_row(kind: UnitKind, row: StoredCoreModel, unsettled: int) -> KindRow:
+    ports = ports_of(row)
+    return KindRow(
+        kind,
+        tuple((ports.index(port), port, row.port_names.get(port, "")) for port in kind.ports),
+        "" if kind.latencies is None else latency_span(kind.latencies),
+        unsettled,
+    )
+
+
+def core_model(request: HttpRequest, pk: int) -> HttpResponse:
+    """One core model: its parts, what it lacks, and what can be done with it."""
+    row = get_object_or_404(core_models(), pk=pk)
+    (contents,) = contents_of([row])
+    overview = overview_at_hand(row)
+    kinds = _kind_rows(overview.kinds, row)
+    context = {
+        "row": row,
+        "diagram": _drawings(overview, row) if overview.ports else None,
+        "kinds": kinds,
+        "unsettled": sum(kind.unsettled for kind in kinds),
+        "contents": contents,
+        "parts": _parts(row, contents),
+        "scheduler": scheduler_view(row),
+        "caveat": CAVEAT,
+        "exports": {
+            name: export for name, export in CORE_MODEL_EXPORTS.items() if export.describes(row.isa.name)
+        },
+        "asks_blocks": row.isa.name == X86,
+    }
+    return render(request, "inference/core_model/core_model.html", context)
+
+
+class CoreModelForm(forms.Form):
+    """A name, and the parts; at least one of them."""
+
+    name = forms.CharField(max_length=NAME_LIMIT)
+    mapping = forms.ModelChoiceField(PortMapping.objects.none(), required=False, label="Ports and slots")
+    latencies = forms.ModelChoiceField(LatencySet.objects.none(), required=False)
+    front_end = forms.ModelChoiceField(MeasuredFrontEnd.objects.none(), required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rows = {
+            "mapping": PortMapping.objects.filter(isa__name=X86),
+            "latencies": LatencySet.objects.filter(isa__name=X86).defer("readings"),
+            "front_end": MeasuredFrontEnd.objects.filter(isa__name=X86),
+        }
+        for field, found in rows.items():
+            choice = self.fields[field]
+            assert isinstance(choice, forms.ModelChoiceField)
+            choice.queryset = found.order_by("-pk")
+            choice.empty_label = "none"
+            self.initial.setdefault(field, found.order_by("-pk").values_list("pk", flat=True).first())
+        self.initial.setdefault("name", free_name(StoredCoreModel, "core model"))
+
+
+def core_model_new(request: HttpRequest) -> HttpResponse:
+    """Choose the parts; the newest of each are proposed."""
+    form = CoreModelForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            row = store_parts(**form.cleaned_data)
+        except ExchangeError as error:
+            form.add_error(None, str(error))
+        else:
+            return redirect("core-model", row.pk)
+    status = 400 if request.method == "POST" else 200
+    return render(request, "inference/core_model/new.html", {"form": form}, status=status)
+
+
+class PortNamesForm(forms.Form):
+    """A field per port for what its vendor calls it."""
+
+    def __init__(self, row: StoredCoreModel, names: Mapping[str, str], data: object = None) -> None:
+        super().__init__(data)  # type: ignore[arg-type]
+        self.of = {f"port_{place}": port for place, port in enumerate(ports_of(row))}
+        for field, port in self.of.items():
+            self.fields[field] = forms.CharField(
+                max_length=PORT_NAME_LIMIT,
+                required=False,
+                label=f"Port {port}",
+                initial=names.get(port, ""),
+                widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+            )
+
+    def names(self) -> dict[str, str]:
+        """What was typed."""
+        return {port: self.cleaned_data[field] for field, port in self.of.items()}
+
+
+def core_model_ports(request: HttpRequest, pk: int) -> HttpResponse:
+    """Say what the vendor calls the ports; names of another model of the machine are proposed."""
+    row = get_object_or_404(core_models(), pk=pk)
+    proposed = None if row.port_names or request.method == "POST" else proposed_names(row)
+    names = row.port_names if proposed is None else proposed.names
+    form = PortNamesForm(row, names, request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        try:
+            name_ports(row, form.names())
+        except ExchangeError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "Saved.")
+            return redirect("core-model", pk)
+    context = {"row": row, "form": form, "proposed": proposed, "ports": len(form.of)}
+    status = 400 if form.is_bound else 200
+    return render(request, "inference/core_model/ports.html", context, status=status)
+
+
+def core_model_export(request: HttpRequest, pk: int) -> HttpResponse:
+    """The core model as a file."""
+    row = get_object_or_404(core_models(), pk=pk)
+    known = tuple(CORE_MODEL_EXPORTS)
+    export = CORE_MODEL_EXPORTS[one_of(request, "format", known, known[0])]
+    try:
+        text = export.write(row)
+    except ExchangeError as error:
+        messages.error(request, f"{error}.")
+        return redirect("core-model", pk)
+    name = f"{slugify(row.name) or 'core-model'}.{export.extension}"
+    return HttpResponse(
+        text,
+        content_type=export.content_type,
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def upload_core_model(request: HttpRequest, pk: int) -> HttpResponse:
+    """What an uploaded file has; a POST keeps it."""
+    found = get_object_or_404(waiting_uploads(), pk=pk)
+    if found.preview is None or found.preview.get("page") != "upload-core-model":
+        return redirect("upload-preview", pk)
+    seen = found.preview["seen"]
+    error = ""
+    if request.method == "POST":
+        try:
+            with transaction.atomic():
+                told = CoreModelDocument.model_validate(seen["document"])
+                row = store_document(told, request.POST.get("name", "").strip()[:NAME_LIMIT])
+                found.delete()
+        except ExchangeError as problem:
+            error = str(problem)
+        else:
+            return redirect("core-model", row.pk)
+    context = {
+        "upload": found,
+        "seen": seen,
+        "name": free_name(StoredCoreModel, seen["name"] or "core model"),
+        "error": error,
+    }
+    return render(request, "inference/core_model/upload.html", context, status=400 if error else 200)
+
+
+def core_model_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note."""
+    return edit_page(request, get_object_or_404(StoredCoreModel, pk=pk), "core-model", "core-models")
+
+
+def core_model_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete it; its parts stay."""
+    return delete_page(request, get_object_or_404(StoredCoreModel, pk=pk), "core-model", "core-models")
+
+
+urlpatterns = [
+    path("core-models/", core_models_page, name="core-models"),
+    path("core-models/new/", core_model_new, name="core-model-new"),
+    path("core-models/<int:pk>/", core_model, name="core-model"),
+    path("core-models/<int:pk>/export/", core_model_export, name="core-model-export"),
+    path("core-models/<int:pk>/ports/", core_model_ports, name="core-model-ports"),
+    path("core-models/<int:pk>/edit/", core_model_edit, name="core-model-edit"),
+    path("core-models/<int:pk>/delete/", core_model_delete, name="core-model-delete"),
+    path("uploads/<int:pk>/core-model/", upload_core_model, name="upload-core-model"),
+]

@@ -1,0 +1,105 @@
+"""What an inference concluded beside its mapping: the verdict on each scheme, with its witnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from inference.core.mapping import ports_in
+from inference.features.learning.explained.front_api import router as front_router
+from inference.features.learning.explained.proof_api import router as proof_router
+from inference.features.learning.explained.query import VERDICT_COLUMNS, VerdictQuery, usages_in, verdicts
+from inference.models import Characterisation, PortMapping, Witness
+from inference.storage.judging import grounds_of
+from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.shapes import Conflicts, SchemeText, Text, Uop, uops_json
+from inference.web.validation import Id
+
+router = Router()
+router.add_router("", proof_router)
+router.add_router("", front_router)
+
+VerdictSort = Annotated[str, sorts(VERDICT_COLUMNS)]
+
+
+class EvidenceOut(Schema):
+    """Two measurements that show whether a scheme can evade a set of ports: the flood alone, and with it."""
+
+    blocker: SchemeText
+    copies: int = Field(examples=[8])
+    ports: list[str] = Field(examples=[["0", "1"]])
+    base_cycles: float | None = Field(examples=[4.0])
+    cycles: float | None = Field(examples=[4.5])
+    samples: int = Field(examples=[11])
+    seen: str = Field(examples=["surplus"])
+
+
+class VerdictOut(Schema):
+    """What explainable inference concluded of a scheme. `uops` is null for one without a usage."""
+
+    scheme_id: Id
+    scheme: SchemeText
+    outcome: str = Field(examples=["characterised"])
+    stage: str = Field(examples=["blocking"])
+    reason: str = Field(examples=[""])
+    text: str = Field(description="The reason with its numbers.", examples=[""])
+    uops: list[Uop] | None
+    conflicts: Conflicts
+    cycles: float | None = Field(description="Measured alone.", examples=[0.25])
+    counted: float | None = Field(description="µops counted.", examples=[1.0])
+    doubts: list[Any] = Field(examples=[[]])
+    alternatives: list[list[Uop]]
+    witnesses: list[EvidenceOut]
+
+
+@router.get("/mappings/{mapping_id}/verdicts", response=PageOf[VerdictOut])
+def list_verdicts(
+    request: HttpRequest,
+    mapping_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    outcome: Text = "",
+    stage: Text = "",
+    doubtful: bool = False,
+    sort: VerdictSort = "row",
+) -> Any:
+    """What explainable inference concluded of each scheme, with witnesses; nothing for other mappings."""
+    row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
+    rows = verdicts(row, VerdictQuery(outcome=outcome, stage=stage, q=q, doubtful=doubtful))
+    return listed(rows, VERDICT_COLUMNS, sort, paging, lambda found: _verdicts(row, found))
+
+
+def _verdicts(row: PortMapping, found: Sequence[Characterisation]) -> list[dict[str, Any]]:
+    usage = usages_in(row, [each.scheme_id for each in found])
+    grounds = grounds_of(row, [each.scheme.text for each in found])
+    shown: dict[int, list[Witness]] = {each.pk: [] for each in found}
+    for witness in (
+        Witness.objects.filter(characterisation__in=list(shown)).select_related("blocker").order_by("id")
+    ):
+        shown[witness.characterisation_id].append(witness)
+    copied = ("outcome", "stage", "reason", "text", "cycles", "counted", "doubts")
+    return [
+        {
+            "scheme_id": each.scheme_id,
+            "scheme": each.scheme.text,
+            **{name: getattr(each, name) for name in copied},
+            "uops": uops_json(usage[each.scheme_id], row.ports) if each.scheme_id in usage else None,
+            "conflicts": grounds.conflict_words(each.scheme.text),
+            "alternatives": [uops_json(uops, row.ports) for uops in each.alternatives],
+            "witnesses": [_witness(witness, row.ports) for witness in shown[each.pk]],
+        }
+        for each in found
+    ]
+
+
+def _witness(witness: Witness, ports: Sequence[str]) -> dict[str, Any]:
+    return {
+        "blocker": witness.blocker.text,
+        "ports": [ports[bit] for bit in ports_in(witness.mask)],
+        **{name: getattr(witness, name) for name in ("copies", "base_cycles", "cycles", "samples", "seen")},
+    }

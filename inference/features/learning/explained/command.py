@@ -1,0 +1,151 @@
+"""`manage.py explain`: the verdicts of a mapping found by explainable inference, or one scheme's proof."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference.core.explain import REASONS, STAGES, NotCharacterised, SchemeFate
+from inference.core.explain.regularity import PATTERNS, Pattern
+from inference.core.mapping import described
+from inference.features.learning.explained.proofs import proof_json, proof_lines, proof_of
+from inference.features.learning.explained.query import (
+    VerdictQuery,
+    is_explained,
+    regularity_of,
+    usages_in,
+    verdicts,
+)
+from inference.isa.search import SearchError
+from inference.models import InstructionScheme, PortMapping
+from inference.storage.characterisations import ExplainedMapping
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import vocabulary
+from inference.storage.judging import grounds_of
+from inference.storage.names import by_name
+from inference.web.data_command import DataCommand
+
+ENTRIES = 2000  # verdicts whose µops are looked up at once
+
+
+class Command(DataCommand):
+    """Verdicts and proofs in the shell; see the module."""
+
+    help = "List what explainable inference concluded of each scheme, or print the witnesses of one."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("mapping", metavar="MAPPING")
+        parser.add_argument("--scheme", metavar="TEXT", help="print the witnesses of this scheme")
+        parser.add_argument(
+            "--outcome", choices=[each.value for each in SchemeFate], default="", help="only these verdicts"
+        )
+        parser.add_argument("--stage", choices=list(STAGES), default="", help="decided in this stage")
+        parser.add_argument(
+            "--reason", choices=[each.value for each in REASONS], default="", help="left out for this reason"
+        )
+        parser.add_argument("--doubtful", action="store_true", help="only those with doubts or alternatives")
+        parser.add_argument(
+            "--schemes", metavar="FILTER", default="", help="as in the scheme table's search box"
+        )
+        parser.add_argument("--regularity", action="store_true", help="the patterns, and what breaks them")
+        parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print what is asked for."""
+        try:
+            row = by_name(PortMapping, options["mapping"])
+            if options["scheme"]:
+                lines = _proof(row, options["scheme"], options["json"])
+            elif options["regularity"]:
+                lines = _regularity(row, options["json"])
+            else:
+                lines = _verdicts(row, options)
+            for line in lines:
+                self.stdout.write(line)
+        except (ExchangeError, SearchError) as error:
+            raise CommandError(str(error)) from error
+
+
+def _proof(row: PortMapping, text: str, as_json: bool) -> Iterator[str]:
+    scheme = InstructionScheme.objects.filter(isa=row.isa, text=text).first()
+    if scheme is None:
+        known = vocabulary(row.isa)
+        resolved = known.resolve(text)
+        scheme = row.isa.schemes.filter(text=resolved).first() if resolved else None
+        if scheme is None:
+            nearest = "; ".join(known.nearest(text, 3))
+            raise CommandError(f"{row.isa.name} has no scheme {text!r}; the nearest: {nearest}")
+    proof = proof_of(row, scheme)
+    if proof is None:
+        raise CommandError(f"{row.name!r} says nothing of {scheme.text!r}")
+    if as_json:
+        yield json.dumps(proof_json(proof), ensure_ascii=False)
+    else:
+        yield from proof_lines(proof, ExplainedMapping.of(row.report))
+
+
+def _verdicts(row: PortMapping, options: dict[str, Any]) -> Iterator[str]:
+    if not is_explained(row):
+        raise CommandError(f"{row.name!r} was not found by explainable inference: it has no verdicts")
+    wanted = VerdictQuery(
+        outcome=options["outcome"],
+        stage=options["stage"],
+        reason=options["reason"],
+        q=options["schemes"],
+        doubtful=options["doubtful"],
+    )
+    found = list(verdicts(row, wanted).order_by("id"))
+    for start in range(0, len(found), ENTRIES):
+        part = found[start : start + ENTRIES]
+        usages = usages_in(row, [each.scheme_id for each in part])
+        grounds = grounds_of(row, [each.scheme.text for each in part])
+        for each in part:
+            uops = usages.get(each.scheme_id)
+            why = each.text or (REASONS[NotCharacterised(each.reason)] if each.reason else "")
+            if options["json"]:
+                told = {
+                    "scheme": each.scheme.text,
+                    "outcome": each.outcome,
+                    "stage": each.stage,
+                    "reason": each.reason,
+                    "text": why,
+                    "uops": None if uops is None else described(uops, row.ports),
+                    "cycles": each.cycles,
+                    "counted": each.counted,
+                    "doubts": each.doubts,
+                    "alternatives": [described(other, row.ports) for other in each.alternatives],
+                    "conflicts": grounds.conflict_words(each.scheme.text),
+                }
+                yield json.dumps(told, ensure_ascii=False)
+                continue
+            said = f"{each.reason}: {why}" if uops is None else described(uops, row.ports)
+            marks = len(each.doubts) + len(each.alternatives)
+            yield f"{each.scheme.text} → {each.outcome}: {said}{f'  (doubts: {marks})' if marks else ''}"
+            yield from (f"  {words}" for words in grounds.conflict_words(each.scheme.text))
+
+
+def _regularity(row: PortMapping, as_json: bool) -> Iterator[str]:
+    found = regularity_of(row)
+    if not as_json:
+        share = f" ({100 * found.regular / found.judged:.0f} %)" if found.judged else ""
+        yield f"{found.regular} of {found.judged} schemes follow every pattern that applies to them{share}"
+        for pattern in Pattern:
+            if checked := found.checked(pattern):
+                yield f"  {sum(each.follows for each in checked)} of {len(checked)}: {PATTERNS[pattern]}"
+    for check in found.breakers:
+        if as_json:
+            told = {
+                "scheme": check.scheme,
+                "pattern": check.pattern.value,
+                "beside": check.other,
+                "uops": described(check.usage, row.ports),
+                "expected": [described(uops, row.ports) for uops in check.expected],
+            }
+            yield json.dumps(told, ensure_ascii=False)
+        else:
+            yield f"{check.scheme}: {check.in_words(row.ports)}"

@@ -1,0 +1,400 @@
+"""The tab of a mapping found by explainable inference: what it rests on, and the verdict on every scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
+
+from inference.core.experiment import Experiment
+from inference.core.explain import (
+    REASONS,
+    STAGES,
+    BlockingClass,
+    NotCharacterised,
+    SchemeFate,
+    Seen,
+    VerdictFact,
+)
+from inference.core.explain.flooding import NEAR_R_MAX
+from inference.core.explain.regularity import PATTERNS, Pattern, Regularity, RegularityCheck
+from inference.core.judging.words import AllowedWord
+from inference.core.mapping import PortMapping as Value
+from inference.core.mapping import Uops, ports_in
+from inference.features.learning.explained.proofs import (
+    Proof,
+    ProofStep,
+    Untested,
+    again_of,
+    blocker_uops,
+    proof_of,
+    untested,
+)
+from inference.features.learning.explained.query import (
+    VERDICT_COLUMNS,
+    Counts,
+    Remeasured,
+    VerdictQuery,
+    counts_of,
+    regularity_of,
+    remeasured,
+    unfinished,
+    usages_in,
+    verdicts,
+)
+from inference.features.learning.explained.witness_drawing import Drawing, drawn
+from inference.features.learning.inferring.counter_examples import experiment_url
+from inference.features.learning.inferring.explainable import COUNTS, BlockingLine
+from inference.features.machines.machines.query import machines
+from inference.features.machines.measure.listed import listed_config
+from inference.figures.witness import witness_picture
+from inference.formats.importing import MEASURED_IN
+from inference.isa.search import SearchError
+from inference.models import Characterisation, ExperimentSet, InstructionScheme, Machine, PortMapping, Run
+from inference.runs.machines.facts import obstacle_to_measuring
+from inference.storage.characterisations import ExplainedMapping
+from inference.storage.judging import MappingGrounds, grounds_of
+from inference.storage.rows import ids_of_schemes
+from inference.web.paging import Order, Page, page_of
+from inference.web.requests import one_of, row_number, start_or_tell
+
+PAGE = 100
+SHOWN = 200
+"""Schemes that break a pattern and are listed."""
+
+
+@dataclass(frozen=True)
+class VerdictRow:
+    """A row of the table: what was concluded, the µops in the mapping, the reason in words.
+
+    `word`: what may be said of these µops; `conflicts`: what other results of the machine say instead.
+    """
+
+    row: Characterisation
+    uops: Uops | None
+    words: str
+    word: AllowedWord | None
+    conflicts: Sequence[str]
+
+    @property
+    def remarks(self) -> int:
+        """Doubts, and other usages that are possible."""
+        return len(self.row.doubts) + len(self.row.alternatives)
+
+
+@dataclass(frozen=True)
+class VerdictFilter:
+    """An entry of a filter with the number of schemes that it leaves."""
+
+    value: str
+    label: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many of the schemes that a pattern applies to follow it, in words and as a share in per cent."""
+
+    words: str
+    checked: int
+    followed: int
+
+    @property
+    def percent(self) -> float:
+        """Of those that it applies to."""
+        return 100 * self.followed / self.checked
+
+
+@dataclass(frozen=True)
+class PatternBreaker:
+    """A scheme that breaks a pattern, and the row of its page."""
+
+    check: RegularityCheck
+    pk: int
+    other_pk: int
+    pattern: str
+
+
+def explained_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str, Any]:
+    """Summary, blocking instructions, regularity, and a page of the verdicts."""
+    explained = ExplainedMapping.of(row.report)
+    counts = counts_of(row)
+    context = {
+        "explained": explained,
+        "counts": counts,
+        "counts_from": COUNTS.get(explained.counts_from, "") if explained else "",
+        "blocking": _blocking(row, explained),
+        "blocking_documented": False,
+        "explain_ports": value.ports,
+        "measured_in": ExperimentSet.objects.filter(pk__in=row.report.get(MEASURED_IN, ())).order_by("id"),
+        **_listed(request, row, explained, counts),
+    }
+    return {**context, **_regular(row, regularity_of(row))}
+
+
+def _listed(
+    request: HttpRequest, row: PortMapping, explained: ExplainedMapping | None, counts: Counts
+) -> dict[str, Any]:
+    """What the address asks for: `outcome`, `stage`, `reason`, `class`, `doubts`, `q`, `sort` and `page`."""
+    blocker = request.GET.get("class", "")
+    wanted = VerdictQuery(
+        outcome=one_of(request, "outcome", tuple(SchemeFate)),
+        stage=one_of(request, "stage", tuple(STAGES)),
+        reason=one_of(request, "reason", tuple(NotCharacterised)),
+        q=request.GET.get("q", "").strip(),
+        doubtful=request.GET.get("doubts") == "1",
+        among=_members(explained, blocker),
+    )
+    order = Order.read(request.GET.get("sort", ""), VERDICT_COLUMNS, "row")
+    context: dict[str, Any] = {
+        "wanted": wanted,
+        "q": wanted.q,
+        "of_class": blocker if wanted.among else "",
+        "sort": "" if order.column == "row" else str(order),
+        "outcomes": _choices(((each.value, each.value) for each in SchemeFate), counts.outcomes),
+        "stages": _choices(STAGES.items(), counts.stages),
+        "reasons": _choices(((each.value, each.value) for each in REASONS), counts.reasons),
+        "page": Page((), 0),
+    }
+    try:
+        page = page_of(verdicts(row, wanted), order, VERDICT_COLUMNS, request.GET.get("page", ""), PAGE)
+    except SearchError as error:
+        return {**context, "error": str(error)}
+    usages = usages_in(row, [each.scheme_id for each in page.rows])
+    grounds = grounds_of(row, [each.scheme.text for each in page.rows])
+    told = [_verdict_row(each, usages.get(each.scheme_id), grounds) for each in page.rows]
+    return {**context, "page": page, "verdicts": told}
+
+
+def _verdict_row(row: Characterisation, uops: Uops | None, grounds: MappingGrounds) -> VerdictRow:
+    text = row.scheme.text
+    is_claimed = row.outcome == SchemeFate.CHARACTERISED
+    word = grounds.uops_word(text) if is_claimed else None
+    return VerdictRow(row, uops, _words(row), word, grounds.conflict_words(text))
+
+
+def _members(explained: ExplainedMapping | None, blocker: str) -> tuple[str, ...]:
+    for each in explained.classes if explained else ():
+        if each.blocker == blocker:
+            return each.members
+    return ()
+
+
+def _words(row: Characterisation) -> str:
+    """The reason with its numbers; that which holds for all where there is no more to say."""
+    return row.text or (REASONS[NotCharacterised(row.reason)] if row.reason else "")
+
+
+def _choices(entries: Iterable[tuple[str, str]], counts: Mapping[str, int]) -> list[VerdictFilter]:
+    return [VerdictFilter(value, label, counts[value]) for value, label in entries if counts.get(value)]
+
+
+def _blocking(row: PortMapping, explained: ExplainedMapping | None) -> list[BlockingLine]:
+    if explained is None:
+        return []
+    ids = ids_of_schemes(row.isa_id, (each.blocker for each in explained.classes))
+    return [_blocking_line(row, each, ids, explained.r_max) for each in explained.classes]
+
+
+def _blocking_line(
+    row: PortMapping, each: BlockingClass, ids: Mapping[str, int], r_max: float | None
+) -> BlockingLine:
+    pk = ids.get(each.blocker)
+    asked = urlencode({"tab": "explained", "class": each.blocker})
+    return BlockingLine(
+        blocker=each.blocker,
+        url="" if pk is None else reverse("scheme-proof", args=[row.pk, pk]),
+        width=each.width,
+        members=len(each.members),
+        members_url=f"?{asked}#verdicts",
+        ports=[(index, row.ports[index]) for index in ports_in(each.mask)],
+        sought=True,
+        beside=each.beside,
+        improper=each.improper,
+        wide=r_max is not None and each.width > r_max - NEAR_R_MAX,
+        documented="",
+    )
+
+
+def _regular(row: PortMapping, found: Regularity) -> dict[str, Any]:
+    breakers = found.breakers
+    shown = breakers[:SHOWN]
+    ids = ids_of_schemes(row.isa_id, (name for check in shown for name in (check.scheme, check.other)))
+    shares = [
+        Share(PATTERNS[pattern], len(checked), sum(check.follows for check in checked))
+        for pattern in Pattern
+        if (checked := found.checked(pattern))
+    ]
+    return {
+        "regularity": found,
+        "regular_share": 100 * found.regular / found.judged if found.judged else None,
+        "shares": shares,
+        "breakers": [
+            PatternBreaker(check, ids[check.scheme], ids[check.other], PATTERNS[check.pattern])
+            for check in shown
+        ],
+        "more_breakers": len(breakers) - len(shown),
+        "loads": [(bits, uops) for bits, uops in found.loads.items()],
+    }
+
+
+# The page that proves a scheme's µops, witness by witness, and measures them again.
+
+
+WORKING = (Run.State.QUEUED, Run.State.RUNNING)
+
+
+@dataclass(frozen=True)
+class ProofStepView:
+    """A step with its picture, the pages of its two experiments, and what measuring it again gave."""
+
+    step: ProofStep
+    drawing: Drawing | None
+    base_url: str
+    tested_url: str
+    again: Sequence[Remeasured]
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """One of the repeated runs: what it concluded, in words, its witnesses, and the port sets without one."""
+
+    number: int
+    verdict: str
+    steps: Sequence[ProofStepView]
+    untested: Sequence[Untested]
+
+
+def scheme_proof(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
+    """Everything that is known of a scheme in a mapping."""
+    row, proof = _found(pk, scheme)
+    witnesses = [step.witness for step in proof.steps]
+    known = remeasured(row.isa, witnesses)
+    runs = unfinished(witnesses)
+    value = proof.value
+    context = {
+        "mapping": row,
+        "proof": proof,
+        "value": value,
+        "explained": ExplainedMapping.of(row.report),
+        "stage": "" if value is None else STAGES.get(value.stage, value.stage),
+        "runs": [_shown_run(row, proof, number, steps, known) for number, steps in proof.runs],
+        "verdicts": () if value is None else list(enumerate(value.runs, start=1)),
+        "facts": [] if value is None else [_fact(row, each) for each in value.facts],
+        "again_runs": runs,
+        "following": any(run.state in WORKING for run in runs),
+        "machines": means_of(row).able if witnesses else [],
+        "earlier": proof.neighbours[0],
+        "later": proof.neighbours[1],
+    }
+    return render(request, "inference/explained/proof/page.html", context)
+
+
+def _found(pk: int, scheme: int) -> tuple[PortMapping, Proof]:
+    row = get_object_or_404(PortMapping.objects.select_related("isa", "run", "machine"), pk=pk)
+    found = get_object_or_404(InstructionScheme, pk=scheme, isa=row.isa_id)
+    proof = proof_of(row, found)
+    if proof is None:
+        raise Http404(f"{row.name} says nothing of {found.text}")
+    return row, proof
+
+
+def _shown_run(
+    row: PortMapping,
+    proof: Proof,
+    number: int,
+    steps: Sequence[ProofStep],
+    known: dict[Any, list[Remeasured]],
+) -> ShownRun:
+    told = () if proof.value is None else proof.value.runs
+    verdict = told[number - 1] if number <= len(told) else ""
+    explained = ExplainedMapping.of(row.report)
+    usage = proof.usage_in(number)
+    shown = []
+    for step in steps:
+        witness = step.witness
+        drawing = None
+        if witness.seen is not Seen.FAILED and not witness.mask >> len(row.ports):
+            blocker = blocker_uops(explained, step)
+            picture = witness_picture(proof.ports, row.r_max, blocker, usage, witness)
+            drawing = drawn(picture, proof.ports)
+        shown.append(
+            ProofStepView(
+                step,
+                drawing,
+                experiment_url(witness.base, row.isa, row),
+                experiment_url(witness.tested, row.isa, row),
+                known.get(witness, []),
+            )
+        )
+    return ShownRun(number, verdict, shown, untested(explained, steps))
+
+
+def _fact(row: PortMapping, fact: VerdictFact) -> tuple[VerdictFact, str]:
+    return fact, experiment_url(fact.experiment, row.isa, row)
+
+
+@require_POST
+def scheme_again(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
+    """Measure the posted `witness`, or all of them, again on the posted `machine`."""
+    row, proof = _found(pk, scheme)
+    page = f"{reverse('scheme-proof', args=[pk, scheme])}#again"
+    machine = get_object_or_404(Machine, pk=posted_number(request, "machine"), isa=row.isa_id)
+    witness = posted_number(request, "witness") if "witness" in request.POST else None
+    wanted = again_of(proof, witness)
+    if wanted is None:
+        raise Http404("no such witness of this scheme")
+    measure_listed(request, machine, wanted.experiments, wanted.repeats, wanted.what)
+    return redirect(page)
+
+
+# Measuring listed experiments again from a page: who can do it now, what is missing if nobody can.
+
+
+@dataclass(frozen=True)
+class Means:
+    """`able`: machines that answer now, the one that the mapping is of at the top. `lacking`: why others
+    cannot be asked, with what would help.
+    """
+
+    able: Sequence[Machine]
+    lacking: Sequence[str]
+
+
+def means_of(row: PortMapping) -> Means:
+    """The machines of the mapping's instruction set."""
+    able, lacking = [], []
+    for machine in machines().filter(isa=row.isa).exclude(kind=Machine.Kind.PUBLISHED):
+        if obstacle := obstacle_to_measuring(machine):
+            lacking.append(obstacle)
+        elif machine.kind == Machine.Kind.SIMULATED or machine.is_online():
+            able.append(machine)
+        else:
+            lacking.append(f"the agent of {machine.name!r} is not connected: start it there")
+    return Means(sorted(able, key=lambda machine: machine.pk != row.machine_id), lacking)
+
+
+def measure_listed(
+    request: HttpRequest, machine: Machine, experiments: Sequence[Experiment], repeats: int, what: str
+) -> Run | None:
+    """Submit a run that measures each experiment so often; None after telling the user what is wrong."""
+    config = listed_config(machine.pk, experiments, repeats)
+    return start_or_tell(request, "measure", config, f"{what} on {machine.name}"[:180])
+
+
+def posted_number(request: HttpRequest, name: str) -> int:
+    """The whole number under `name`; -1, which no row has, for anything else."""
+    number = row_number(request.POST.get(name, ""))
+    return -1 if number is None else number
+
+
+urlpatterns = [
+    path("mappings/<int:pk>/schemes/<int:scheme>/", scheme_proof, name="scheme-proof"),
+    path("mappings/<int:pk>/schemes/<int:scheme>/again/", scheme_again, name="scheme-again"),
+]

@@ -1,0 +1,52 @@
+"""`manage.py front_end`: measure a machine's front end, or print one that was measured."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from inference.features.learning.front_end.query import front_end_of, fusion_json, number_json
+from inference.models import Machine, MeasuredFrontEnd
+from inference.runs import lifecycle
+from inference.storage.names import by_name
+from inference.web.run_command import RunCommand
+
+
+class Command(RunCommand):
+    """One run over a front end from start to end, or what one has found; see the module."""
+
+    help = "Measure the front end of a machine's core, or show one. Ctrl-C cancels."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--machine", metavar="NAME", help="machine that measures")
+        what.add_argument("--show", metavar="NAME", help="a front end that was measured")
+        parser.add_argument("--name", default="", help="name of the run and of what it measures")
+        parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run to the end, or print."""
+        if options["show"]:
+            row = by_name(MeasuredFrontEnd, options["show"])
+            self._print(row, {}, as_json=options["json"])
+            return
+        machine = by_name(Machine, options["machine"])
+        name = options["name"] or lifecycle.unused_name(f"Front end of {machine.name}"[:190])
+        run = self.do_run(lambda: lifecycle.submit("front-end", {"machine": machine.pk}, name))
+        row = MeasuredFrontEnd.objects.get(pk=run.result["front_end"])
+        told = {key: run.result[key] for key in ("url", "codes", "settled")}
+        self._print(row, told | {"seconds": round(run.busy_seconds, 3)}, as_json=options["json"])
+
+    def _print(self, row: MeasuredFrontEnd, more: dict[str, Any], *, as_json: bool) -> None:
+        found = front_end_of(row)
+        if as_json:
+            numbers = [number_json(number) for number in found.numbers]
+            answer = {"front_end": row.name, **more, "numbers": numbers, "fusion": fusion_json(found)}
+            self.stdout.write(json.dumps(answer))
+            return
+        self.stdout.write(f"front end {row.name!r} of {row.machine.name}")
+        for number in found.numbers:
+            value = "not measured" if number.value is None else f"{number.value:.2f}"
+            self.stdout.write(f"  {number.label}: {'at least ' if number.at_least else ''}{value}")

@@ -1,0 +1,109 @@
+"""Runs of kind `front-end`: code of our own is timed on a machine, and the front end read off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from inference.core.events import PacedReporter, Progress
+from inference.core.protocols import Json
+from inference.features.asking.blocks.job import timing_codes
+from inference.features.learning.inferring.request import read_machine
+from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.front_end import FrontEndCode
+from inference.isa.timed_code import CodeReading, CodeTimer, TimedCode
+from inference.isa.x86.front_end import front_end_codes
+from inference.measuring.simulated_front_end import SimulatedFrontEnd
+from inference.models import Machine, MeasuredFrontEnd, Run
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
+from inference.storage.front_ends import store_front_end
+from inference.storage.names import free_name
+
+_STAGE = "Time code"
+Readings = Sequence[tuple[FrontEndCode, CodeReading]]
+
+
+class FrontEndConfig(RunRequest):
+    """`machine`: id. `isa` is that of the machine."""
+
+    noun = "a run over a front end"
+    machine: int
+    isa: str = ""
+
+
+def read_config(given: Json) -> FrontEndConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    config = FrontEndConfig.read(given)
+    machine = read_machine("", config.machine)
+    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
+        raise ConfigError(hindered)
+    return config.model_copy(update={"isa": machine.isa.name})
+
+
+class FrontEndJob:
+    """See `FrontEndConfig`. What was timed before an interruption is not timed again."""
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to a run over a front end before it has ended."""
+
+    def work(self, task: Task) -> Store:
+        """Time all codes, and keep what they took."""
+        config = FrontEndConfig.stored(task.run.config)
+        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
+        if machine is None:
+            raise JobError("the machine that this run needs has been deleted")
+        task.reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [_STAGE]})
+        if machine.is_simulated:
+            readings = _timed(task, front_end_codes(offsets=True), _simulated(machine))
+            return partial(_store, task.run, machine, readings, {"simulated": machine.name})
+        offsets = bool(machine.facts.get("offsets"))
+        if not offsets:
+            text = f"the agent of {machine.name} is too old for loops that begin anywhere in a cache line"
+            task.reporter.tell("log", {"level": "warning", "text": text})
+        with timing_codes(task, machine) as (identity, timer):
+            readings = _timed(task, front_end_codes(offsets=offsets), timer)
+        return partial(_store, task.run, machine, readings, identity)
+
+
+def _timed(task: Task, codes: Sequence[FrontEndCode], timer: CodeTimer) -> Readings:
+    """Every code with its reading, in their order."""
+    reporter = PacedReporter(task.reporter)
+    began = reporter.clock()
+    found: dict[TimedCode, CodeReading] = {}
+    for reading in timer.time([asked.code for asked in codes]):
+        found[reading.code] = reading
+        reporter.pulse()
+        if reporter.due("codes") or len(found) == len(codes):
+            rate = len(found) / max(reporter.clock() - began, 1e-3)
+            left = len(codes) - len(found)
+            reporter.emit(Progress("front end", len(found), len(codes), round(rate, 1), "codes", left / rate))
+    if not any(reading.cycles is not None for reading in found.values()):
+        note = next((reading.note for reading in found.values()), "the machine gave no result")
+        raise JobError(f"no code of {len(codes)} has settled: {note}")
+    return [(asked, found[asked.code]) for asked in codes]
+
+
+def _simulated(machine: Machine) -> SimulatedFrontEnd:
+    """A front end that follows from the machine's seed, with its noise: no port mapping has one."""
+    return SimulatedFrontEnd.drawn(int(machine.facts.get("seed", 0)), machine.facts.get("noise", 0.0))
+
+
+def _store(run: Run, machine: Machine, readings: Readings, identity: Json) -> tuple[Json, Sequence[Entry]]:
+    made = store_front_end(free_name(MeasuredFrontEnd, run.name), machine, readings, identity, run=run)
+    settled = sum(reading.cycles is not None for _, reading in readings)
+    result: Json = {
+        "front_end": made.pk,
+        "name": made.name,
+        "url": f"/front-ends/{made.pk}/",  # not looked up: a fault in a page must not cost a result
+        "codes": len(readings),
+        "settled": settled,
+    }
+    text = f"{len(readings)} codes timed, {settled} of them settled"
+    return result, [("log", {"level": "info", "text": text}), ("result", result)]

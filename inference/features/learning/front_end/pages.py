@@ -1,0 +1,110 @@
+"""Front ends: the list, one with its numbers and pictures, and the button that measures one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from inference.core.front_end import FusionPair
+from inference.features.learning.front_end.query import COLUMNS, evidence, front_end_of, front_ends
+from inference.features.machines.machines.query import machines
+from inference.figures.front_ends import length_figure_of_front_end, offset_figure, rate_figure
+from inference.models import MeasuredFrontEnd, Run
+from inference.web.naming import delete_page, edit_page
+from inference.web.paging import Order, page_of
+from inference.web.requests import NOTHING_STARTED, start_or_tell
+
+LISTED = ("slots", "straight_instructions", "straight_bytes", "loop_capacity")
+"""Numbers that the list shows."""
+
+
+def front_ends_page(request: HttpRequest) -> HttpResponse:
+    """All of them, newest first, filtered by name or note."""
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), COLUMNS, "-created")
+    page = page_of(front_ends(q), order, COLUMNS, request.GET.get("page", ""))
+    found = [(row, front_end_of(row)) for row in page.rows]
+    rows = [(row, [each.number(name) for name in LISTED]) for row, each in found]
+    context = {
+        "page": page,
+        "rows": rows,
+        "q": q,
+        "sort": str(order),
+        "any": bool(page.rows) or MeasuredFrontEnd.objects.exists(),
+    }
+    return render(request, "inference/front_end/list.html", context)
+
+
+def front_end(request: HttpRequest, pk: int) -> HttpResponse:
+    """One front end: its numbers with the code behind each, and pictures."""
+    row = get_object_or_404(front_ends(), pk=pk)
+    found = front_end_of(row)
+    conditions, comparisons = _fusion_table(found.fusion)
+    operations, moves = _fusion_table(found.moves)
+    context = {
+        "row": row,
+        "found": found,
+        "numbers": [(number, evidence(number)) for number in found.numbers],
+        "rate_figure": rate_figure(found.rates),
+        "length_figure": length_figure_of_front_end(found.loop_lengths, found.straight_lengths),
+        "offset_figure": offset_figure(found.offsets) if found.offsets else None,
+        "conditions": conditions,
+        "comparisons": comparisons,
+        "operations": operations,
+        "moves": moves,
+        "unsettled": sum(one["cycles"] is None for one in row.readings),
+    }
+    return render(request, "inference/front_end/front_end.html", context)
+
+
+def _fusion_table(
+    pairs: tuple[FusionPair, ...],
+) -> tuple[list[str], list[tuple[str, list[FusionPair | None]]]]:
+    """Branches, and for each comparison what it does with them."""
+    by_comparison: dict[str, dict[str, FusionPair]] = defaultdict(dict)
+    for pair in pairs:
+        comparison, _, condition = pair.name.partition(" + ")
+        by_comparison[comparison][condition] = pair
+    conditions = list(dict.fromkeys(name for row in by_comparison.values() for name in row))
+    return conditions, [
+        (comparison, [row.get(condition) for condition in conditions])
+        for comparison, row in by_comparison.items()
+    ]
+
+
+@require_POST
+def front_end_measure(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start the run and show it; a second press leads to the one that is under way."""
+    machine = get_object_or_404(machines(), pk=pk)
+    runs = Run.objects.filter(kind="front-end", config__machine=pk).exclude(state__in=Run.FINAL)
+    run = runs.first() or start_or_tell(
+        request,
+        "front-end",
+        {"machine": pk},
+        f"Front end of {machine.name}"[:190],
+        lead=NOTHING_STARTED,
+    )
+    return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
+
+
+def front_end_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note."""
+    return edit_page(request, get_object_or_404(MeasuredFrontEnd, pk=pk), "front-end", "front-ends")
+
+
+def front_end_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete it."""
+    return delete_page(request, get_object_or_404(MeasuredFrontEnd, pk=pk), "front-end", "front-ends")
+
+
+urlpatterns = [
+    path("front-ends/", front_ends_page, name="front-ends"),
+    path("front-ends/<int:pk>/", front_end, name="front-end"),
+    path("front-ends/<int:pk>/edit/", front_end_edit, name="front-end-edit"),
+    path("front-ends/<int:pk>/delete/", front_end_delete, name="front-end-delete"),
+    path("machines/<int:pk>/front-end/", front_end_measure, name="front-end-measure"),
+]

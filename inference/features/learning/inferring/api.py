@@ -1,0 +1,123 @@
+"""First steps: the recorded example, and inferences that need nothing but a machine."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Router, Schema, Status
+from pydantic import Field
+
+from inference.features.learning.inferring.query import (
+    ALWAYS,
+    MNEMONIC,
+    SCHEME,
+    config_without,
+    drop_choices,
+    name_without,
+    search_of,
+)
+from inference.features.learning.inferring.request import search_for_ports, starter_inference
+from inference.features.library.example.loading import load_example
+from inference.features.machines.machines.query import machines, unfinished_inference_on
+from inference.features.running.runs.api import RunOut, run_json
+from inference.features.running.runs.runs_of_kind import started
+from inference.models import Run
+from inference.web.api.errors import ProblemError
+from inference.web.api.shapes import Input, Ref, SchemeText, ref
+from inference.web.validation import Id
+
+router = Router()
+
+
+class ExampleOut(Schema):
+    """What the example is made of: a mapping inferred from real measurements."""
+
+    mapping: Ref
+
+
+class NewInference(Input):
+    """What is inferred without further questions."""
+
+    what: Literal["starter", "ports"] = Field(
+        "starter",
+        description="starter: a port mapping of the starter set, by PMEvo; ports: the ports of the "
+        "processor, by counter-examples.",
+        examples=["starter"],
+    )
+
+
+@router.post("/example", response=ExampleOut)
+def load_the_example(request: HttpRequest) -> Any:
+    """Load what is missing of the recorded example: measurements of a Zen 4 core, and a mapping."""
+    return {"mapping": ref(load_example().mapping)}
+
+
+@router.post("/machines/{machine_id}/inferences", response={200: RunOut, 201: RunOut})
+def infer_on_machine(request: HttpRequest, machine_id: Id, data: NewInference) -> Any:
+    """Measure a machine and infer what there is to know at first; one that is under way is not doubled.
+
+    `POST /runs` with the kind `infer` leaves nothing open.
+    """
+    machine = get_object_or_404(machines(), pk=machine_id)
+    ports = data.what == "ports"
+    run = unfinished_inference_on(machine, "cegar" if ports else "pmevo")
+    if run is not None:
+        return Status(200, run_json(run))
+    config = search_for_ports(machine) if ports else starter_inference(machine)
+    usual = f"{'Ports' if ports else 'Starter set'} of {machine.name}"[:190]
+    return started(request, "infer", config, usual)
+
+
+# A search that ended in a clash: what contradicts, and the same search without some of it.
+
+
+class DroppableOut(Schema):
+    """A scheme that takes part in the clash; `alike` schemes have its mnemonic."""
+
+    scheme: SchemeText
+    mnemonic: str = Field(examples=["add"])
+    alike: int = Field(examples=[12])
+
+
+class ClashOut(Schema):
+    """The newest contradiction in words, and the schemes that could be left out, the likeliest first."""
+
+    text: str = Field(description="Empty where nothing clashed.", examples=["no mapping explains both …"])
+    schemes: list[DroppableOut]
+
+
+class Without(Input):
+    """What is left out: a scheme that clashes, all with its mnemonic, or whatever clashes from now on."""
+
+    scheme: str = Field(max_length=500, examples=["add GPR[64]:RW, GPR[64]:R"])
+    what: Literal[SCHEME, MNEMONIC, ALWAYS] = SCHEME  # type: ignore[valid-type]
+
+
+@router.get("/runs/{inference_id}/clash", response=ClashOut)
+def get_clash(request: HttpRequest, inference_id: Id) -> Any:
+    """The measurements that contradict each other, as far as a search by counter-examples met any."""
+    search = search_of(_row(inference_id))
+    return {"text": search.last_clash, "schemes": [vars(each) for each in drop_choices(search)]}
+
+
+@router.post("/runs/{inference_id}/without", response={201: RunOut})
+def go_on_without(request: HttpRequest, inference_id: Id, data: Without) -> Any:
+    """Start a search that failed by a clash again, without what contradicts."""
+    run = _row(inference_id)
+    search = search_of(run)
+    if run.state != Run.State.FAILED:
+        raise ProblemError(
+            409, f"The run is {run.state}", where="path inference_id", right="one that has failed"
+        )
+    if data.scheme not in {choice.scheme for choice in drop_choices(search)}:
+        raise ProblemError(
+            422, "That scheme does not clash", where="body scheme", right="one that GET /clash lists"
+        )
+    config = config_without(run, search, data.what, data.scheme)
+    return started(request, "infer", config, name_without(run, data.what, data.scheme), forked_from=run)
+
+
+def _row(inference_id: int) -> Run:
+    return get_object_or_404(Run, pk=inference_id, kind="infer")

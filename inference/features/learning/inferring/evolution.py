@@ -1,0 +1,301 @@
+"""The part of a run's page that shows an evolution, what came of it, and its Pareto front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import path, reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_POST
+
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.protocols import Json
+from inference.core.residuals import SchemeError
+from inference.features.learning.inferring.counter_examples import classes_context, classes_told
+from inference.features.learning.inferring.query import StoredFront, front_of
+from inference.features.running.runs.query import inferred_by
+from inference.features.running.runs.record import RunRecord, thinned
+from inference.figures.curves import fitness_curve, sweep_curve
+from inference.figures.objectives import DrawnPoint, cloud_figure, cloud_points, front_figure
+from inference.figures.reach import length_figure
+from inference.models import ISA, FrontPoint, PortMapping, PortUsage, Run
+from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
+from inference.storage.fronts import pick
+from inference.storage.listing import lengths_from, schemes_from
+from inference.storage.rows import ids_of_schemes, load_mapping
+
+# The part of a run's page that shows an evolution and what came of it, while it runs and for ever after.
+
+
+CLOUD_FRAMES = 32
+"""Populations that a page gets to leaf through: the first, the newest, and some evenly between."""
+
+CLASSES_SHOWN = 10
+"""On a page of the run's page: the mapping's own page has more room for them."""
+
+MEASURING = (SINGLETONS, BOTTLENECK, "measuring")
+"""The stages whose time is benchmarking time; the mixes that only judge the result do not belong to it."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """The numbers of Table 5.2 for one run, None where there is none yet.
+
+    Times in seconds. `measured`: experiments learnt from. `exhaustive`: what the paper's plan would have
+    measured, None where recorded data were learnt from.
+    """
+
+    recorded: bool
+    benchmarking: float | None
+    inference: float | None
+    schemes: int | None
+    classes: int | None
+    kinds: int | None
+    measured: int | None
+    exhaustive: int | None
+
+    @property
+    def congruent(self) -> float | None:
+        """Per cent of the schemes that are like another one, so that the search need not look at them."""
+        if not self.schemes or self.classes is None:
+            return None
+        return 100 * (self.schemes - self.classes) / self.schemes
+
+    @property
+    def saved(self) -> float | None:
+        """Per cent of the exhaustive plan's experiments that were not needed."""
+        if not self.exhaustive or self.measured is None or self.measured > self.exhaustive:
+            return None
+        return 100 * (1 - self.measured / self.exhaustive)
+
+
+@dataclass(frozen=True)
+class SchemeLine:
+    """A scheme with its mean errors, and the addresses of its page and of its experiments ("" for none)."""
+
+    error: SchemeError
+    scheme_url: str
+    experiments_url: str
+
+
+def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
+    """What the template needs; the address may search and page through the classes."""
+    row = inferred_by(run).select_related("isa", "machine").first()
+    isa = ISA.objects.filter(name=run.config["isa"]).first() if row is None else row.isa
+    settings = run.config["settings"]
+    over = run.state in Run.FINAL
+    search = settings.get("search", "evolution")
+    told = record.evolution
+    shows = {
+        "curve": bool(told.generations) or not (over or search == "refit"),
+        "cloud": bool(told.clouds) or not (over or search == "refit"),
+        "sweeps": bool(told.sweeps) or not (over or search == "evolution"),
+        "lengths": not over or len(record.heat_map.get("lengths", ())) > 1,
+    }
+    front = front_on_page(record, row)
+    judged_by = _judged_by(row)
+    return {
+        "evolution": told,
+        "minimised": minimised(run),
+        "sweeps_figure": sweep_curve(told.sweeps) if told.sweeps else None,
+        "card": card_of(run, record, row),
+        # Beside the heat map an odd number of pictures leaves no room in its last row.
+        "worst_wide": sum(shows.values()) % 2 == 1,
+        "shows": shows | {"front": front is not None or not (over or search == "evolution")},
+        "front": front,
+        "made": row,
+        "lengths": lengths_from(record.heat_map.get("lengths", ())),
+        "schemes_judged": record.heat_map.get("schemes", 0),
+        "all_schemes_url": _accuracy_url(row, judged_by, "by-scheme"),
+        "worst_schemes": _worst(record.heat_map, isa, row, judged_by),
+        **_classes(request, record, isa, row),
+    }
+
+
+def minimised(run: Run) -> str:
+    """What the run's evolution minimises: the mean "error", or the mean "loss"; older runs have no choice."""
+    return "loss" if run.config["settings"].get("objective") == "bounded" else "error"
+
+
+def evolution_live(run: Run, record: RunRecord) -> Json:
+    """What the page's script starts from: figures, and the populations to leaf through."""
+    frames = thinned(record.evolution.clouds, CLOUD_FRAMES)
+    return {
+        "curve": fitness_curve(record.curve(), minimised(run)),
+        "cloud": cloud_figure(frames, minimised(run)),
+        "frames": [{"generation": frame["generation"], **cloud_points(frame)} for frame in frames],
+        "lengths": lengths_drawn(record.heat_map),
+    }
+
+
+def lengths_drawn(heat_map: Json) -> Json:
+    """The figure of the errors by length that came with a `heat_map` event."""
+    return length_figure(lengths_from(heat_map.get("lengths", ())))
+
+
+def front_on_page(record: RunRecord, row: PortMapping | None) -> FrontView | None:
+    """The stored front of a run that is done, what was told of it of one that is not."""
+    if not record.evolution.front:
+        return None
+    stored = None if row is None else front_of(row)
+    return front_told(record.evolution.front) if stored is None else front_shown(stored)
+
+
+def card_of(run: Run, record: RunRecord, row: PortMapping | None) -> Card:
+    """From the journal, and from the mapping for what only it can tell."""
+    recorded = "datasets" in run.config["source"]
+    congruence, report = record.evolution.congruence, {} if row is None else row.report
+    best = record.evolution.best_sweep
+    measured = report.get("experiments") or record.experiments.get("settled")
+    return Card(
+        recorded=recorded,
+        benchmarking=None if recorded else _spent(record, MEASURING),
+        inference=_spent(record, [p.name for p in record.phases if p.name not in (*MEASURING, MIXES)]),
+        schemes=congruence.get("schemes"),
+        classes=congruence.get("classes"),
+        kinds=_kinds(row) if row is not None else best["kinds"] if best else None,
+        measured=measured,
+        exhaustive=report.get("exhaustive"),
+    )
+
+
+def _spent(record: RunRecord, names: Sequence[str]) -> float | None:
+    spent = [phase.spent for phase in record.phases if phase.name in names and phase.spent is not None]
+    return sum(spent) if spent else None
+
+
+def _kinds(row: PortMapping) -> int:
+    return PortUsage.objects.filter(mapping=row, count__gt=0).order_by().values("mask").distinct().count()
+
+
+def _worst(heat_map: Json, isa: ISA | None, row: PortMapping | None, judged_by: str) -> list[SchemeLine]:
+    """The schemes with the largest errors, as the newest heat map came with them."""
+    errors = schemes_from(heat_map.get("worst", ()))
+    ids = {} if isa is None else ids_of_schemes(isa.pk, (each.scheme for each in errors))
+    return [_scheme_line(each, ids.get(each.scheme), row, judged_by) for each in errors]
+
+
+def _scheme_line(error: SchemeError, pk: int | None, row: PortMapping | None, judged_by: str) -> SchemeLine:
+    if pk is None:
+        return SchemeLine(error, "", "")
+    return SchemeLine(error, reverse("scheme", args=[pk]), _accuracy_url(row, judged_by, "bin", scheme=pk))
+
+
+def _judged_by(row: PortMapping | None) -> str:
+    """The set that the mapping of the run was judged by, as addresses name it; "" while there is none."""
+    if row is None:
+        return ""
+    sets = row.evaluations.filter(unit="cycles").order_by("id").values_list("experiment_set_id", flat=True)
+    found = list(sets[:1])
+    return str(found[0] or "held-out") if found else ""
+
+
+def _accuracy_url(row: PortMapping | None, judged_by: str, place: str, **asked: int) -> str:
+    """Where on the page of the run's mapping its judgement is; "" while there is none."""
+    if row is None or not judged_by:
+        return ""
+    parameters: dict[str, Any] = {"tab": "accuracy", "set": judged_by, **asked}
+    query = urlencode(parameters)
+    return f"{reverse('mapping', args=[row.pk])}?{query}#{place}"
+
+
+def _classes(
+    request: HttpRequest, record: RunRecord, isa: ISA | None, row: PortMapping | None
+) -> dict[str, Any]:
+    """Of the mapping's report, or as they were told while there is none; {} before that."""
+    classes = classes_told(record.evolution.congruence if row is None else row.report)
+    if not classes:
+        return {}
+    value = None if row is None else load_mapping(row)
+    likeness = record.evolution.congruence.get("likeness")
+    return classes_context(request, classes, isa, value, CLASSES_SHOWN, likeness)
+
+
+# The Pareto front of a mapping's run: a picture, a table, and a point that becomes a mapping of its own.
+
+
+@dataclass(frozen=True)
+class FrontLine:
+    """A row of the table: a point, its row where it is stored, the mapping that it has become if any."""
+
+    drawn: DrawnPoint
+    point: FrontPoint | None = None
+    is_own: bool = False
+
+    @property
+    def picked(self) -> PortMapping | None:
+        """The mapping that the point has become."""
+        return None if self.point is None else self.point.picked
+
+
+@dataclass(frozen=True)
+class FrontView:
+    """What the template needs: the rows, the figure's data, and where the mapping that is looked at stands.
+
+    `owner` is None while the run still looks for points.
+    """
+
+    lines: Sequence[FrontLine]
+    owner: PortMapping | None = None
+    here: int | None = None
+
+    @property
+    def figure(self) -> Json:
+        """For plotly; the points of its first trace are the rows of the table, in the same order."""
+        return {"figure": front_figure(line.drawn for line in self.lines), "here": self.here}
+
+    @property
+    def judged(self) -> bool:
+        """Whether there are errors on what was not learnt from."""
+        return any(line.drawn.mape is not None for line in self.lines)
+
+
+def front_shown(found: StoredFront) -> FrontView:
+    """A stored front for the page."""
+    lines = [
+        FrontLine(
+            DrawnPoint(point.kinds, point.volume, round(100 * point.error, 4), point.mape),
+            point,
+            is_own=point.picked_id == found.owner.pk,
+        )
+        for point in found.points
+    ]
+    return FrontView(lines, found.owner, None if found.here is None else found.here.place)
+
+
+def front_told(points: Sequence[Json]) -> FrontView:
+    """A front while it is being found, from the payload of its event."""
+    return FrontView(
+        [
+            FrontLine(DrawnPoint(point["kinds"], point["volume"], round(100 * point["error"], 4), None))
+            for point in points
+        ]
+    )
+
+
+def front_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
+    """The front that the mapping was found with or picked from."""
+    del request, value  # every point is shown; a click on one is the script's
+    found = front_of(row)
+    assert found is not None, "the tab is there for mappings with a front alone"
+    return {"front": front_shown(found)}
+
+
+@require_POST
+def front_pick(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make the point a mapping of its own, or open the one that it has become."""
+    point = get_object_or_404(FrontPoint.objects.select_related("mapping__isa"), pk=pk)
+    row, made = pick(point)
+    if made:
+        messages.success(
+            request, f"{row.name} is a port mapping of its own now, picked from the front of {point.mapping}."
+        )
+    return redirect("mapping", pk=row.pk)
+
+
+urlpatterns = [path("fronts/<int:pk>/pick/", front_pick, name="front-pick")]

@@ -1,0 +1,385 @@
+"""The part of a run's page that shows explainable inference, and its lists of schemes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from inference.core.explain import REASONS, STAGES, NotCharacterised, SchemeFate
+from inference.core.explain.flooding import NEAR_R_MAX
+from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT
+from inference.core.mapping import Uops, ports_in
+from inference.core.protocols import Json
+from inference.features.learning.explained.query import verdicts_of
+from inference.features.learning.inferring.records import FIRST, LAST, OPEN, ExplainRecord, SchemeOutcome
+from inference.features.running.runs.query import inferred_by
+from inference.features.running.runs.record import RunRecord
+from inference.isa.search import SearchError
+from inference.models import ISA, PortMapping, Run
+from inference.models.scheme_search import texts_found
+from inference.storage.characterisations import ExplainedMapping
+from inference.storage.rows import ids_of_schemes
+from inference.web.paging import page_in_memory
+from inference.web.requests import one_of, whole_number
+
+# Lists on the page of an explainable inference: the schemes that were left out, and those of a class.
+
+
+HERE = "left-out"
+"""The region of the page, also the anchor that leads there."""
+
+REASON_VALUES = tuple(reason.value for reason in REASONS)
+
+
+@dataclass(frozen=True)
+class SchemeOutcomeRow:
+    """A scheme with what became of it and the address of its page; `opens` the group with its reason."""
+
+    told: SchemeOutcome
+    url: str
+    opens: bool
+
+
+@dataclass(frozen=True)
+class ReasonGroup:
+    """A reason within a list, with the address of the list that has nothing else."""
+
+    reason: str
+    words: str
+    count: int
+    url: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class LeftOutList:
+    """What is listed: the parameters of its address, a title, and the reasons that occur."""
+
+    asked: Mapping[str, str]
+    title: str
+    groups: Sequence[ReasonGroup]
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """{reason: in words} of those that occur."""
+        return {group.reason: group.words for group in self.groups}
+
+
+def is_left_out(told: SchemeOutcome) -> bool:
+    """Whether the mapping will be without the scheme."""
+    return told.outcome in (SchemeFate.EXCLUDED, SchemeFate.AMBIGUOUS)
+
+
+def left_out(
+    request: HttpRequest,
+    told: Sequence[SchemeOutcome],
+    classes: Sequence[Json],
+    isa: ISA | None,
+    row: PortMapping | None,
+) -> dict[str, Any]:
+    """The list that the address names: `stage`, `reason` or both, or the `class` of a blocker."""
+    stage = one_of(request, "stage", tuple(STAGES))
+    reason = one_of(request, "reason", REASON_VALUES)
+    blocker = request.GET.get("class", "")
+    if blocker:
+        of_class = _of_class(told, classes, blocker)
+        return _listed(
+            request, LeftOutList({"class": blocker}, f"Schemes like {blocker}", ()), of_class, isa, row
+        )
+    if not stage and not reason:
+        return {"listing": None}
+    lost = [each for each in told if is_left_out(each) and stage in ("", each.stage)]
+    groups = _groups(lost, stage, reason)
+    asked = {name: value for name, value in (("stage", stage), ("reason", reason)) if value}
+    where = f" in “{STAGES[stage]}”" if stage else ""
+    title = f"Left out{where}" + (f": {reason}" if reason else "")
+    shown = [each for each in lost if reason in ("", each.reason)]
+    return _listed(request, LeftOutList(asked, title, groups), shown, isa, row)
+
+
+def _of_class(told: Sequence[SchemeOutcome], classes: Sequence[Json], blocker: str) -> list[SchemeOutcome]:
+    known = {each.scheme: each for each in told}
+    members = next((each["members"] for each in classes if each["blocker"] == blocker), ())
+    return [known.get(scheme) or SchemeOutcome(scheme, "", OPEN) for scheme in members]
+
+
+def _groups(lost: Sequence[SchemeOutcome], stage: str, chosen: str) -> list[ReasonGroup]:
+    """The reasons, the most frequent first; a second press on the chosen one shows all again."""
+    count = Counter(each.reason for each in lost)
+    groups = []
+    for reason, number in sorted(count.items(), key=lambda each: (-each[1], each[0])):
+        wanted = {"stage": stage, "reason": "" if reason == chosen else reason}
+        query = urlencode({name: value for name, value in wanted.items() if value})
+        words = REASONS[NotCharacterised(reason)]
+        groups.append(ReasonGroup(reason, words, number, f"?{query}#{HERE}", reason == chosen))
+    return groups
+
+
+def _listed(
+    request: HttpRequest,
+    listing: LeftOutList,
+    told: Sequence[SchemeOutcome],
+    isa: ISA | None,
+    row: PortMapping | None,
+) -> dict[str, Any]:
+    """A page of what the search finds, by reason where there are several."""
+    q = request.GET.get("q", "").strip()
+    context: dict[str, Any] = {"listing": listing, "q": q, "listing_total": len(told)}
+    try:
+        wanted = _search(q, isa)
+    except SearchError as error:
+        return {**context, "listing_error": str(error)}
+    place = {group.reason: index for index, group in enumerate(listing.groups)}
+    found = [each for each in told if wanted(each.scheme)]
+    found.sort(key=lambda each: (place.get(each.reason, 0), each.scheme))
+    page = page_in_memory(found, whole_number(request, "page", 0) or 0)
+    urls = scheme_urls([each.scheme for each in page.rows], isa, row)
+    lines = []
+    before = None
+    for each in page.rows:
+        lines.append(SchemeOutcomeRow(each, urls.get(each.scheme, ""), bool(place) and each.reason != before))
+        before = each.reason
+    return {**context, "page": page, "listing_lines": lines}
+
+
+def _search(q: str, isa: ISA | None) -> Callable[[str], bool]:
+    """Whether a scheme is among those searched for; raises `SearchError`."""
+    if not q or isa is None:
+        return lambda scheme: True
+    return texts_found(isa.pk, q).__contains__
+
+
+def scheme_urls(schemes: Sequence[str], isa: ISA | None, row: PortMapping | None) -> dict[str, str]:
+    """{scheme: the page that proves what was concluded of it; its own page while there is no mapping}."""
+    if isa is None:
+        return {}
+    ids = ids_of_schemes(isa.pk, schemes)
+    if row is None:
+        return {text: reverse("scheme", args=[pk]) for text, pk in ids.items()}
+    return {text: reverse("scheme-proof", args=[row.pk, pk]) for text, pk in ids.items()}
+
+
+# The part of a run's page that shows explainable inference, while it runs and for ever after.
+
+
+WIDTH = 1000
+"""Of the picture of all schemes; the browser stretches it."""
+
+LEAST = 4
+"""Width of the fewest schemes: one of thousands shall be seen."""
+
+COUNTS = {
+    COUNTER: "by the processor",
+    TABLE: "in a table",
+    ISSUE: "as issue slots among NOPs",
+    THROUGHPUT: "not at all: throughput alone",
+}
+"""Who says how many µops a scheme has."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What the schemes asked for have become; `open` are those without an outcome as yet."""
+
+    asked: int | None
+    characterised: int
+    excluded: int
+    ambiguous: int
+
+    @property
+    def open(self) -> int | None:
+        """None while nobody knows how many were asked for."""
+        if self.asked is None:
+            return None
+        return self.asked - self.characterised - self.excluded - self.ambiguous
+
+
+@dataclass(frozen=True)
+class FunnelStage:
+    """A stage of the funnel: schemes that came through, are still in it, and were left out in it.
+
+    `state` is that of the run's stage, "" for one that is still to come; then `left` is None. The widths of
+    the three parts are in units of `WIDTH`.
+    """
+
+    stage: str
+    label: str
+    state: str
+    left: int | None
+    lost: int
+    widths: tuple[int, int, int]
+
+    @property
+    def parts(self) -> list[tuple[str, int, int]]:
+        """(which part, where it begins, how wide it is) of those that there are."""
+        starts = (0, self.widths[0], self.widths[0] + self.widths[1])
+        named = zip(("through", "within", "lost"), starts, self.widths, strict=True)
+        return [part for part in named if part[2]]
+
+
+@dataclass(frozen=True)
+class ReasonLine:
+    """A reason, in words, how many schemes were left out for it, and the address of their list."""
+
+    reason: str
+    words: str
+    count: int
+    url: str
+
+
+@dataclass(frozen=True)
+class BlockingLine:
+    """A row of Tables 6.1 and 6.2. `ports`: (index, name), empty before they are known.
+
+    `sought`: whether they have been looked for. `wide`: as many as pass the bottleneck, so that nothing can
+    be said of µops on them (§6.2.3). `documented`: what the user said that the ports are.
+    """
+
+    blocker: str
+    url: str
+    width: int
+    members: int
+    members_url: str
+    ports: Sequence[tuple[int, str]]
+    sought: bool
+    beside: Uops
+    improper: bool
+    wide: bool
+    documented: str
+
+
+def characterising(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
+    """What the template needs; the address may name a stage, a reason or a class whose schemes are listed."""
+    row = inferred_by(run).select_related("isa").first()
+    isa = ISA.objects.filter(name=run.config["isa"]).first()
+    told = told_of(run, record.explain, row)
+    asked = record.explain.asked or _asked_so_far(record)
+    states = {phase.name: phase.state for phase in record.phases}
+    explained = None if row is None else ExplainedMapping.of(row.report)
+    r_max = _r_max(run, record.explain)
+    lines = blocking_lines(run, record.explain, row, isa, r_max)
+    return {
+        "tally": tally_of(asked, told),
+        "r_max": r_max,
+        "r_max_sought": bool(record.explain.bottleneck),
+        "funnel": bars(asked, told, states),
+        "funnel_width": WIDTH,
+        "blocking": lines,
+        "blocking_documented": any(line.documented for line in lines),
+        "explain_ports": record.explain.ports,
+        "reasons": reason_lines(told),
+        "remarks": list(record.explain.warnings),
+        "explained": explained,
+        "counts_from": COUNTS.get(explained.counts_from, "") if explained else "",
+        "uncounted": explained is not None and explained.counts_from == THROUGHPUT,
+        "made": row,
+        "accuracy": (run.result.get("held_out") or {}).get("mape"),
+        **left_out(request, told, record.explain.classes, isa, row),
+    }
+
+
+def told_of(run: Run, record: ExplainRecord, row: PortMapping | None) -> list[SchemeOutcome]:
+    """Of every scheme that has an outcome: as stored with the mapping, before that as the journal tells."""
+    if row is not None:
+        return [
+            SchemeOutcome(scheme, stage, outcome, *why) for scheme, stage, outcome, *why in verdicts_of(row)
+        ]
+    return list(record.told(run.config["settings"]["runs"], over=run.state == Run.State.DONE))
+
+
+def _asked_so_far(record: RunRecord) -> int | None:
+    """In the first stage its progress says how many schemes there are."""
+    total: int | None = record.progress["total"] if record.progress.get("phase") == FIRST else None
+    return total
+
+
+def _r_max(run: Run, record: ExplainRecord) -> float | None:
+    found: float | None = record.bottleneck.get("r_max", run.config["settings"]["r_max"])
+    return found
+
+
+def tally_of(asked: int | None, told: Iterable[SchemeOutcome]) -> Tally:
+    """The numbers that add up to all schemes."""
+    count = Counter(each.outcome for each in told)
+    return Tally(
+        asked, count[SchemeFate.CHARACTERISED], count[SchemeFate.EXCLUDED], count[SchemeFate.AMBIGUOUS]
+    )
+
+
+def bars(asked: int | None, told: Sequence[SchemeOutcome], states: Mapping[str, str]) -> list[FunnelStage]:
+    """The funnel: all schemes, then what is left after each stage. `states` are those of the run's stages."""
+    lost = Counter(each.stage for each in told if is_left_out(each))
+    settled = sum(each.outcome == SchemeFate.CHARACTERISED for each in told)
+    left = asked or 0
+    drawn = [
+        FunnelStage("", "Asked for", "" if asked is None else "done", asked, 0, _widths(asked, left, 0, 0))
+    ]
+    for stage, label in STAGES.items():
+        left -= lost[stage]
+        state = states.get(stage, "")
+        within = 0
+        if state != "done":
+            within = left - settled if stage == LAST else left
+        widths = _widths(asked, left - within, within, lost[stage])
+        shown = None if asked is None or not state else left - within if stage == LAST else left
+        drawn.append(FunnelStage(stage, label, state, shown, lost[stage], widths))
+    return drawn
+
+
+def _widths(asked: int | None, through: int, within: int, lost: int) -> tuple[int, int, int]:
+    """Rounding is at the cost of the largest part, and nothing is so small that it cannot be seen."""
+    if not asked:
+        return 0, WIDTH, 0
+    exact = [WIDTH * part / asked for part in (through, within, lost)]
+    widths = [max(LEAST, round(part)) if part else 0 for part in exact]
+    widths[widths.index(max(widths))] += round(sum(exact)) - sum(widths)
+    return widths[0], widths[1], widths[2]
+
+
+def reason_lines(told: Iterable[SchemeOutcome]) -> list[ReasonLine]:
+    """Why schemes were left out, the most frequent reason first."""
+    count = Counter(each.reason for each in told if is_left_out(each))
+    return [
+        ReasonLine(
+            reason, REASONS[NotCharacterised(reason)], number, f"?{urlencode({'reason': reason})}#{HERE}"
+        )
+        for reason, number in sorted(count.items(), key=lambda each: (-each[1], each[0]))
+    ]
+
+
+def blocking_lines(
+    run: Run, record: ExplainRecord, row: PortMapping | None, isa: ISA | None, r_max: float | None
+) -> list[BlockingLine]:
+    """The blocking instructions as they stand."""
+    documented = run.config.get("known", {}).get("documented", {})
+    urls = scheme_urls([each["blocker"] for each in record.classes], isa, row)
+    return [_blocking_line(each, record.ports, urls, documented, r_max) for each in record.classes]
+
+
+def _blocking_line(
+    told: Json,
+    ports: Sequence[str],
+    urls: Mapping[str, str],
+    documented: Mapping[str, Sequence[str]],
+    r_max: float | None,
+) -> BlockingLine:
+    blocker = told["blocker"]
+    return BlockingLine(
+        blocker=blocker,
+        url=urls.get(blocker, ""),
+        width=told["width"],
+        members=len(told["members"]),
+        members_url=f"?{urlencode({'class': blocker})}#{HERE}",
+        ports=[(index, ports[index]) for index in ports_in(told["mask"])] if ports else [],
+        sought=bool(ports),
+        beside=tuple((mask, count) for mask, count in told["beside"]),
+        improper=told["improper"],
+        wide=r_max is not None and told["width"] > r_max - NEAR_R_MAX,
+        documented=" ".join(documented.get(blocker, ())),
+    )

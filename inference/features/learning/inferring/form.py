@@ -1,0 +1,373 @@
+"""The infer form: one field per thing that can be chosen, the algorithm's settings among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.features.learning.inferring.algorithm_texts import OFFERS, OfferedAlgorithm, Setting
+from inference.features.learning.inferring.algorithms import ALGORITHMS
+from inference.features.learning.inferring.request import InferConfig
+from inference.features.machines.measure.pages import search_field
+from inference.formats.known_facts import read_counts, read_names, read_ports, unknown_schemes
+from inference.measuring.simulated import NOTHING, PORTS, UOPS
+from inference.models import ISA, ExperimentSet, Machine, PortMapping
+from inference.models.isa import Named
+from inference.models.scheme_search import GROUP_SELECTIONS
+from inference.runs.machines.facts import obstacle_to_measuring
+from inference.storage.names import NOTE_LIMIT
+from inference.web.presentation import describe_fields
+from inference.web.request_fields import number_field
+
+SELECTIONS = (
+    ("all", "all schemes in the data"),
+    ("default", "the default set of the ISA"),
+    ("starter", "the starter set of the ISA"),
+    ("probes", "probes: one or two per kind of execution unit"),
+    *GROUP_SELECTIONS.items(),
+    ("filter", "those matching a search"),
+)
+SETTING = "set_"
+ID_DIGITS = 18  # every number of as many digits fits into a column of ids
+OWN_FIELDS = ("ports",)
+"""Settings of any algorithm that stand among the main questions of the form, not in the list of settings."""
+
+
+Reader = Callable[[str], tuple[Any, Sequence[str]]]
+
+
+class SetsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Any number of experiment sets; a number that no row can have is an unknown set as well."""
+
+    def clean(self, value: Any) -> Any:
+        """Refuse what the database would not take as an id."""
+        for pk in value or ():
+            if len(str(pk)) > ID_DIGITS:
+                code = "invalid_choice"
+                raise ValidationError(self.error_messages[code], code=code, params={"value": str(pk)[:40]})
+        return super().clean(value)
+
+
+class MachineField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs
+    """A machine that answers: a simulated one, or a computer whose agent has connected before.
+
+    One that is away at the moment will do, since a run waits for it.
+    """
+
+    def __init__(self) -> None:
+        able = Machine.objects.filter(kind__in=(Machine.Kind.AGENT, Machine.Kind.SIMULATED))
+        super().__init__(
+            able.order_by("name"),
+            required=False,
+            help_text="Fresh mixes of five schemes are measured to test the result.",
+        )
+
+    def clean(self, value: Any) -> Any:
+        """Refuse one that cannot be asked, and say why."""
+        machine = super().clean(value)
+        hindered = "" if machine is None else obstacle_to_measuring(machine)
+        if hindered:
+            raise ValidationError(f"{hindered[:1].upper()}{hindered[1:]}.")
+        return machine
+
+
+class KnownField(forms.CharField):
+    """Facts about schemes, a line each; `read` turns the text into them, or into what is wrong with it."""
+
+    def __init__(self, read: Reader, **options: Any) -> None:
+        attributes = {"rows": 3, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
+        super().__init__(
+            required=False, max_length=20_000, widget=forms.Textarea(attrs=attributes), **options
+        )
+        self._read = read
+
+    def clean(self, value: Any) -> Any:
+        """The facts as JSON."""
+        facts, problems = self._read(super().clean(value))
+        if problems:
+            raise ValidationError(list(problems))
+        return facts
+
+
+class InferForm(forms.Form):
+    """Checks every field by itself; what depends on the database's contents is checked when a run is made."""
+
+    source = forms.ChoiceField(
+        choices=[
+            ("datasets", "measurements"),
+            ("simulate", "a simulated processor"),
+            ("machine", "a machine"),
+        ]
+    )
+    datasets = SetsField(ExperimentSet.objects.order_by("name"), required=False)
+    held_out = number_field(
+        InferConfig,
+        "held_out",
+        label="Hold out for testing",
+        required=False,
+        help_text="Share of the measurements kept from the search, to test its result. Chosen by the seed.",
+    )
+    evaluate = forms.ModelChoiceField(
+        ExperimentSet.objects.order_by("name"),
+        label="Or test on another set",
+        required=False,
+        empty_label="none",
+        help_text="Then everything chosen above is used for learning.",
+    )
+    mapping = forms.ModelChoiceField(
+        PortMapping.objects.order_by("name"),
+        label="Its port mapping",
+        required=False,
+        empty_label="choose a stored mapping",
+        help_text="The mapping that the search has to recover.",
+    )
+    noise = forms.FloatField(
+        initial=0.01,
+        required=False,
+        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
+        help_text="Standard deviation of a Gaussian factor around 1 on every answer.",
+    )
+    outlier_share = forms.FloatField(
+        label="Outlier share",
+        initial=0,
+        required=False,
+        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
+        help_text="Answers that are far off: how many of them, 0 to 1.",
+    )
+    outlier_factor = forms.FloatField(
+        label="Outlier factor",
+        initial=2,
+        required=False,
+        validators=[MinValueValidator(0.01), MaxValueValidator(1000)],
+        help_text="The factor by which an outlier differs.",
+    )
+    noise_cpi = forms.FloatField(
+        label="Noise per instruction",
+        initial=0,
+        required=False,
+        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
+        help_text="Standard deviation of a Gaussian error in cycles per instruction, as of a real clock.",
+    )
+    odd_share = forms.FloatField(
+        label="Share of misbehaving schemes",
+        initial=0,
+        required=False,
+        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
+        help_text="Schemes that no port mapping describes, of five kinds seen on real cores (§6.3), 0 to 1.",
+    )
+    counters = forms.ChoiceField(
+        label="Counters",
+        initial=NOTHING,
+        required=False,
+        choices=[(NOTHING, "none"), (UOPS, "of all µops"), (PORTS, "of every port")],
+        help_text="What it counts besides time; explainable inference uses it.",
+    )
+    machine = MachineField()
+    bottleneck = forms.BooleanField(
+        label="Measure the bottleneck rate first",
+        initial=True,
+        required=False,
+        help_text="How many instructions per cycle the core lets through at most, unless R_max is set below.",
+    )
+    selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="all")
+    filter = search_field()
+    sample = number_field(
+        InferConfig,
+        "sample",
+        label="At most",
+        required=False,
+        widget=forms.NumberInput({"placeholder": "all"}),
+        help_text="This many, spread evenly over the selection; empty: all. Not for measurements.",
+    )
+    uops = KnownField(
+        read_counts,
+        label="µops per scheme",
+        help_text="A line per scheme with more than one: mov MEM[64]:W, GPR[64]:R: 2",
+    )
+    widths = KnownField(
+        read_counts,
+        label="Ports per scheme",
+        help_text="Where the size of a port set is known: imul GPR[64]:RW, GPR[64]:R: 1",
+    )
+    improper = KnownField(
+        read_names,
+        label="Improper schemes",
+        help_text="A line per scheme one of whose µops has the ports of a scheme with one µop (§6.3.4).",
+    )
+    documented = KnownField(
+        read_ports,
+        label="Documented ports",
+        help_text="A line per scheme with one µop. They decide where measuring cannot, and name the ports: "
+        "add GPR[64]:RW, GPR[64]:R: 6 7 8 9",
+    )
+    algorithm = forms.ChoiceField(choices=[(offer.key, offer.label) for offer in OFFERS.values()])
+    seed = number_field(
+        InferConfig,
+        "seed",
+        help_text="The same seed gives the same answer.",
+    )
+    name = forms.CharField(
+        max_length=200, required=False, help_text="Of the run and its mapping; if empty, one is generated."
+    )
+    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+
+    def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:
+        chosen = (data or initial or {}).get("algorithm", "")
+        self.offer: OfferedAlgorithm = OFFERS.get(str(chosen), next(iter(OFFERS.values())))
+        super().__init__(_completed(data, self.offer), initial=dict(initial or {}))
+        for setting in self.offer.tunables():
+            self.fields[SETTING + setting.name] = SettingField(self.offer, setting)
+        for name, text in self.offer.known_help.items():
+            self.fields[name].help_text = text
+        describe_fields(self)
+
+    @property
+    def ports(self) -> forms.BoundField:
+        """The number of ports, which every algorithm wants to know."""
+        return self[SETTING + "ports"]
+
+    @property
+    def first_settings(self) -> list[forms.BoundField]:
+        """The algorithm's settings that everybody should see."""
+        return [self[SETTING + name] for name in self.offer.first]
+
+    @property
+    def other_settings(self) -> Iterator[forms.BoundField]:
+        """The algorithm's remaining settings, in its order."""
+        for setting in self.offer.tunables():
+            if setting.name not in (*OWN_FIELDS, *self.offer.first):
+                yield self[SETTING + setting.name]
+
+    @property
+    def setting_groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The remaining settings under their headings; "" for those without one, which come last."""
+        left = {field.name.removeprefix(SETTING): field for field in self.other_settings}
+        groups = [
+            (heading, [left.pop(name) for name in names if name in left])
+            for heading, names in self.offer.groups.items()
+        ]
+        return [(heading, fields) for heading, fields in [*groups, ("", [*left.values()])] if fields]
+
+    @property
+    def known_fields(self) -> list[forms.BoundField]:
+        """What is known of schemes beforehand, where the algorithm can use it."""
+        return [self[name] for name in self.offer.knows]
+
+    @property
+    def has_known(self) -> bool:
+        """Whether anything is known, or wrong."""
+        return any(field.errors or field.value() for field in self.known_fields)
+
+    def known(self) -> Json:
+        """As a run's description has it; what is wrong is left out."""
+        return {name: facts for name in self.offer.knows if (facts := self.cleaned_data.get(name))}
+
+    def check_known(self, isa: ISA) -> None:
+        """Complain at the fields of schemes that the instruction set does not have, or that make no sense."""
+        known = self.known()
+        for name, facts in known.items():
+            for complaint in unknown_schemes(facts, isa):
+                self.add_error(name, complaint)
+        if not self.errors:
+            try:
+                ALGORITHMS[self.offer.key].check_known(known)
+            except InvalidInputError as error:
+                self.add_error("uops", str(error))
+
+    @property
+    def has_special_settings(self) -> bool:
+        """Whether one of the remaining settings has an error or differs from its default."""
+        return any(field.errors or text_of(field) != field.field.initial for field in self.other_settings)
+
+    def clean(self) -> dict[str, Any]:
+        """What must hold between fields, each complaint at the field to change."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        needed = {
+            "datasets": ("datasets", "Choose at least one set of measurements."),
+            "simulate": ("mapping", "Choose the port mapping of the simulated processor."),
+            "machine": ("machine", "Choose a machine."),
+        }
+        field, complaint = needed.get(data.get("source", ""), ("source", ""))
+        if field != "source" and field not in self.errors and not data.get(field):
+            self.add_error(field, complaint)
+        if data.get("selection") == "filter" and not data.get("filter", "").strip():
+            self.add_error("filter", "Write what to search for, or choose a named selection.")
+        if data.get("source") == "datasets":
+            self._check_sets(data)
+            if data.get("sample"):
+                self.add_error("sample", "Of measurements, all chosen schemes are learnt: use a search.")
+        return data
+
+    def _check_sets(self, data: Mapping[str, Any]) -> None:
+        sets = list(data.get("datasets") or [])
+        isas = {row.isa_id for row in sets}
+        if len(isas) > 1:
+            self.add_error("datasets", "These sets are of different instruction sets: choose sets of one.")
+        judge: Named | None = data.get("evaluate")
+        if isinstance(judge, ExperimentSet) and isas and judge.isa_id not in isas:
+            self.add_error("evaluate", "This set is of another instruction set than those to learn from.")
+        if judge in sets:
+            self.add_error("evaluate", "This set is among those to learn from; choose one that is not.")
+
+    def settings(self) -> Json:
+        """The algorithm's settings as JSON."""
+        return self.offer.parse(
+            {
+                name.removeprefix(SETTING): value
+                for name, value in self.cleaned_data.items()
+                if name.startswith(SETTING)
+            }
+        )
+
+
+def _completed(data: Any, offer: OfferedAlgorithm) -> Any:
+    """The form's data with the defaults of settings that it lacks: those of an algorithm just chosen."""
+    missing = [each for each in offer.tunables() if data is not None and SETTING + each.name not in data]
+    if not missing:
+        return data
+    filled = data.copy()
+    for setting in missing:
+        filled[SETTING + setting.name] = setting.default_text
+    return filled
+
+
+def text_of(field: forms.BoundField) -> str:
+    """What a setting's field holds, as far as it is not the empty text that stands for the default."""
+    return str(field.value() or field.field.initial)
+
+
+class SettingField(forms.CharField):
+    """A tunable of an algorithm, checked by the algorithm's own settings class."""
+
+    def __init__(self, offer: OfferedAlgorithm, setting: Setting) -> None:
+        widget: forms.Widget = (
+            forms.Select(choices=[(choice, choice) for choice in setting.choices])
+            if setting.choices
+            else forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+        )
+        super().__init__(
+            label=setting.label,
+            help_text=setting.help,
+            required=False,
+            initial=setting.default_text,
+            widget=widget,
+            max_length=100,
+        )
+        self.offer = offer
+        self.setting = setting
+        self.paper = setting.paper
+
+    def clean(self, value: Any) -> str:
+        """The text as given; an empty one stands for the default, unless emptiness means something."""
+        text: str = super().clean(value) or self.setting.default_text
+        try:
+            self.offer.parse({self.setting.name: text})
+        except InvalidInputError as error:
+            raise ValidationError(str(error)) from error
+        return text

@@ -1,0 +1,221 @@
+"""Inference runs: from measurements to a port mapping and how well it predicts what it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib.metadata import version
+
+import numpy as np
+
+from inference.core.compiled_mark import is_compiled
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.metrics import Unit, score
+from inference.core.pmevo.events import Snapshot
+from inference.core.predicting import MappingPredictor
+from inference.core.protocols import Event, Json
+from inference.core.residuals import Residuals
+from inference.features.judging.evaluations.job import log_of, scores_of
+from inference.features.learning.inferring.algorithms import ALGORITHMS, InferenceTask, Inferred
+from inference.features.learning.inferring.core_facts import core_facts
+from inference.features.learning.inferring.loop_code import loop_code_of_run
+from inference.features.learning.inferring.request import InferConfig, read_config
+from inference.features.learning.inferring.subject import Subject, last_stages, open_subject, own_stages
+from inference.figures.heatmap import heat_map
+from inference.models import Machine, PortMapping, Run
+from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
+from inference.runs.machines.facts import documented_width
+from inference.runs.stages import Stages
+from inference.storage.characterisations import KEY as EXPLAINED
+from inference.storage.characterisations import store_characterisations
+from inference.storage.evaluating import Predictions, chunk_of, compare_chunks, store_evaluation
+from inference.storage.evidence import KEY as EVIDENCE
+from inference.storage.fronts import JudgedPoint, store_front
+from inference.storage.judging import KEY as JUDGING
+from inference.storage.judging import VERDICT, judging_json
+from inference.storage.listing import lengths_json, schemes_json
+from inference.storage.loop_code import KEY as LOOP_CODE
+from inference.storage.loop_code import loop_code_rows
+from inference.storage.names import free_name
+from inference.storage.results import ComparedResult, compared_results, store_result
+from inference.storage.streaming import Chunk
+
+_PICTURE_EVERY = 2.0
+_SAMPLES = "most_samples"
+
+SAMPLES_OF_A_MACHINE = 11
+"""As in §6.3. Its results are medians of passes that agree, so that more of them would tell little more."""
+
+WORST_SCHEMES = 20
+"""Schemes that a run tells of while it goes on, those with the largest errors; an evaluation has them all."""
+
+
+def load_loops() -> None:
+    """Load the compiled loops, unless they have to be compiled first."""
+    if is_compiled():
+        from inference.core.compiling_ahead import compile_all  # noqa: PLC0415  numba is heavy
+
+        compile_all()
+
+
+class InferJob:
+    """Runs of kind `infer`; `infer_config.InferConfig` is their description."""
+
+    short = False
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to an inference run before it has a result."""
+
+    def work(self, task: Task) -> Store:
+        """Infer, with a live heat map of the best mapping so far."""
+        config = InferConfig.stored(task.run.config)
+        algorithm = ALGORITHMS[config.algorithm]
+        stages = Stages(
+            task.reporter, own_stages(config), algorithm.stages(config.settings), last_stages(config)
+        )
+        task.reporter.draw("snapshot", "heat_map", draw_heat_map, every=_PICTURE_EVERY)
+        with open_subject(task, config, stages) as subject:
+            begun = subject.begun or task.run.created
+            question = InferenceTask(
+                subject.schemes,
+                _settings(config, subject),
+                config.known,
+                subject.held_out,
+                config.seed,
+                core_facts(subject.machine, subject.schemes, begun),
+            )
+            inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
+            loop_code = loop_code_of_run(task.run, config, inferred.mapping, begun, stages)
+            task.reporter.finish()
+            judge = subject.judged_afterwards(tuple(inferred.mapping.usage)).as_stored(task.run)
+        stages.log(inferred.summary)
+        for remark in _undocumented(inferred.mapping, subject):
+            stages.log(remark, "warning")
+        # Judged here: the transaction that stores it all holds the database's only write lock.
+        held_out = chunk_of(judge.held_out)
+        judged = _judged(inferred.mapping, held_out)
+        front = []
+        for point in inferred.front:
+            stages.pulse()
+            front.append(JudgedPoint(point, _judged(point.mapping, held_out) if judge.held_out else None))
+        compared = compared_results(judge.machine, inferred.mapping)
+        report = _report(config, judge, inferred, judged)
+        if loop_code:
+            report[LOOP_CODE] = loop_code_rows(loop_code)
+        return partial(_store, task, config, judge, inferred, judged, front, compared, report)
+
+
+def _judged(mapping: Mapping, held_out: Chunk) -> Predictions:
+    return compare_chunks(MappingPredictor(mapping), [held_out], Unit.CYCLES).worked_out()
+
+
+def _undocumented(mapping: Mapping, subject: Subject) -> Iterator[str]:
+    """What the machine's vendor documents otherwise; measurements decide."""
+    documented = None if subject.machine is None else documented_width(subject.machine)
+    if documented is None:
+        return
+    wider = [
+        scheme
+        for scheme, uops in mapping.usage.items()
+        if any(mask.bit_count() > documented for mask, _ in uops)
+    ]
+    if wider:
+        yield (
+            f"{len(wider)} schemes, e.g. {wider[0]}, have µops on more than the {documented} ports that are "
+            "documented for a µop of this core: compare it with other algorithms' mappings"
+        )
+
+
+def _settings(config: InferConfig, subject: Subject) -> Json:
+    """The algorithm's settings, with what was measured or is documented of the machine."""
+    settings = {**config.settings, "ports": config.ports}
+    if subject.bottleneck is not None:
+        settings["r_max"] = subject.bottleneck["r_max"]
+    machine = subject.machine
+    if machine is not None and machine.kind == Machine.Kind.AGENT and settings.get(_SAMPLES, 0) is None:
+        settings[_SAMPLES] = max(settings["samples"], SAMPLES_OF_A_MACHINE)
+    return settings
+
+
+def draw_heat_map(event: Event) -> Json:
+    """The `heat_map` event that a snapshot of a search becomes, with the errors by length and by scheme."""
+    assert isinstance(event, Snapshot)
+    residuals = Residuals()
+    residuals.add(event.table, np.arange(len(event.table)), event.measured, event.predicted)
+    schemes = residuals.by_scheme
+    return {
+        "figure": heat_map(event.measured, event.predicted).as_json(),
+        "scores": score(event.measured, event.predicted).as_json(),
+        "on": event.on,
+        "lengths": lengths_json(residuals.by_length),
+        "worst": schemes_json(schemes[:WORST_SCHEMES]),
+        "schemes": len(schemes),
+    }
+
+
+def _store(
+    task: Task,
+    config: InferConfig,
+    subject: Subject,
+    inferred: Inferred,
+    judged: Predictions,
+    front: Sequence[JudgedPoint],
+    compared: Sequence[ComparedResult],
+    report: Json,
+) -> tuple[Json, Sequence[Entry]]:
+    """The mapping and its evaluation; the run's result tells what a script wants to know."""
+    row = store_result(
+        free_name(PortMapping, task.run.name),
+        subject.isa,
+        inferred.mapping,
+        compared,
+        source=ALGORITHMS[config.algorithm].title,
+        machine=subject.machine,
+        run=task.run,
+        report=report,
+    )
+    result: Json = {
+        "mapping": row.pk,
+        "name": row.name,
+        "url": f"/mappings/{row.pk}/",  # not looked up: a fault in a page must not cost a result
+        "schemes": len(inferred.mapping.usage),
+        "experiments": inferred.experiments,
+        "held_out": None,
+        "kinds": inferred.mapping.uop_kinds,
+        "limits": inferred.mapping.limits,
+        "assumptions": [],
+        **inferred.told,
+    }
+    store_front(row, front, inferred.mapping, subject.judged_on)
+    if inferred.explained is not None:
+        store_characterisations(row, inferred.explained.characterisations)
+    entries: list[Entry] = []
+    if subject.held_out:
+        evaluation = store_evaluation(row, subject.judged_on, Unit.CYCLES, judged)
+        result["held_out"] = scores_of(evaluation)
+        if subject.settled_share is not None:
+            result["held_out"]["settled_share"] = round(subject.settled_share, 4)
+        entries.append(log_of(evaluation))
+    told = {key: result[key] for key in ("mapping", "name", "url", "held_out")}
+    concluded = {key: value for key, value in inferred.told.items() if key != VERDICT}
+    return result, [*entries, ("result", {**told, **concluded})]
+
+
+def _report(config: InferConfig, subject: Subject, inferred: Inferred, judged: Predictions) -> Json:
+    report = {**inferred.report, "seed": config.seed, "versions": _versions()}
+    if subject.bottleneck is not None:
+        report["bottleneck"] = subject.bottleneck
+    if subject.held_out:
+        own = (inferred.report.get(key, {}).get("epsilon") for key in (EVIDENCE, EXPLAINED))
+        epsilon = next((each for each in own if each is not None), None)
+        report[JUDGING] = judging_json(subject.held_out, judged, epsilon)
+    return report
+
+
+def _versions() -> Json:
+    return {name: version(name) for name in ("numpy", "numba", "z3-solver")}

@@ -1,0 +1,202 @@
+"""The page of the infer form: estimate, presets and start are buttons of the same form."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from inference.features.learning.inferring import counter_examples, evolution
+from inference.features.learning.inferring.algorithm_texts import OFFERS
+from inference.features.learning.inferring.algorithms import ALGORITHMS
+from inference.features.learning.inferring.form import SETTING, InferForm, text_of
+from inference.features.learning.inferring.planning import InferencePlan, initial_of, plan
+from inference.features.library.sets.query import experiment_sets
+from inference.features.machines.machines.query import MachineView, machines, shown
+from inference.isa.search import SearchError
+from inference.models import ExperimentSet, Machine, PortMapping, Run
+from inference.models.scheme_search import PROBE_SELECTION
+from inference.runs.machines.facts import obstacle_to_measuring
+from inference.web.requests import one_of, row_named, row_number, start_run, whole_number
+
+
+def infer(request: HttpRequest) -> HttpResponse:
+    """Show the form, fill it in, estimate, or start the run."""
+    if request.method != "POST":
+        return _page(request, InferForm(initial=_initial(request)), _forked(request.GET))
+    press = request.POST.get("press", "estimate")
+    forked = _forked(request.POST)
+    if press.startswith("preset:"):
+        return _page(request, InferForm(_with_preset(request.POST, press.removeprefix("preset:"))), forked)
+    form = InferForm(request.POST)
+    wanted = _plan(form, forked)
+    if press == "start" and wanted is not None:
+        usual_name = _made_up_name(form.cleaned_data)
+        run = start_run(request, form, "infer", wanted.config, usual_name, forked)
+        if run is not None:
+            return redirect("run", pk=run.pk)
+    status = 400 if press == "start" else 200
+    return _page(request, form, forked, wanted, status=status)
+
+
+def _plan(form: InferForm, forked: Run | None) -> InferencePlan | None:
+    """What a valid form asks for; a search that is wrong, or finds nothing, becomes an error of its field."""
+    if not form.is_valid():
+        return None
+    try:
+        wanted = plan(form, forked)
+    except SearchError as error:
+        form.add_error("filter", str(error))
+        return None
+    if form.errors:
+        return None
+    if not wanted.schemes:
+        form.add_error("selection", "None of these schemes is known there. Choose others, or another source.")
+        return None
+    return wanted
+
+
+def _made_up_name(data: dict[str, Any]) -> str:
+    if data["source"] == "datasets":
+        sets = [row.name for row in data["datasets"]]
+        what = sets[0] if len(sets) == 1 else f"{sets[0]} and {len(sets) - 1} more"
+    else:
+        what = str(data["mapping"] or data["machine"])
+    return f"{ALGORITHMS[data['algorithm']].title} on {what}, seed {data['seed']}"
+
+
+def _forked(query: QueryDict) -> Run | None:
+    number = row_number(query.get("from", ""))
+    return None if number is None else get_object_or_404(Run, pk=number, kind="infer")
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    if whole_number(request, "from") is not None:
+        forked = _forked(request.GET)
+        assert forked is not None
+        return initial_of(forked)
+    algorithm = one_of(request, "algorithm", tuple(OFFERS), next(iter(OFFERS)))
+    has_sets = ExperimentSet.objects.exists()
+    initial: dict[str, Any] = {
+        "algorithm": algorithm,
+        "source": "datasets" if has_sets else "simulate",
+    }
+    named = request.GET.getlist("dataset")
+    if named:
+        initial["datasets"] = list(ExperimentSet.objects.filter(name__in=named).values_list("pk", flat=True))
+    if simulated := whole_number(request, "simulate"):
+        initial |= {"source": "simulate", "mapping": simulated}
+    machine = row_named(request, "machine", Machine.objects.all())
+    if machine is not None:
+        selection = first_selection(machine)
+        if OFFERS[algorithm].exact and machine.kind == Machine.Kind.AGENT:
+            selection = PROBE_SELECTION
+        elif OFFERS[algorithm].explores and machine.kind == Machine.Kind.AGENT:
+            selection = "default"
+        initial |= {"source": "machine", "machine": machine.pk, "selection": selection}
+    return initial
+
+
+def first_selection(machine: Machine) -> str:
+    """The schemes to begin with: of a real machine those that are measured within minutes."""
+    return "starter" if machine.kind == Machine.Kind.AGENT else "all"
+
+
+@dataclass(frozen=True)
+class MachineChoice:
+    """A machine that the form offers, with what suits it; `hindered` says why it cannot be chosen."""
+
+    row: MachineView
+    picked: bool
+    selection: str
+    hindered: str
+
+
+def _machine_choices(form: InferForm) -> list[MachineChoice]:
+    picked = str(form["machine"].value() or "")
+    return [
+        MachineChoice(
+            shown(machine),
+            str(machine.pk) == picked,
+            first_selection(machine),
+            obstacle_to_measuring(machine),
+        )
+        for machine in machines().exclude(kind=Machine.Kind.PUBLISHED)
+    ]
+
+
+def _with_preset(data: QueryDict, name: str) -> QueryDict:
+    """The form's data with the preset's values in place of the settings."""
+    offer = InferForm(data).offer
+    filled = data.copy()
+    for key, value in preset_values(offer.key, name).items():
+        filled[key] = value
+    return filled
+
+
+def preset_values(algorithm: str, name: str) -> dict[str, str]:
+    """{form field: text} for every setting but the number of ports; an unknown preset is the defaults."""
+    form = InferForm(initial={"algorithm": algorithm})
+    special = form.offer.presets.get(name, {})
+    return {
+        SETTING + setting.name: special.get(setting.name, setting.default_text)
+        for setting in form.offer.tunables()
+        if setting.name not in ("ports", "r_max")
+    }
+
+
+def _preset(form: InferForm, name: str) -> dict[str, Any]:
+    """A preset's button: pressed where the form holds exactly its values."""
+    values = preset_values(form.offer.key, name)
+    active = all(
+        text_of(form[field]) == (text or form[field].field.initial) for field, text in values.items()
+    )
+    return {"name": name, "values": json.dumps(values), "active": active}
+
+
+def _page(
+    request: HttpRequest,
+    form: InferForm,
+    forked: Run | None,
+    wanted: InferencePlan | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    picked = {str(pk) for pk in form["datasets"].value() or []}
+    sets = list(experiment_sets().order_by("-id"))
+    for row in sets:
+        row.picked = str(row.pk) in picked  # type: ignore[attr-defined]
+    choices = _machine_choices(form)
+    context = {
+        "form": form,
+        "forked_from": forked,
+        "sets": sets,
+        "machines": choices,
+        "sources": [
+            ("datasets", "Recorded measurements", bool(sets)),
+            ("simulate", "A simulated processor", PortMapping.objects.exists()),
+            ("machine", "A machine", bool(choices)),
+        ],
+        "presets": [_preset(form, name) for name in form.offer.presets],
+        "estimate": wanted,
+        "estimate_error": _first_complaint(form) if form.is_bound and wanted is None else "",
+        "pressed_start": status == 400,
+    }
+    return render(request, "inference/inferring/page.html", context, status=status)
+
+
+def _first_complaint(form: InferForm) -> str:
+    """Why there is no estimate yet: what is wrong with the first field that is."""
+    field, complaints = next(iter(form.errors.items()), ("", [""]))
+    label = form[field].label if field in form.fields and not field.endswith("s") else ""
+    return f"{label}: {complaints[0]}" if label else str(complaints[0])
+
+
+urlpatterns = [
+    path("infer/", infer, name="infer"),
+    *counter_examples.urlpatterns,
+    *evolution.urlpatterns,
+]

@@ -1,0 +1,115 @@
+"""The description of an inference in words, for the page of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inference.core.explain import STAGES
+from inference.core.protocols import Json
+from inference.features.learning.inferring.algorithm_texts import OFFERS, as_text
+from inference.features.learning.inferring.request import InferConfig
+from inference.features.learning.inferring.subject import own_stages
+from inference.features.running.runs.asked import DescriptionItem, in_words, links, schemes_in_words
+from inference.features.running.runs.query import inferred_by
+from inference.measuring.simulated import NOTHING, UOPS
+from inference.models import ExperimentSet, Machine, PortMapping, Run
+from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS
+from inference.storage.characterisations import KEY as EXPLAINED
+
+FACTS_SHOWN = 8
+"""Of those known of schemes beforehand: a table of µop counts has thousands."""
+
+
+_BEFORE_THERE_IS_A_MAPPING = {
+    "pmevo": (SINGLETONS, BOTTLENECK, MIXES, "measuring", "congruence"),
+    "explain": (SINGLETONS, *(stage for stage in STAGES if stage != "remaining")),
+}
+_KEPT = {
+    "pmevo": "The best mapping so far becomes the result.",
+    "explain": "What is tested so far becomes the result, without the schemes whose turn is still to come.",
+}
+
+
+def kept_mapping(run: Run) -> str:
+    """What becomes the result of an inference that is stopped now; "" where nothing could."""
+    algorithm = run.config.get("algorithm", "")
+    if algorithm not in _KEPT:
+        return ""
+    if run.progress.get("phase", "") in ("", *_BEFORE_THERE_IS_A_MAPPING[algorithm]):
+        return "It has no mapping yet: the measurements so far stay, as an experiment set."
+    return _KEPT[algorithm]
+
+
+def infer_words(run: Run) -> Iterator[DescriptionItem]:
+    """What was to be inferred, from what, how."""
+    config = run.config
+    offer = OFFERS[config["algorithm"]]
+    yield DescriptionItem("Algorithm", offer.label)
+    yield from _source(config["source"])
+    yield DescriptionItem("Instruction set", config["isa"])
+    yield DescriptionItem("Schemes", schemes_in_words(config))
+    if config["evaluate"]:
+        yield DescriptionItem("Judged on", links=links(ExperimentSet, "set", [config["evaluate"]]))
+    elif "datasets" in config["source"]:
+        yield DescriptionItem("Held out", f"{100 * config['held_out']:g} %")
+    if "machine" in config["source"] and not config.get("bottleneck", True):
+        yield DescriptionItem("Bottleneck rate", "not measured", changed=True)
+    yield DescriptionItem("Ports", "searched for" if config["ports"] is None else str(config["ports"]))
+    yield from _known(config.get("known", {}))
+    yield DescriptionItem("Seed", str(config["seed"]))
+    for setting in offer.tunables():
+        if setting.name in config["settings"]:
+            value = config["settings"][setting.name]
+            text = as_text(value) or (_bottleneck(run) if setting.name == "r_max" else "none")
+            changed = value != setting.default
+            yield DescriptionItem(
+                setting.label, text, changed=changed, usual=not changed and setting.name != "r_max"
+            )
+
+
+def _known(known: Json) -> Iterator[DescriptionItem]:
+    """What was known of schemes beforehand."""
+    labels = {
+        "uops": "µops known",
+        "widths": "Ports known",
+        "improper": "Improper schemes",
+        "documented": "Documented ports",
+    }
+    for name, label in labels.items():
+        facts = known.get(name, {})
+        told = [
+            f"{scheme}: {in_words(facts[scheme])}" if isinstance(facts, dict) else scheme for scheme in facts
+        ]
+        if len(told) > FACTS_SHOWN:
+            told[FACTS_SHOWN:] = [f"and {len(told) - FACTS_SHOWN:,} more"]
+        yield DescriptionItem(label, "; ".join(told), changed=True)
+
+
+def _bottleneck(run: Run) -> str:
+    """Where no R_max was given: whether it is measured, and what was found once there is a mapping."""
+    reports = inferred_by(run).values_list("report", flat=True)
+    report = reports.first() or {}
+    found = report.get("bottleneck") or report.get(EXPLAINED)
+    if found:
+        return "measured: " + (as_text(found["r_max"]) or "none beside the ports")
+    if BOTTLENECK in own_stages(InferConfig.stored(run.config)) or OFFERS[run.config["algorithm"]].explores:
+        return "measured"
+    return "as the data show it" if run.config["settings"].get("ceiling") == "data" else "none"
+
+
+def _source(source: Json) -> Iterator[DescriptionItem]:
+    if "datasets" in source:
+        yield DescriptionItem("Learns from", links=links(ExperimentSet, "set", source["datasets"]))
+    elif "simulate" in source:
+        yield DescriptionItem(
+            "Simulated processor", links=links(PortMapping, "mapping", [source["simulate"]])
+        )
+        yield DescriptionItem("Noise", f"{100 * source['noise']:g} %")
+        if source.get("noise_cpi"):
+            yield DescriptionItem("Noise per instruction", f"{source['noise_cpi']:g} cycles")
+        if source.get("odd_share"):
+            yield DescriptionItem("Misbehaving schemes", f"{100 * source['odd_share']:g} %")
+        if source.get("counters", NOTHING) != NOTHING:
+            yield DescriptionItem("Counters", "µops" if source["counters"] == UOPS else "µops of every port")
+    else:
+        yield DescriptionItem("Machine", links=links(Machine, "machine", [source["machine"]]))

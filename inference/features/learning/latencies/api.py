@@ -1,0 +1,330 @@
+"""Latencies for programs: the sets, and their schemes with the chains behind each number."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema, Status
+from pydantic import Field
+
+from inference.features.learning.latencies.bypasses import bypass_kinds
+from inference.features.learning.latencies.comparison_api import router as comparison_router
+from inference.features.learning.latencies.documented import documented_share
+from inference.features.learning.latencies.memory import memory_answer
+from inference.features.learning.latencies.query import (
+    SCHEME_COLUMNS,
+    SET_COLUMNS,
+    latencies_of,
+    latency_sets,
+)
+from inference.isa.search import SearchError
+from inference.models import LatencySet
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.shapes import (
+    DependentOut,
+    Name,
+    NameAndNote,
+    Ref,
+    SchemeText,
+    Text,
+    Time,
+    deleted,
+    dependents_json,
+    ref,
+    renamed,
+)
+from inference.web.validation import Id
+
+router = Router()
+router.add_router("", comparison_router)
+SetSort = Annotated[str, sorts(SET_COLUMNS)]
+SchemeSort = Annotated[str, sorts(SCHEME_COLUMNS)]
+
+
+class LatencySetOut(Schema):
+    """The latencies of one run."""
+
+    id: Id
+    name: Name
+    note: str = Field(examples=[""])
+    created: Time
+    isa: Ref
+    machine: Ref
+    run: Id | None
+    schemes: int = Field(examples=[53])
+    start_values: str = Field(
+        description="With which values chains begin: pairs without values of their own are known for these.",
+        examples=["Simulated: latencies do not depend on values."],
+    )
+    isolated: int = Field(description="Pairs of operands that have a latency of their own.", examples=[120])
+    connectors: dict[str, float] = Field(
+        description="Latencies by which chains were closed, in cycles.",
+        examples=[{"movsxd GPR[64]:W, GPR[32]:R: 2 → 1": 1.0}],
+    )
+
+
+class DisagreeingPairOut(Schema):
+    """A documented pair of operands that was measured otherwise."""
+
+    scheme_id: Id
+    scheme: SchemeText
+    source: str = Field(examples=["2"])
+    destination: str = Field(examples=["1"])
+    least: float | None = Field(description="As measured; null where it is not isolated.", examples=[2.0])
+    most: float | None = Field(examples=[2.0])
+    why: str = Field(description="Why there is no value.", examples=[""])
+    documented_least: float = Field(examples=[1.0])
+    documented_most: float = Field(examples=[1.0])
+
+
+class DocumentedShareOut(Schema):
+    """How a set agrees with what is documented of the machine's core."""
+
+    core: str = Field(examples=["Zen 4"])
+    according_to: str = Field(description="Who documents it.", examples=["Agner Fog, Instruction tables"])
+    pairs: int = Field(description="Pairs of the set that are documented.", examples=[61])
+    within: int = Field(description="Those within 0.1 cycles as measured.", examples=[60])
+    off: list[DisagreeingPairOut]
+
+
+class DocumentedLatencySetOut(LatencySetOut):
+    """The latencies of one run, beside the documented ones."""
+
+    documented: DocumentedShareOut | None = Field(
+        description="Null where no latencies are documented of the machine's core."
+    )
+
+
+class LatencyChainOut(Schema):
+    """A chain as it was measured."""
+
+    code: str = Field(description="Machine code of one turn.", examples=["4801c3"])
+    cycles: float | None = Field(description="Per turn; null where it did not settle.", examples=[1.0])
+    spread: float | None = Field(examples=[0.004])
+    note: str = Field(examples=[""])
+    values: str = Field(
+        default="",
+        description="Where values matter, which ones operands hold: quick or slow; or another immediate.",
+        examples=[""],
+    )
+    listing: list[str] = Field(
+        default=[], description="The code as text, of instruction sets other than x86-64.", examples=[[]]
+    )
+    connectors: list[str] = Field(examples=[["movsxd GPR[64]:W, GPR[32]:R: 2 → 1"]])
+
+
+class LatencyOfValuesOut(Schema):
+    """The latency of a pair with some values of the operands."""
+
+    values: str = Field(
+        description="quick or slow; of an immediate its number, empty of the usual one", examples=["slow"]
+    )
+    told: str = Field(description="The values.", examples=["0x3485 / 0x75"])
+    least: float | None = Field(examples=[17.0])
+    most: float | None = Field(examples=[17.0])
+    at_most: float | None = Field(examples=[None])
+    why: str = Field(examples=[""])
+
+
+class OperandPairOut(Schema):
+    """From a source operand to a destination operand, in cycles."""
+
+    source: str = Field(examples=["2"])
+    destination: str = Field(examples=["1"])
+    least: float | None = Field(description="Null where it is not isolated.", examples=[1.0])
+    most: float | None = Field(examples=[1.0])
+    at_most: float | None = Field(description="A bound where only sums are known.", examples=[None])
+    why: str = Field(description="Why there is no value.", examples=[""])
+    throughput_limited: bool = Field(description="Chains were limited by throughput.", examples=[False])
+    breaks: bool = Field(description="The destination does not wait for the source.", examples=[False])
+    values: list[LatencyOfValuesOut] = Field(
+        default=[], description="Where values or immediates matter, of each; least and most are over all."
+    )
+    chains: list[LatencyChainOut]
+
+
+class IdiomCodeOut(Schema):
+    """A code that shows an idiom, or that it is held against."""
+
+    code: str = Field(examples=["4831db"])
+    cycles: float | None = Field(description="Per instance of the scheme.", examples=[0.25])
+    spread: float = Field(examples=[0.004])
+    instances: int = Field(description="Of the scheme in one turn.", examples=[4])
+    loop: bool
+
+
+class IdiomOut(Schema):
+    """What a choice of operands makes of a scheme."""
+
+    kind: str = Field(examples=["zero idiom"])
+    destination: str = Field(examples=["1"])
+    latency: float | None = Field(description="Null where it waits for nothing.", examples=[None])
+    needs_port: bool | None = Field(description="Null where that is not known.", examples=[False])
+    measured: IdiomCodeOut
+    compared: IdiomCodeOut
+
+
+class SchemeLatenciesOut(Schema):
+    """A scheme with the latencies of its pairs, and its idioms and false dependencies."""
+
+    scheme_id: Id
+    scheme: SchemeText
+    pairs: list[OperandPairOut]
+    idioms: list[IdiomOut]
+
+
+class MemoryLatencyOut(Schema):
+    """From an address, or a stored value, to what is loaded."""
+
+    stored: int = Field(description="Bits; 0 without a store.", examples=[64])
+    loaded: int = Field(description="Bits; 0 for stores alone.", examples=[64])
+    register_class: str = Field(description="General or vector registers.", examples=["general"])
+    address: str = Field(description="How memory is addressed.", examples=["same base"])
+    offset: int = Field(description="Bytes from the store to the load.", examples=[0])
+    between: int = Field(description="Operations between them.", examples=[1])
+    cycles: float | None = Field(description="Null where it did not settle.", examples=[4.0])
+    at_most: bool = Field(description="The cycles are a bound.", examples=[False])
+    how: str | None = Field(description="renamed, forwarded, failed; null of loads.", examples=["forwarded"])
+    condition: str = Field(
+        default="",
+        description="What is varied beside widths and addresses.",
+        examples=["other stores in between"],
+    )
+    number: int = Field(
+        default=0, description="Of other stores, of pairs in the loop, or of lines.", examples=[12]
+    )
+    code: str = Field(examples=["488906488b06"])
+    note: str = Field(examples=[""])
+
+
+class BypassKindOut(Schema):
+    """Schemes that take as long beside all others."""
+
+    kind: int = Field(description="Its number.", examples=[0])
+    schemes: int = Field(examples=[412])
+    examples: list[str] = Field(examples=[["vaddps XMM:W, XMM:R, XMM:R"]])
+    beside: list[float] = Field(
+        description="Cycles that two in turn, of this kind and of each kind, take beyond their latencies.",
+        examples=[[0.0, 1.0]],
+    )
+
+
+@router.get("/latencies", response=PageOf[LatencySetOut])
+def list_latency_sets(
+    request: HttpRequest, paging: Query[Paging], q: Text = "", sort: SetSort = "-created"
+) -> Any:
+    """All sets of latencies; those with a text in name or note where `q` gives one.
+
+    A run of the kind `latencies` makes one.
+    """
+    rows = latency_sets(q.strip())
+    return listed(rows, SET_COLUMNS, sort, paging, lambda found: [_set(row) for row in found])
+
+
+@router.get("/latencies/{latency_set_id}", response=DocumentedLatencySetOut)
+def get_latency_set(request: HttpRequest, latency_set_id: Id) -> Any:
+    """One set, with how it agrees with what is documented of the machine's core."""
+    row = get_object_or_404(latency_sets(), pk=latency_set_id)
+    found = documented_share(row)
+    return {**_set(row), "documented": None if found is None else found.as_json()}
+
+
+@router.patch("/latencies/{latency_set_id}", response=LatencySetOut)
+def rename_latency_set(request: HttpRequest, latency_set_id: Id, data: NameAndNote) -> Any:
+    """Give a set another name or note."""
+    row = get_object_or_404(latency_sets(), pk=latency_set_id)
+    renamed(request, row, data)
+    return _set(row)
+
+
+@router.get("/latencies/{latency_set_id}/dependents", response=list[DependentOut])
+def list_dependents_of_latency_set(request: HttpRequest, latency_set_id: Id) -> Any:
+    """What depends on this set, and what becomes of it when the set is deleted."""
+    return dependents_json(get_object_or_404(LatencySet, pk=latency_set_id))
+
+
+@router.delete("/latencies/{latency_set_id}", response={204: None})
+def delete_latency_set(request: HttpRequest, latency_set_id: Id) -> Any:
+    """Delete a set with its latencies."""
+    deleted(get_object_or_404(LatencySet, pk=latency_set_id))
+    return Status(204, None)
+
+
+@router.get("/latencies/{latency_set_id}/schemes", response=PageOf[SchemeLatenciesOut])
+def list_latencies(
+    request: HttpRequest,
+    latency_set_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    sort: SchemeSort = "scheme",
+) -> Any:
+    """The schemes of a set that the search `q` finds, each with its pairs and their chains."""
+    row = get_object_or_404(LatencySet.objects.select_related("isa"), pk=latency_set_id)
+    try:
+        rows = latencies_of(row, q)
+    except SearchError as error:
+        raise ProblemError(422, str(error), where="query q", right="a search of the scheme table") from error
+    return listed(rows, SCHEME_COLUMNS, sort, paging, lambda found: [_scheme(each) for each in found])
+
+
+class MemoryConditionsOut(Schema):
+    """When a core renames memory, and what its stores take, as core models have them."""
+
+    renaming: dict[str, Any] | None = Field(
+        default=None, description="Null where it was not measured.", examples=[{"stores_between": 12}]
+    )
+    other_page: float | None = Field(
+        default=None,
+        description="Cycles of an iteration whose load reads what was just stored, by another page.",
+        examples=[1.5],
+    )
+    stores: list[dict[str, Any]] = Field(
+        default=[],
+        description="A curve per width.",
+        examples=[[{"bits": 64, "in_turn": [[1, 0.5], [13, 1.04]]}]],
+    )
+    words: list[str] = Field(examples=[["More than 12 other stores in between end that."]])
+
+
+@router.get("/latencies/{latency_set_id}/memory/conditions", response=MemoryConditionsOut)
+def get_memory_conditions(request: HttpRequest, latency_set_id: Id) -> Any:
+    """When the core has a stored value at once for its load, and what stores over many lines take."""
+    return memory_answer(get_object_or_404(LatencySet, pk=latency_set_id))
+
+
+@router.get("/latencies/{latency_set_id}/memory", response=list[MemoryLatencyOut])
+def list_memory_latencies(request: HttpRequest, latency_set_id: Id) -> Any:
+    """Loads by width and address, and loads of what was stored before."""
+    return get_object_or_404(LatencySet, pk=latency_set_id).memory
+
+
+@router.get("/latencies/{latency_set_id}/bypasses", response=list[BypassKindOut])
+def list_bypass_kinds(request: HttpRequest, latency_set_id: Id) -> Any:
+    """Kinds of instructions that take longer beside each other; none where none do."""
+    return [kind.as_json() for kind in bypass_kinds(get_object_or_404(LatencySet, pk=latency_set_id))]
+
+
+def _set(row: Any) -> dict[str, Any]:
+    """A row of `latency_sets`."""
+    copied = ("name", "note", "created", "connectors", "start_values")
+    return {
+        "id": row.pk,
+        **{name: getattr(row, name) for name in copied},
+        "isa": ref(row.isa),
+        "machine": ref(row.machine),
+        "run": row.run_id,
+        "schemes": row.scheme_count,
+        "isolated": row.pair_count,
+    }
+
+
+def _scheme(row: Any) -> dict[str, Any]:
+    return {
+        "scheme_id": row.scheme_id,
+        "scheme": row.scheme.text,
+        "pairs": row.pairs_with_chains(),
+        "idioms": row.idioms,
+    }

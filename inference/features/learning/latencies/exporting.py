@@ -1,0 +1,40 @@
+"""A set of latencies as a file for other tools."""
+
+from __future__ import annotations
+
+from inference.features.machines.machines.query import microarchitecture_of
+from inference.formats.latencies_xml import ExportedLatencies, write_latencies_xml
+from inference.formats.provenance import Provenance
+from inference.formats.uops_info_json import NAMES
+from inference.models import LatencySet
+
+_ABBREVIATIONS = {name: short for short, name in NAMES.items()}
+
+
+def latencies_xml(row: LatencySet) -> str:
+    """XML like uops.info's (one query).
+
+    The architecture is called as uops.info calls the machine's, else by the name of the set.
+    """
+    known = microarchitecture_of(row.machine)
+    name = row.name if known is None else _ABBREVIATIONS.get(known.name, row.name)
+    rows = row.schemes.select_related("scheme").defer("chains").order_by("scheme__text")
+    schemes = [
+        ExportedLatencies(
+            each.scheme.text,
+            each.scheme.mnemonic,
+            each.scheme.extension,
+            each.scheme.category,
+            each.scheme.operands,
+            each.pairs,
+            each.idioms,
+        )
+        for each in rows
+    ]
+    facts = (
+        ("latencies", row.name),
+        ("machine", row.machine.name),
+        ("processor", row.machine.cpu),
+        ("values", row.start_values),
+    )
+    return write_latencies_xml(name, schemes, Provenance((*facts, ("note", row.note))))

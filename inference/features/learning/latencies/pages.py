@@ -1,0 +1,198 @@
+"""Latencies: the list of what was measured, a set, a scheme's chains, and the form that measures."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from inference.core.core_model.memory_reading import memory_times
+from inference.core.protocols import Json
+from inference.features.learning.latencies import comparison_pages
+from inference.features.learning.latencies.bypasses import bypass_kinds, neighbour_words
+from inference.features.learning.latencies.documented import documented_core, documented_share
+from inference.features.learning.latencies.exporting import latencies_xml
+from inference.features.learning.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
+from inference.features.learning.latencies.memory import memory_sentences, renaming_rows, store_lines
+from inference.features.learning.latencies.query import (
+    SCHEME_COLUMNS,
+    SET_COLUMNS,
+    idiom_counts,
+    instructions_of,
+    latencies_of,
+    latency_sets,
+    scheme_ids_of,
+)
+from inference.features.machines.measure.job import Effort
+from inference.features.machines.measure.pages import (
+    MeasuringForm,
+    MeasuringPlan,
+    chosen_schemes,
+    measuring_page,
+    schemes_config,
+)
+from inference.figures.store_lines import store_figure
+from inference.isa.chains import ChainLink
+from inference.isa.search import SearchError
+from inference.isa.x86.textbook_latencies import documented_latency, latency_source
+from inference.models import LatencySet, Machine, SchemeLatencies
+from inference.runs.machines.facts import seconds_for
+from inference.web.naming import delete_page, edit_page
+from inference.web.paging import Order, page_of
+from inference.web.requests import NOTHING_STARTED, file_answer, start_or_tell
+
+KIND = "latencies"
+
+
+def latencies_page(request: HttpRequest) -> HttpResponse:
+    """All sets, newest first, filtered by name or note."""
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), SET_COLUMNS, "-created")
+    page = page_of(latency_sets(q), order, SET_COLUMNS, request.GET.get("page", ""))
+    context = {
+        "page": page,
+        "q": q,
+        "sort": str(order),
+        "any": bool(page.rows) or LatencySet.objects.exists(),
+    }
+    return render(request, "inference/latencies/list.html", context)
+
+
+def latency_set(request: HttpRequest, pk: int) -> HttpResponse:
+    """The schemes of a set with the latencies of their pairs."""
+    row = get_object_or_404(latency_sets(), pk=pk)
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), SCHEME_COLUMNS, "scheme")
+    context: dict[str, Any] = {"row": row, "q": q, "sort": str(order), "idioms": idiom_counts(row)}
+    context["documented"] = documented_share(row)
+    try:
+        rows = latencies_of(row, q).defer("chains")
+        context["page"] = page_of(rows, order, SCHEME_COLUMNS, request.GET.get("page", ""))
+    except SearchError as error:
+        context["error"] = str(error)
+    return render(request, "inference/latencies/set.html", context, status=400 if "error" in context else 200)
+
+
+def latency_scheme(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
+    """The chains behind the latencies of a scheme."""
+    rows = SchemeLatencies.objects.select_related("latency_set__machine__isa", "scheme")
+    row = get_object_or_404(rows, latency_set=pk, scheme=scheme)
+    core = documented_core(row.latency_set.machine)
+    pairs = [
+        {
+            **pair,
+            "chains": [_with_text(chain) for chain in pair["chains"]],
+            "neighbours": neighbour_words(pair),
+            "documented": documented_latency(
+                core, ChainLink(row.scheme.text, pair["source"], pair["destination"])
+            ),
+        }
+        for pair in row.pairs_with_chains()
+    ]
+    idioms = [
+        {**idiom, "codes": [_with_text(idiom["measured"]), _with_text(idiom["compared"])]}
+        for idiom in row.idioms
+    ]
+    context = {"row": row, "pairs": pairs, "idioms": idioms, "according_to": latency_source(core)}
+    return render(request, "inference/latencies/scheme.html", context)
+
+
+def latency_memory(request: HttpRequest, pk: int) -> HttpResponse:
+    """Loads and forwarded stores of a set."""
+    row = get_object_or_404(latency_sets(), pk=pk)
+    memory = [_with_text(one) for one in row.memory if not one.get("condition")]
+    stores = store_lines(row.memory)
+    forwarding: dict[tuple[Any, ...], list[Json]] = defaultdict(list)
+    for one in memory:
+        if one["stored"] and one.get("chained", True):
+            alike = ("register_class", "address", "stored", "loaded", "offset")
+            forwarding[tuple(one[name] for name in alike)].append(one)
+    context = {
+        "row": row,
+        "loads": [one for one in memory if not one["stored"] and one.get("chained", True)],
+        "forwarding": [(found[0], found) for found in forwarding.values()],
+        "between": sorted({found["between"] for each in forwarding.values() for found in each}),
+        "unchained": [one for one in memory if not one.get("chained", True)],
+        "sentences": memory_sentences(memory_times(row.memory)),
+        "renaming": [_with_text(one) for one in renaming_rows(row.memory)],
+        "store_figure": store_figure(stores) if stores else None,
+    }
+    return render(request, "inference/latencies/memory.html", context)
+
+
+def latency_bypasses(request: HttpRequest, pk: int) -> HttpResponse:
+    """Kinds of instructions that take longer beside each other."""
+    row = get_object_or_404(latency_sets(), pk=pk)
+    return render(request, "inference/latencies/bypasses.html", {"row": row, "kinds": bypass_kinds(row)})
+
+
+def _with_text(chain: Json) -> Json:
+    return {**chain, "instructions": instructions_of(chain)}
+
+
+def latencies_measure(request: HttpRequest, pk: int) -> HttpResponse:
+    """Latencies on a machine."""
+    template = "inference/latencies/measure.html"
+    return measuring_page(request, pk, KIND, template, MeasuringForm, _plan, _usual_name)
+
+
+def _usual_name(machine: Machine, form: MeasuringForm) -> str:
+    del form
+    return f"Latencies of {machine.name}"
+
+
+def _plan(machine: Machine, form: MeasuringForm) -> MeasuringPlan | None:
+    """What a valid form asks for; a search that finds nothing becomes an error of its field."""
+    if not form.is_valid():
+        return None
+    texts = chosen_schemes(form, machine, chained=True)
+    if not texts:
+        return None
+    config: Json = {"machine": machine.pk, **schemes_config(form, texts)}
+    chains = round((CHAINS_PER_SCHEME + IDIOMS_PER_SCHEME) * len(texts))
+    return MeasuringPlan.of(machine, config, texts, Effort(chains, seconds_for(chains, machine)))
+
+
+@require_POST
+def latency_set_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Read the recorded chains of a set again, into a new one."""
+    row = get_object_or_404(LatencySet.objects.defer("readings"), pk=pk)
+    config: Json = {"recorded": pk, "schemes": scheme_ids_of(row)}
+    run = start_or_tell(request, KIND, config, row.name, lead=NOTHING_STARTED)
+    return redirect("latency-set", pk=pk) if run is None else redirect("run", pk=run.pk)
+
+
+def latency_set_export(request: HttpRequest, pk: int) -> HttpResponse:
+    """A set as XML like uops.info's."""
+    rows = LatencySet.objects.select_related("machine__isa").defer("readings")
+    row = get_object_or_404(rows, pk=pk)
+    return file_answer(latencies_xml(row), "application/xml", row.name, "xml")
+
+
+def latency_set_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note."""
+    return edit_page(request, get_object_or_404(LatencySet, pk=pk), "latency-set", "latencies")
+
+
+def latency_set_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete it."""
+    return delete_page(request, get_object_or_404(LatencySet, pk=pk), "latency-set", "latencies")
+
+
+urlpatterns = [
+    path("latencies/", latencies_page, name="latencies"),
+    path("latencies/<int:pk>/", latency_set, name="latency-set"),
+    path("latencies/<int:pk>/schemes/<int:scheme>/", latency_scheme, name="latency-scheme"),
+    path("latencies/<int:pk>/memory/", latency_memory, name="latency-memory"),
+    path("latencies/<int:pk>/bypasses/", latency_bypasses, name="latency-bypasses"),
+    path("latencies/<int:pk>/again/", latency_set_again, name="latency-set-again"),
+    path("latencies/<int:pk>/xml/", latency_set_export, name="latency-set-export"),
+    path("latencies/<int:pk>/edit/", latency_set_edit, name="latency-set-edit"),
+    path("latencies/<int:pk>/delete/", latency_set_delete, name="latency-set-delete"),
+    path("machines/<int:pk>/latencies/", latencies_measure, name="latencies-measure"),
+    *comparison_pages.urlpatterns,
+]

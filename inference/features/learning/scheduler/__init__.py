@@ -1,0 +1,15 @@
+"""How a core's scheduler gives µops to ports, inferred from a few experiments of its own."""
+
+from inference.runs.kinds import Lane, RunKind
+
+KINDS = (
+    RunKind(
+        "scheduler",
+        label="Scheduler",
+        job="inference.features.learning.scheduler.job.SchedulerJob",
+        summary="Inferring a core’s scheduler",
+        example={"core_model": 3, "machine": 2},
+        lane=Lane.MEASURING,
+        outcomes="inference.features.learning.scheduler.query.outcomes",
+    ),
+)

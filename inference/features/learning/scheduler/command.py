@@ -1,0 +1,54 @@
+"""`manage.py scheduler MODEL`: infer the scheduler of a core model, or print what is known of it."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from inference.features.learning.scheduler.job import SECONDS
+from inference.features.learning.scheduler.query import scheduler_answer, summary
+from inference.models import ExperimentSet, Machine, StoredCoreModel
+from inference.runs import lifecycle
+from inference.storage.names import by_name
+from inference.web.run_command import RunCommand
+
+
+class Command(RunCommand):
+    """One run over a scheduler from start to end, or what one has found; see the module."""
+
+    help = "Infer how the core of a core model gives µops to ports. Ctrl-C cancels."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("name", metavar="MODEL", help="a core model")
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("--machine", metavar="NAME", help="machine that measures the experiments")
+        source.add_argument("--set", metavar="NAME", help="an experiment set that has such experiments")
+        source.add_argument("--show", action="store_true", help="print what is known")
+        parser.add_argument(
+            "--seconds", type=int, default=SECONDS, help="of the search at most (default: %(default)s)"
+        )
+        parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run to the end, and print."""
+        row = by_name(StoredCoreModel, options["name"])
+        if not options["show"]:
+            self.do_run(lambda: self._submitted(row, options))
+            row.refresh_from_db()
+        answer = scheduler_answer(row)
+        if options["json"]:
+            self.stdout.write(json.dumps(answer))
+            return
+        self.stdout.write(f"core model {row.name!r}: {summary(answer)}")
+        for sentence in answer["words"]:
+            self.stdout.write(f"  {sentence}")
+
+    def _submitted(self, row: StoredCoreModel, options: dict[str, Any]) -> Any:
+        config: dict[str, Any] = {"core_model": row.pk, "seconds": options["seconds"]}
+        if options["machine"]:
+            config["machine"] = by_name(Machine, options["machine"]).pk
+        else:
+            config["experiment_set"] = by_name(ExperimentSet, options["set"]).pk
+        return lifecycle.submit("scheduler", config, lifecycle.unused_name(f"Scheduler of {row.name}"[:190]))

@@ -1,0 +1,144 @@
+"""What pages, API and shell read of a core's scheduler: its policy in words, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from inference.core.protocols import Json
+from inference.core.simulation.policy import Binding
+from inference.features.running.runs.outcome import RunOutcome
+from inference.formats.scheduler_json import ScheduledExperimentPart, SchedulerPart, SchedulerRecord
+from inference.models import Run, StoredCoreModel
+
+_BINDINGS = {
+    Binding.LEAST_LOADED: "A dispatched µop is bound to a port: to the one at which the fewest wait",
+    Binding.ROUND_ROBIN: "A dispatched µop is bound to a port, to each in turn",
+    Binding.RANDOM: "A dispatched µop is bound to a port at random",
+    Binding.AT_ISSUE: "The oldest µops that are ready take whichever of their ports are free",
+}
+_CLEAREST = 12
+"""Experiments that a page shows."""
+CAVEAT = "It fits, which does not say that the core works so: mechanisms are those of the simulation."
+
+
+def record_of(row: StoredCoreModel) -> SchedulerRecord | None:
+    """What is known of the scheduler; None where it was not looked for, or the ports are gone."""
+    has_ports = row.mapping_id is not None or row.document is not None
+    return SchedulerRecord.model_validate(row.scheduler) if row.scheduler and has_ports else None
+
+
+def policy_sentences(scheduler: SchedulerPart) -> list[str]:
+    """A policy in words, a sentence per property."""
+    return list(_sentences(scheduler))
+
+
+def _sentences(scheduler: SchedulerPart) -> Iterator[str]:
+    binding = _BINDINGS[scheduler.binding]
+    if scheduler.binding is Binding.LEAST_LOADED:
+        details = []
+        if scheduler.load_age:
+            cycles = "a cycle" if scheduler.load_age == 1 else f"{scheduler.load_age} cycles"
+            details.append(f"as it was {cycles} ago")
+        if scheduler.load_step > 1:
+            details.append(f"compared in steps of {scheduler.load_step}")
+        binding = ", ".join([binding, *details])
+    yield f"{binding}."
+    yield f"{scheduler.width} slots are dispatched per cycle."
+    yield f"Up to {scheduler.queue} µops wait at a port, {scheduler.queued} in all."
+    if scheduler.writeback_conflicts:
+        yield "Results of two latencies that would return on one port in one cycle cost an issue slot."
+    if scheduler.speculative_select:
+        yield "A µop asks for its port as its one-cycle producer does for its own, and in vain if that waits."
+    for bus in scheduler.shared_buses:
+        ports, buses = ", ".join(bus.ports), ", ".join(bus.buses)
+        yield f"Longer results of ports {ports} return on the buses of ports {buses}, one of them in turn."
+
+
+def summary(record: Json) -> str:
+    """What came of it in a sentence."""
+    if record["scheduler"] is None:
+        return f"no scheduler: {record['reason']}"
+    if record["error"] is None or record["error_without"] is None:
+        return "a scheduler, without the experiments that it was inferred from"
+    others = len(record["alternatives"])
+    fits = f"; {others} others fit as well" if others else ""
+    return (
+        f"experiments that had no part in its choice are {record['error']:.1%} off with the scheduler, "
+        f"{record['error_without']:.1%} without{fits}"
+    )
+
+
+@dataclass(frozen=True)
+class SchedulerView:
+    """A record as the core model's page shows it.
+
+    `open_parameters`: what the policies that fit as well disagree about, in words. `clearest`: the
+    experiments that take the most longer, or the least, than the model without a scheduler has them.
+    """
+
+    record: SchedulerRecord
+    summary: str
+    words: tuple[str, ...]
+    open_parameters: tuple[str, ...]
+    clearest: tuple[ScheduledExperimentPart, ...]
+
+
+def scheduler_view(row: StoredCoreModel) -> SchedulerView | None:
+    """None where a scheduler was not looked for."""
+    record = record_of(row)
+    if record is None:
+        return None
+    clearest = sorted(record.experiments, key=lambda one: -abs(one.without / one.measured - 1))[:_CLEAREST]
+    return SchedulerView(
+        record,
+        summary(record.model_dump(mode="json")),
+        () if record.scheduler is None else tuple(policy_sentences(record.scheduler)),
+        tuple(open_parameters(record)),
+        tuple(clearest),
+    )
+
+
+def open_parameters(record: SchedulerRecord) -> Iterator[str]:
+    """`queue: 4, 6 or 8`: of each parameter the values that policies have which fit as well."""
+    if record.scheduler is None:
+        return
+    policies = [
+        one.model_dump(mode="json") for one in (record.scheduler, *(a.scheduler for a in record.alternatives))
+    ]
+    for name, best in policies[0].items():
+        values = [best]
+        values += [policy[name] for policy in policies if policy[name] not in values]
+        distinct = list(dict.fromkeys(_value_text(value) for value in values))
+        if len(distinct) > 1:
+            yield f"{name.replace('_', ' ')}: {', '.join(distinct[:-1])} or {distinct[-1]}"
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return "some" if value else "none"
+    return str(value)
+
+
+def scheduler_answer(row: StoredCoreModel) -> Json:
+    """For programs: the record with the policy in words; `scheduler` is null where there is none."""
+    record = record_of(row)
+    if record is None:
+        record = SchedulerRecord(reason="it was not looked for")
+    words = [] if record.scheduler is None else [*policy_sentences(record.scheduler), CAVEAT]
+    return {"core_model": row.name, "words": words, **record.model_dump(mode="json")}
+
+
+def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """The core models that runs have completed (one query)."""
+    about = {run.pk: run.result["core_model"] for run in runs if run.result.get("core_model")}
+    names = dict(StoredCoreModel.objects.filter(pk__in=about.values()).values_list("pk", "name"))
+    return {
+        run: RunOutcome(names[pk], reverse("core-model", args=[pk]))
+        for run, pk in about.items()
+        if pk in names
+    }

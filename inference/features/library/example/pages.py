@@ -1,0 +1,27 @@
+"""The recorded example, put into the database when a user asks for it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from inference.features.library.example.loading import load_example
+
+
+@require_POST
+def example(request: HttpRequest) -> HttpResponse:
+    """Load what is missing of the example, and show its mapping, or the walk through it."""
+    made = load_example()
+    messages.success(
+        request,
+        f"The example is loaded: three sets of measurements of a Zen 4 core, and “{made.mapping.name}”.",
+    )
+    if request.POST.get("then") == "tour":
+        return redirect("tour")
+    return redirect("mapping", made.mapping.pk)
+
+
+urlpatterns = [path("example/", example, name="example")]

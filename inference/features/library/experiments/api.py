@@ -1,0 +1,158 @@
+"""Single experiments: what was measured, and what everything that predicts says of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from inference.core.experiment import Experiment as ExperimentValue
+from inference.core.schedule import Schedule
+from inference.features.library.experiments.query import (
+    exegesis_snippet,
+    measured_row,
+    predictions_for,
+    settled_cycles,
+)
+from inference.features.library.resources.query import resource_predictions
+from inference.features.library.sets.api import MeasurementOut, measurements_json
+from inference.formats.typed import read_experiment
+from inference.models import ISA, Experiment, Measurement
+from inference.storage.rows import experiment_of, texts_in
+from inference.web.api.document import FILE
+from inference.web.api.errors import Flaw, ProblemError
+from inference.web.api.shapes import Cycles, ExperimentText, Ref, attachment, ref
+from inference.web.validation import Id
+
+router = Router()
+Asked = Annotated[ExperimentText, Query(alias="experiment")]
+
+
+class PortLoad(Schema):
+    """The work on a port; `least` and `most` among all distributions that take no longer."""
+
+    port: str = Field(examples=["0"])
+    cycles: float = Field(examples=[0.5])
+    least: float = Field(examples=[0.0])
+    most: float = Field(examples=[0.5])
+
+
+class PortPrediction(Schema):
+    """What a port mapping says of an experiment."""
+
+    cycles: Cycles
+    port_cycles: float = Field(description="What the ports alone would need.", examples=[0.5])
+    limited_by: str = Field(
+        description="ports, instructions or slots: what takes longest.", examples=["ports"]
+    )
+    limits: dict[str, float] = Field(
+        description="Cycles that the limits outside the ports ask for.", examples=[{"slots": 0.4}]
+    )
+    limited_by_r_max: bool
+    bottleneck: list[str] = Field(description="Ports that are always busy.", examples=[["0", "1", "5"]])
+    loads: list[PortLoad]
+
+
+class OfMapping(PortPrediction):
+    """The same with the mapping's name. `error`: against the measurement, in per cent of it."""
+
+    mapping: Ref
+    error: float | None = Field(examples=[-2.1])
+
+
+class OfResourceMapping(Schema):
+    """What a resource mapping says; `limits` are its fullest resources."""
+
+    mapping: Ref
+    cycles: Cycles
+    limits: list[str] = Field(examples=[["r015"]])
+    error: float | None = Field(examples=[0.3])
+
+
+class ExperimentOut(Schema):
+    """An experiment with its predictions. `id` is null for one that no set has."""
+
+    id: Id | None
+    isa: Ref
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    terms: dict[str, int] = Field(examples=[{"add GPR[64]:RW, GPR[64]:R": 2}])
+    measured: float | None = Field(
+        description="Median of the settled measurements, in cycles.", examples=[0.51]
+    )
+    predictions: list[OfMapping]
+    resource_predictions: list[OfResourceMapping]
+    measurements: list[MeasurementOut]
+
+
+@router.get("/experiments/{experiment_id}", response=ExperimentOut)
+def get_experiment(request: HttpRequest, experiment_id: Id) -> Any:
+    """An experiment that was measured, with every measurement of it."""
+    row = get_object_or_404(Experiment.objects.select_related("isa"), pk=experiment_id)
+    return _experiment(experiment_of(row.key, texts_in([row.key])), row.isa, row)
+
+
+@router.get("/isas/{isa_id}/predictions", response=ExperimentOut)
+def predict_experiment(request: HttpRequest, isa_id: Id, text: Asked) -> Any:
+    """What every mapping of an instruction set says of any experiment, measured or not."""
+    isa = get_object_or_404(ISA, pk=isa_id)
+    value = read(text, isa, "query experiment")
+    return _experiment(value, isa, measured_row(value, isa))
+
+
+@router.get("/isas/{isa_id}/snippet", response=str, openapi_extra={FILE: "text/plain"})
+def get_snippet(request: HttpRequest, isa_id: Id, text: Asked) -> HttpResponse:
+    """An experiment as a file for llvm-exegesis."""
+    isa = get_object_or_404(ISA, pk=isa_id)
+    value = read(text, isa, "query experiment")
+    return attachment(exegesis_snippet(value, isa), "text/plain; charset=utf-8", str(value)[:60], "s")
+
+
+def read(text: str, isa: ISA, where: str) -> ExperimentValue:
+    """An experiment as it was typed. Raises `ProblemError` with the nearest names of unknown schemes."""
+    typed = read_experiment(text.strip(), isa)
+    if typed.experiment is None:
+        nearest = "; ".join(f"{each.name!r}: {each.nearest!r}?" for each in typed.suggestions[:5])
+        flaws = [Flaw(each, where, nearest) for each in typed.problems]
+        raise ProblemError(422, "; ".join(typed.problems)[:500], flaws=flaws)
+    return typed.experiment
+
+
+def prediction_json(found: Schedule) -> dict[str, Any]:
+    """Where the µops run."""
+    loads = zip(found.ports, found.loads, found.intervals, strict=True)
+    return {
+        "cycles": found.cycles,
+        "port_cycles": found.port_cycles,
+        "limited_by": found.limited_by,
+        "limits": dict(found.limits),
+        "limited_by_r_max": found.limited_by_r_max,
+        "bottleneck": [found.ports[port] for port in found.bottleneck],
+        "loads": [
+            {"port": port, "cycles": load, "least": interval.least, "most": interval.greatest}
+            for port, load, interval in loads
+        ],
+    }
+
+
+def _experiment(value: ExperimentValue, isa: ISA, row: Experiment | None) -> dict[str, Any]:
+    measurements: list[Measurement] = [] if row is None else list(row.measurements.order_by("id"))
+    measured = settled_cycles(measurements)
+    return {
+        "id": None if row is None else row.pk,
+        "isa": ref(isa),
+        "experiment": str(value),
+        "terms": dict(value.terms),
+        "measured": measured,
+        "predictions": [
+            {**prediction_json(each.schedule), "mapping": ref(each.mapping), "error": each.error}
+            for each in predictions_for(value, isa, measured)
+        ],
+        "resource_predictions": [
+            {"mapping": ref(each.mapping), "cycles": each.cycles, "limits": each.limits, "error": each.error}
+            for each in resource_predictions(value, isa, measured)
+        ],
+        "measurements": measurements_json(measurements),
+    }

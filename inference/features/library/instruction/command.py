@@ -1,0 +1,103 @@
+"""`manage.py instruction`: which ports an instruction uses and how long it takes."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference.core.mapping import described
+from inference.features.library.instruction.cells import Certainty, FormOnCpu
+from inference.features.library.instruction.query import Cpu, InstructionCard, card_of
+from inference.features.library.instruction.request import InstructionRequest
+from inference.features.library.instruction.telling import card_as_json
+from inference.storage.instruction_sets import X86
+from inference.web.data_command import DataCommand
+from inference.web.validation import RequestError, read
+
+
+class Command(DataCommand):
+    """The instruction card in the shell; see the module."""
+
+    help = "Ports, cycles and latency of every form of an instruction on every CPU that is known here."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("mnemonic", metavar="MNEMONIC", help="as assemblers call it: imul, cmovnz")
+        parser.add_argument(
+            "--isa", metavar="NAME", default=X86, help="instruction set (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--on", metavar="NAME", action="append", default=[],
+            help="only this machine or imported port mapping; may be given several times (default: all)",
+        )  # fmt: skip
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the forms, each with a line per CPU."""
+        try:
+            card = self._card(options["mnemonic"], options["isa"], options["on"])
+        except RequestError as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(card_as_json(card), ensure_ascii=False))
+            return
+        for line in _lines(card):
+            self.stdout.write(line)
+
+    def _card(self, mnemonic: str, isa: str, names: list[str]) -> InstructionCard:
+        asked = {"mnemonic": mnemonic, "isa": isa}
+        card = card_of(read(InstructionRequest, asked))
+        known = {cpu.name: cpu.key for cpu in (*card.cpus, *card.further)}
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            right = ", ".join(known) or "none, since nothing is known"
+            raise RequestError("--on", f"nothing is known of {card.mnemonic} on {unknown[0]!r}", right)
+        if not names and not card.further:
+            return card
+        keys = [known[name] for name in names] if names else list(known.values())[:8]
+        return card_of(read(InstructionRequest, {**asked, "cpus": ",".join(keys)}))
+
+
+def _lines(card: InstructionCard) -> Iterator[str]:
+    for form in card.forms:
+        yield form.scheme.text
+        for cpu, cell in zip(card.cpus, form.cells, strict=True):
+            if not cell.is_empty:
+                yield f"  {cpu.name}: {_told(cpu, cell)}"
+                yield from (f"    {other}" for other in _otherwise(cell))
+    if not card.forms:
+        yield f"nothing is known of {card.mnemonic} here: no machine has measured it, no mapping describes it"
+    if card.silent:
+        yield f"{len(card.silent)} more form{'' if len(card.silent) == 1 else 's'}: nothing is known of them"
+
+
+def _told(cpu: Cpu, cell: FormOnCpu) -> str:
+    parts = []
+    if cell.uops is not None and cpu.mapping is not None:
+        parts.append(described(cell.uops, cpu.mapping.ports))
+    if cell.alone is not None:
+        parts.append(f"{cell.alone.cycles:.2f} cycles")
+    if cell.predicted is not None and (cell.alone is None or cell.off is not None):
+        parts.append(f"{cell.predicted:.2f} cycles predicted")
+    if cell.latency is not None and cell.latency.least is not None:
+        ends = dict.fromkeys(f"{end:.2f}" for end in (cell.latency.least, cell.latency.most))
+        parts.append(f"latency {'–'.join(ends)}")
+    elif cell.latency is not None and cell.latency.at_most is not None:
+        parts.append(f"latency ≤ {cell.latency.at_most:.2f}")
+    if cell.slots is not None:
+        parts.append(f"{cell.slots} slot{'' if cell.slots == 1 else 's'}")
+    if cell.certainty is not Certainty.UNKNOWN:
+        parts.append(f"{cell.certainty} ({cell.why})")
+    return ", ".join(parts)
+
+
+def _otherwise(cell: FormOnCpu) -> Iterator[str]:
+    yield from cell.conflicts
+    for usage in cell.others:
+        yield f"{usage.mapping.name} says {described(usage.uops, usage.mapping.ports)}"
+    for number in cell.documents:
+        yield f"{number.source} says {number.what} {number.said}"

@@ -1,0 +1,238 @@
+"""Port mappings: the list, the µops of their schemes, what they predict, and files for other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema, Status
+from pydantic import Field
+
+from inference.core.experiment import Experiment
+from inference.core.hidden_uops import hidden_in
+from inference.core.mapping import PortMapping as MappingValue
+from inference.core.mapping import limits_of
+from inference.core.schedule import schedule
+from inference.core.throughput import inverse_throughput
+from inference.features.library.experiments.api import PortPrediction, prediction_json, read
+from inference.features.library.mappings.query import MAPPING_COLUMNS, hidden_kinds_of, port_mappings
+from inference.formats.exporting import MAPPING_EXPORTS
+from inference.models import InstructionScheme, PortMapping
+from inference.storage.judging import allowed_report, grounds_of
+from inference.storage.rows import load_mapping, load_part
+from inference.web.api.access import READS, reading
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.shapes import (
+    AnyMappingOut,
+    Conflicts,
+    Cycles,
+    DependentOut,
+    ExperimentText,
+    Input,
+    NameAndNote,
+    SchemeText,
+    Text,
+    Uop,
+    any_mapping_json,
+    deleted,
+    dependents_json,
+    described_schemes,
+    file_answer,
+    parameter,
+    renamed,
+    uops_json,
+)
+from inference.web.validation import Id, OneOf
+
+router = Router()
+MOST_EXPERIMENTS = 1000
+MappingSort = Annotated[str, sorts(MAPPING_COLUMNS)]
+SCHEME_ORDER = {"row": "id", "text": "text"}
+MappingFormat = Annotated[str, OneOf(MAPPING_EXPORTS)]
+
+
+class MappingOut(AnyMappingOut):
+    """A port mapping, with the scores of the evaluation that says most about it, in cycles."""
+
+    run_id: Id | None = Field(examples=[12])
+    origin: str = Field(description="run, import or example.", examples=["run"])
+    source: str = Field(examples=["PMEvo"])
+    ports: list[str] = Field(examples=[["0", "1", "2", "3", "4", "5"]])
+    r_max: float | None = Field(description="Instructions per cycle at most.", examples=[6.0])
+    limits: dict[str, float] = Field(
+        description="What is modelled outside the ports: instructions and issue slots per cycle.",
+        examples=[{"instructions": 5.0, "slots": 6.0}],
+    )
+    mape: float | None = Field(description="Mean absolute percentage error.", examples=[6.3])
+    pearson: float | None = Field(examples=[0.98])
+    kendall: float | None = Field(examples=[0.92])
+
+
+class MappingInFull(MappingOut):
+    """A mapping with what its algorithm had to say, and the formats of its exports."""
+
+    report: dict[str, Any] = Field(examples=[{"seed": 1, "versions": {"numpy": "2.2.0"}}])
+    exports: dict[str, str] = Field(
+        description="Format and what it is good for.", examples=[{"json": "port mapping (JSON)"}]
+    )
+
+
+class UsageOut(Schema):
+    """The µops of a scheme, and its inverse throughput alone."""
+
+    scheme_id: Id
+    scheme: SchemeText
+    uops: list[Uop]
+    slots: int = Field(description="Issue slots that it takes.", examples=[1])
+    hidden: str | None = Field(
+        description="µops that no experiment can show.", examples=["1 µop on 4 or more ports"]
+    )
+    cycles: Cycles
+    conflicts: Conflicts
+
+
+class Experiments(Input):
+    """Experiments to predict."""
+
+    experiments: list[ExperimentText] = Field(min_length=1, max_length=MOST_EXPERIMENTS)
+
+
+class PredictionOut(PortPrediction):
+    """What the mapping says of one of the experiments, which are answered in their order."""
+
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+
+
+@router.get("/mappings", response=PageOf[MappingOut])
+def list_mappings(
+    request: HttpRequest,
+    paging: Query[Paging],
+    q: Text = "",
+    on: int | None = parameter(None, ge=0, le=2**63 - 1, examples=[3]),
+    sort: MappingSort = "-created",
+) -> Any:
+    """All port mappings, those with the text `q` in name or note.
+
+    `on`: scores on the set with this number.
+    """
+    rows = port_mappings(q.strip(), on)
+    return listed(rows, MAPPING_COLUMNS, sort, paging, lambda found: [_mapping(row) for row in found])
+
+
+@router.get("/mappings/{mapping_id}", response=MappingInFull)
+def get_mapping(request: HttpRequest, mapping_id: Id) -> Any:
+    """One port mapping. Its µops are a list of their own."""
+    row = get_object_or_404(port_mappings(), pk=mapping_id)
+    exports = {key: each.title for key, each in MAPPING_EXPORTS.items() if each.describes(row.isa.name)}
+    return {**_mapping(row), "report": allowed_report(row), "exports": exports}
+
+
+@router.patch("/mappings/{mapping_id}", response=MappingOut)
+def rename_mapping(request: HttpRequest, mapping_id: Id, data: NameAndNote) -> Any:
+    """Give a mapping another name or note."""
+    row = get_object_or_404(port_mappings(), pk=mapping_id)
+    renamed(request, row, data)
+    return _mapping(row)
+
+
+@router.get("/mappings/{mapping_id}/dependents", response=list[DependentOut])
+def list_dependents_of_mapping(request: HttpRequest, mapping_id: Id) -> Any:
+    """What depends on this mapping, and what becomes of it when the mapping is deleted."""
+    return dependents_json(get_object_or_404(PortMapping, pk=mapping_id))
+
+
+@router.delete("/mappings/{mapping_id}", response={204: None})
+def delete_mapping(request: HttpRequest, mapping_id: Id) -> Any:
+    """Delete a mapping with its evaluations, unless an unfinished run needs it."""
+    deleted(get_object_or_404(PortMapping, pk=mapping_id))
+    return Status(204, None)
+
+
+@router.get("/mappings/{mapping_id}/usage", response=PageOf[UsageOut])
+def list_usage(
+    request: HttpRequest,
+    mapping_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    sort: Literal["row", "-row", "text", "-text"] = "row",
+) -> Any:
+    """The µops of the schemes that the mapping describes and the search `q` finds."""
+    row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
+    rows = described_schemes(row, row.usages, q)
+    return listed(rows, SCHEME_ORDER, sort, paging, lambda found: _usages(row, found))
+
+
+@router.post(
+    "/mappings/{mapping_id}/predictions", response=list[PredictionOut], auth=reading, openapi_extra=READS
+)
+def predict(request: HttpRequest, mapping_id: Id, data: Experiments) -> Any:
+    """Predict up to 1,000 experiments: cycles, bottleneck and the load of every port."""
+    row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
+    values = [read(text, row.isa, f"body experiments.{index}") for index, text in enumerate(data.experiments)]
+    mapping = load_mapping(row)
+    for index, value in enumerate(values):
+        _require_described(mapping, value, index)
+    return [{**prediction_json(schedule(mapping, value)), "experiment": str(value)} for value in values]
+
+
+@router.get(
+    "/mappings/{mapping_id}/exports/{file_format}",
+    response=str,
+    openapi_extra={FILE: "application/octet-stream"},
+)
+def export_mapping(request: HttpRequest, mapping_id: Id, file_format: MappingFormat) -> HttpResponse:
+    """The mapping as a file, each format with its provenance (docs/formats.md)."""
+    row = get_object_or_404(PortMapping.objects.select_related("isa", "machine", "run"), pk=mapping_id)
+    export = MAPPING_EXPORTS[file_format]
+    if not export.describes(row.isa.name):
+        raise ProblemError(
+            422,
+            f"{export.title} has no words for {row.isa.name}",
+            where="path file_format",
+            right="another format",
+        )
+    return file_answer(request, row, export)
+
+
+def _require_described(mapping: MappingValue, value: Experiment, index: int) -> None:
+    unknown = [scheme for scheme in value.schemes if scheme not in mapping.usage]
+    if unknown:
+        raise ProblemError(
+            422,
+            f"The mapping does not describe {unknown[0]!r}",
+            where=f"body experiments.{index}",
+            right="schemes that its usage lists",
+        )
+
+
+def _usages(row: PortMapping, found: Sequence[InstructionScheme]) -> list[dict[str, Any]]:
+    value = load_part(row, {scheme.pk: scheme.text for scheme in found})
+    hidden = {scheme.text: hidden_in(value, scheme.text, hidden_kinds_of(row)) for scheme in found}
+    grounds = grounds_of(row, [scheme.text for scheme in found])
+    return [
+        {
+            "scheme_id": scheme.pk,
+            "scheme": scheme.text,
+            "uops": uops_json(value.usage[scheme.text], row.ports),
+            "slots": value.slots_of(scheme.text),
+            "hidden": None if (seen := hidden[scheme.text]) is None else str(seen),
+            "cycles": inverse_throughput(value, Experiment.of([scheme.text])),
+            "conflicts": grounds.conflict_words(scheme.text),
+        }
+        for scheme in found
+    ]
+
+
+def _ids(found: Iterable[InstructionScheme]) -> list[int]:
+    return [row.pk for row in found]
+
+
+def _mapping(row: Any) -> dict[str, Any]:
+    """A row of `port_mappings`."""
+    own = ("run_id", "ports", "r_max", "mape", "pearson", "kendall")
+    limits = limits_of(row.r_max, row.issue_width)
+    return {**any_mapping_json(row), **{name: getattr(row, name) for name in own}, "limits": limits}

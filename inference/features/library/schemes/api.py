@@ -1,0 +1,231 @@
+"""Instruction sets and their schemes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import File, Query, Router, Schema, Status
+from ninja.files import UploadedFile
+from pydantic import Field
+
+from inference.features.library.resources.query import loads_of
+from inference.features.library.schemes.query import SCHEME_COLUMNS, MappingSaid, instruction_sets, said_of
+from inference.models import ISA, InstructionScheme, Measurement
+from inference.models.scheme_search import by_fit, searched_schemes
+from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
+from inference.storage.rows import measurements_of
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.shapes import Conflicts, Cycles, Name, Note, Ref, SchemeText, Text, Uop, ref, uops_json
+from inference.web.validation import Id
+
+router = Router()
+SchemeSort = Annotated[str, sorts(SCHEME_COLUMNS)]
+SHORTEST_FIRST = {"length": "experiment__length"}
+
+
+class IsaOut(Schema):
+    """An instruction set with the numbers of what it has."""
+
+    id: Id
+    name: Name = Field(examples=["x86-64"])
+    note: Note
+    source: str = Field(examples=["iced-x86 1.21"])
+    schemes: int = Field(examples=[14000])
+    default_schemes: int = Field(description="Those offered for inference.", examples=[1500])
+    experiment_sets: int = Field(examples=[12])
+    mappings: int = Field(examples=[5])
+    resource_mappings: int = Field(examples=[1])
+
+
+class SchemeOut(Schema):
+    """An instruction scheme."""
+
+    id: Id
+    text: SchemeText
+    mnemonic: str = Field(examples=["add"])
+    extension: str = Field(description="CPU features it needs, joined by +.", examples=["X64"])
+    category: str = Field(examples=["arithmetic"])
+    memory: str = Field(description='"", R, W, RW or A (address only).', examples=[""])
+    width: int = Field(description="Widest operand in bits.", examples=[64])
+    exclusion: str = Field(description="Why it is not in the default set; empty when it is.", examples=[""])
+    starter: bool = Field(examples=[True])
+
+
+class UsageIn(Schema):
+    """The µops of a scheme in one port mapping, and how well that stands; null for what nobody knows.
+
+    `outcome` and `witnesses` are those of explainable inference; `error` and `signed_error` the means over
+    the `experiments` with the scheme in the evaluation that has the most of them, in per cent.
+    """
+
+    mapping: Ref
+    uops: list[Uop] | None
+    cycles: Cycles | None
+    outcome: str | None = Field(examples=["characterised"])
+    witnesses: int = Field(examples=[3])
+    evaluation_id: Id | None = Field(examples=[3])
+    experiments: int = Field(examples=[40])
+    error: float | None = Field(examples=[7.5])
+    signed_error: float | None = Field(examples=[-2.5])
+    conflicts: Conflicts
+
+
+class LoadsIn(Schema):
+    """The loads of a scheme in one resource mapping, the largest first, in cycles."""
+
+    mapping: Ref
+    cycles: Cycles
+    loads: dict[str, float] = Field(examples=[{"r01": 0.5}])
+
+
+class SchemeInFull(SchemeOut):
+    """A scheme with what mappings say of it."""
+
+    isa: Ref
+    operands: list[dict[str, Any]] = Field(
+        examples=[[{"kind": "register", "text": "GPR[64]", "access": "RW"}]]
+    )
+    usages: list[UsageIn]
+    resource_loads: list[LoadsIn]
+
+
+class MeasuredIn(Schema):
+    """A measurement that contains the scheme."""
+
+    id: Id
+    experiment_id: Id
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    experiment_set: Ref
+    state: str = Field(examples=["settled"])
+    cycles: Cycles | None
+
+
+@router.get("/isas", response=list[IsaOut])
+def list_isas(request: HttpRequest) -> Any:
+    """All instruction sets."""
+    return [_isa(row) for row in instruction_sets()]
+
+
+@router.post("/isas", response={201: IsaOut})
+def load_isa(request: HttpRequest, document: File[UploadedFile]) -> Any:
+    """Load an instruction set from a document (docs/formats.md), or update the one of the same name."""
+    if (document.size or 0) > BYTES_AT_ONCE:
+        most = f"up to {BYTES_AT_ONCE >> 20} MiB; larger ones are for the shell: manage.py load-isa FILE"
+        raise ProblemError(413, "The document is too large", where="form document", right=most)
+    made = load_document(document.read())
+    access.note(request, Deed.UPLOADED, made)
+    return Status(201, _isa(instruction_sets().get(pk=made.pk)))
+
+
+@router.get("/isas/{isa_id}", response=IsaOut)
+def get_isa(request: HttpRequest, isa_id: Id) -> Any:
+    """One instruction set."""
+    return _isa(get_object_or_404(instruction_sets(), pk=isa_id))
+
+
+@router.get("/isas/{isa_id}/schemes", response=PageOf[SchemeOut])
+def list_schemes(
+    request: HttpRequest,
+    isa_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    avx512: bool = False,
+    sort: SchemeSort = "fit",
+) -> Any:
+    """The schemes that a search finds, in the syntax of the scheme table: `imul ext:AVX2 memory:none`.
+
+    Names of assemblers, uops.info and LLVM are known: `cmovnz`, `addq`, `ADD_R64_R64`, `ADD64rr`. Sorted by
+    `fit`, what is named comes first, then what has been measured here, then usual sizes of registers. AVX-512
+    is found where the search names it, or with `avx512`.
+    """
+    isa = get_object_or_404(ISA, pk=isa_id)
+    rows = by_fit(searched_schemes(isa.schemes.all(), q, avx512=avx512), q)
+    return listed(rows, SCHEME_COLUMNS, sort, paging, lambda found: [_scheme(row) for row in found])
+
+
+@router.get("/schemes/{scheme_id}", response=SchemeInFull)
+def get_scheme(request: HttpRequest, scheme_id: Id) -> Any:
+    """A scheme, and what every mapping that describes or judged it says of it, newest first."""
+    row = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=scheme_id)
+    loads = [
+        {"mapping": ref(each.mapping), "cycles": each.cycles, "loads": dict(each.loads)}
+        for each in loads_of(row)
+    ]
+    return {
+        **_scheme(row),
+        "isa": ref(row.isa),
+        "operands": row.operands,
+        "usages": [_said(each) for each in said_of(row)],
+        "resource_loads": loads,
+    }
+
+
+@router.get("/schemes/{scheme_id}/measurements", response=PageOf[MeasuredIn])
+def list_measurements_of_scheme(request: HttpRequest, scheme_id: Id, paging: Query[Paging]) -> Any:
+    """The measurements that contain a scheme, in all sets, the shortest experiments first."""
+    row = get_object_or_404(InstructionScheme, pk=scheme_id)
+    rows = Measurement.objects.filter(experiment__terms__scheme=row).select_related(
+        "experiment", "experiment_set"
+    )
+    return listed(rows, SHORTEST_FIRST, "length", paging, _measured)
+
+
+def _said(each: MappingSaid) -> dict[str, Any]:
+    residual = each.residual
+    error = None if residual is None else residual.error
+    return {
+        "mapping": ref(each.mapping),
+        "uops": None if each.uops is None else uops_json(each.uops, each.mapping.ports),
+        "cycles": each.cycles,
+        "outcome": None if each.verdict is None else each.verdict.outcome,
+        "witnesses": each.witnesses,
+        "evaluation_id": None if residual is None else residual.evaluation.pk,
+        "experiments": 0 if error is None else error.n,
+        "error": None if error is None else error.absolute,
+        "signed_error": None if error is None else error.signed,
+        "conflicts": list(each.conflicts),
+    }
+
+
+def _measured(found: Any) -> list[dict[str, Any]]:
+    values = {
+        each.id: each.value
+        for each in measurements_of(Measurement.objects.filter(pk__in=[r.pk for r in found]))
+    }
+    return [
+        {
+            "id": row.pk,
+            "experiment_id": row.experiment_id,
+            "experiment": str(values[row.pk].experiment),
+            "experiment_set": ref(row.experiment_set),
+            "state": row.state,
+            "cycles": row.cycles,
+        }
+        for row in found
+        if row.pk in values
+    ]
+
+
+def _isa(row: Any) -> dict[str, Any]:
+    """A row of `instruction_sets`."""
+    return {
+        "id": row.pk,
+        "name": row.name,
+        "note": row.note,
+        "source": row.source,
+        "schemes": row.scheme_count,
+        "default_schemes": row.default_count,
+        "experiment_sets": row.set_count,
+        "mappings": row.mapping_count,
+        "resource_mappings": row.resource_mapping_count,
+    }
+
+
+def _scheme(row: InstructionScheme) -> dict[str, Any]:
+    fields = ("text", "mnemonic", "extension", "category", "memory", "width", "exclusion", "starter")
+    return {"id": row.pk, **{name: getattr(row, name) for name in fields}}

@@ -1,0 +1,228 @@
+"""What the pages of instruction sets and schemes show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dictionary
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, IntegerField, Model, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+
+from inference.core.experiment import Experiment
+from inference.core.mapping import Uops, uops_of
+from inference.core.residuals import SchemeError
+from inference.core.throughput import inverse_throughput
+from inference.features.judging.evaluations.query import stored_residuals
+from inference.models import (
+    ISA,
+    Characterisation,
+    Evaluation,
+    ExperimentSet,
+    InstructionScheme,
+    Measurement,
+    PortMapping,
+    ResourceMapping,
+    Witness,
+)
+from inference.models.scheme_search import FIT
+from inference.storage.judging import conflicts_of
+from inference.storage.rows import StoredMeasurement, load_part, load_parts, measurements_of
+from inference.web.paging import Order, Page, page_of
+
+SCHEME_COLUMNS = {
+    "fit": FIT,
+    "row": "id",
+    "text": "text",
+    "extension": "extension",
+    "category": "category",
+    "memory": "memory",
+    "width": "width",
+}
+"""Columns that schemes can be sorted by, for `paging.Order`; `fit` is of rows that `by_fit` has annotated."""
+
+
+def instruction_sets() -> QuerySet[ISA]:
+    """All instruction sets with the number of their schemes, sets and mappings.
+
+    `scheme_count`, `default_count`, `set_count`, `mapping_count` (of ports), `resource_mapping_count`.
+    """
+    return ISA.objects.annotate(
+        scheme_count=_count(InstructionScheme),
+        default_count=_count(InstructionScheme, Q(exclusion="")),
+        set_count=_count(ExperimentSet),
+        mapping_count=_count(PortMapping),
+        resource_mapping_count=_count(ResourceMapping),
+    )
+
+
+def _count(model: type[Model], condition: Q | None = None) -> Coalesce:
+    rows = model._default_manager.filter(condition or Q(), isa=OuterRef("pk")).order_by()
+    counted = rows.values("isa").annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
+
+
+@dataclass(frozen=True)
+class SchemeUsage:
+    """The µops of a scheme in one mapping."""
+
+    mapping: PortMapping
+    uops: Uops
+
+
+def usages_of(scheme: InstructionScheme) -> list[SchemeUsage]:
+    """What every mapping that describes the scheme says of it, newest mapping first (one query)."""
+    by_mapping: dict[PortMapping, list[tuple[int, int]]] = {}
+    rows = scheme.usages.select_related("mapping").defer("mapping__report").order_by("-mapping_id", "mask")
+    for usage in rows:
+        pairs = by_mapping.setdefault(usage.mapping, [])
+        if usage.count:
+            pairs.append((usage.mask, usage.count))
+    return [SchemeUsage(mapping, uops_of(pairs)) for mapping, pairs in by_mapping.items()]
+
+
+# All that is known of an instruction scheme: in every mapping, alone, and in the experiments with it.
+
+
+PAGE = 25
+EXPERIMENT_COLUMNS = {"length": "experiment__length", "set": "experiment_set__name"}
+"""Columns that the experiments with a scheme can be sorted by, for `paging.Order`."""
+
+MOST_ALONE = 50
+MOST_WITNESSES = 50
+
+
+@dataclass(frozen=True)
+class Residual:
+    """How far off predictions are for the experiments with the scheme, and in which evaluation."""
+
+    error: SchemeError
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class MappingSaid:
+    """What a port mapping says of the scheme.
+
+    `uops` and `cycles` alone are None where it has none for it; `verdict` is what explainable inference
+    concluded, with `witnesses` behind it; `residual` is None where no evaluation tells. `conflicts`: what
+    other results of its machine say instead.
+    """
+
+    mapping: PortMapping
+    uops: Uops | None
+    cycles: float | None
+    verdict: Characterisation | None
+    witnesses: int
+    residual: Residual | None
+    conflicts: Sequence[str] = ()
+
+    @property
+    def imported(self) -> bool:
+        """Whether the mapping came from a file: what others say of the processor."""
+        return self.mapping.origin == PortMapping.Origin.IMPORT
+
+
+def said_of(scheme: InstructionScheme) -> list[MappingSaid]:
+    """What every mapping says that describes or judged the scheme, newest mapping first (seven queries)."""
+    usages = {each.mapping.pk: each for each in usages_of(scheme)}
+    judged = (
+        scheme.characterisations.select_related("mapping")
+        .defer("mapping__report")
+        .annotate(number=Count("witnesses"))
+    )
+    verdicts = {each.mapping_id: each for each in judged}
+    mappings = {pk: each.mapping for pk, each in usages.items()}
+    mappings |= {pk: each.mapping for pk, each in verdicts.items() if pk not in mappings}
+    residuals = _residuals(scheme, mappings)
+    parts = load_parts(scheme.isa_id, {scheme.pk: scheme.text})
+    alone = {row.pk: inverse_throughput(value, Experiment.of([scheme.text])) for row, value in parts}
+    conflicts = conflicts_of(list(mappings), [scheme.text])
+    found = []
+    for pk, row in sorted(mappings.items(), reverse=True):
+        uops = usages[pk].uops if pk in usages else None
+        verdict = verdicts.get(pk)
+        number = 0 if verdict is None else verdict.number
+        cycles = None if uops is None else alone[pk]
+        others = [each.words for each in conflicts.get((pk, scheme.text), [])]
+        found.append(MappingSaid(row, uops, cycles, verdict, number, residuals.get(pk), others))
+    return found
+
+
+def _residuals(scheme: InstructionScheme, mappings: Dictionary[int, PortMapping]) -> dict[int, Residual]:
+    """{mapping: the evaluation in cycles with the most experiments with the scheme}, as far as stored."""
+    rows = Evaluation.objects.filter(mapping__in=mappings, unit=Evaluation.Unit.CYCLES)
+    evaluations = list(rows.select_related("experiment_set").defer("heat_map"))
+    stored = stored_residuals(evaluations)
+    found: dict[int, Residual] = {}
+    for each in evaluations:
+        error = stored.get(each.pk, {}).get(scheme.text)
+        if error is None or each.mapping_id is None:
+            continue
+        known = found.get(each.mapping_id)
+        if known is None or error.n > known.error.n:
+            found[each.mapping_id] = Residual(error, each)
+    return found
+
+
+def measured_alone(scheme: InstructionScheme) -> list[Measurement]:
+    """What measuring one instance gave, the newest sets first, with sets and machines (one query)."""
+    rows = Measurement.objects.filter(experiment__isa=scheme.isa_id, experiment__key=f"{scheme.pk}:1")
+    rows = rows.select_related("experiment_set__machine").order_by("-experiment_set_id", "repeat")
+    return list(rows[:MOST_ALONE])
+
+
+def witnesses_of(scheme: InstructionScheme) -> list[Witness]:
+    """Witnesses of its µops in all mappings, with blockers and mappings, newest mapping first (one query)."""
+    rows = Witness.objects.filter(characterisation__scheme=scheme).select_related(
+        "blocker", "characterisation__mapping"
+    )
+    rows = rows.defer("characterisation__mapping__report")
+    return list(rows.order_by("-characterisation__mapping_id", "id")[:MOST_WITNESSES])
+
+
+def experiments_with(scheme: InstructionScheme) -> QuerySet[Measurement]:
+    """The measurements that contain the scheme, with their sets."""
+    rows = Measurement.objects.filter(experiment__terms__scheme=scheme)
+    return rows.select_related("experiment", "experiment_set").defer("experiment_set__summary")
+
+
+@dataclass(frozen=True)
+class WithScheme:
+    """A measurement with the scheme, its set, and what a mapping predicts in cycles (None: nothing)."""
+
+    stored: StoredMeasurement
+    row: Measurement
+    predicted: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """Prediction against measurement, in per cent of the measurement."""
+        cycles = self.stored.value.cycles
+        return None if self.predicted is None or not cycles else 100 * (self.predicted - cycles) / cycles
+
+
+def page_of_experiments(
+    scheme: InstructionScheme, predicted_by: PortMapping | None, order: Order, cursor: str
+) -> tuple[Page[Measurement], list[WithScheme]]:
+    """A page of the measurements that contain the scheme, beside what a mapping predicts for them."""
+    page = page_of(experiments_with(scheme), order, EXPERIMENT_COLUMNS, cursor, PAGE)
+    rows = {row.pk: row for row in page.rows}
+    values = {each.id: each for each in measurements_of(Measurement.objects.filter(pk__in=list(rows)))}
+    stored = [values[pk] for pk in rows if pk in values]
+    said = {} if predicted_by is None else _predictions(predicted_by, scheme, stored)
+    return page, [WithScheme(each, rows[each.id], said.get(each.id)) for each in stored]
+
+
+def _predictions(
+    row: PortMapping, scheme: InstructionScheme, stored: Sequence[StoredMeasurement]
+) -> dict[int, float]:
+    """{measurement: cycles} of those whose schemes the mapping describes; it is loaded as far as needed."""
+    texts = {text for each in stored for text in each.value.experiment.schemes}
+    ids = dict(InstructionScheme.objects.filter(isa=scheme.isa_id, text__in=texts).values_list("pk", "text"))
+    value = load_part(row, ids)
+    return {
+        each.id: inverse_throughput(value, each.value.experiment)
+        for each in stored
+        if value.usage.keys() >= set(each.value.experiment.schemes)
+    }

@@ -1,0 +1,74 @@
+"""What the search box finds, for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from inference.features.library.search.query import MOST_TEXT, SearchHits, find, pasted
+from inference.web.validation import Id
+
+router = Router()
+MOST_HITS = 100
+
+
+class HitOut(Schema):
+    """Something that was found, and the address of its page."""
+
+    id: Id
+    name: str = Field(examples=["imul GPR[64]:RW, GPR[64]:R"])
+    detail: str = Field(examples=["X64 · arithmetic"])
+    page: str = Field(examples=["/schemes/812/"])
+
+
+class GroupOut(Schema):
+    """What there is of a kind, the best first; `total` counts what `limit` left out as well."""
+
+    kind: str = Field(
+        description="schemes, mappings, resource-mappings, runs, sets, machines, campaigns or block-sets.",
+        examples=["schemes"],
+    )
+    title: str = Field(examples=["Schemes of x86-64"])
+    total: int = Field(examples=[31])
+    hits: list[HitOut]
+
+
+class SearchOut(Schema):
+    """What was found. `blocks`: the text as basic blocks in hexadecimal digits, where it is assembly."""
+
+    groups: list[GroupOut]
+    blocks: list[str] = Field(examples=[[]])
+
+
+class Sought(Schema):
+    """What is looked for."""
+
+    q: str = Field(
+        min_length=1,
+        max_length=MOST_TEXT,
+        description="Words of names and notes, a search of the scheme table, or assembly.",
+        examples=["imul"],
+    )
+    limit: int = Field(8, ge=1, le=MOST_HITS, description="Hits of each kind at most.", examples=[5])
+
+
+@router.get("/search", response=SearchOut)
+def search(request: HttpRequest, sought: Query[Sought]) -> Any:
+    """Schemes, mappings, runs, sets, machines and campaigns by a text, as the search box finds them."""
+    code = pasted(sought.q)
+    return {
+        "groups": [_group(each) for each in find(sought.q, sought.limit)],
+        "blocks": [] if code is None else [block.hex for block in code.blocks],
+    }
+
+
+def _group(found: SearchHits) -> dict[str, Any]:
+    hits = [
+        {"id": hit.pk, "name": hit.name, "detail": hit.detail, "page": reverse(hit.route, args=[hit.pk])}
+        for hit in found.hits
+    ]
+    return {"kind": found.key, "title": found.title, "total": found.total, "hits": hits}

@@ -1,0 +1,345 @@
+"""Experiment sets and their measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema, Status
+from pydantic import Field
+
+from inference.features.judging.evaluations.api import HeatMapOut, SchemeErrorOut
+from inference.features.library.sets.comparing import (
+    TOLERANCES,
+    SetReport,
+    comparison_head,
+    write_lengths_csv,
+    write_schemes_csv,
+)
+from inference.features.library.sets.query import (
+    MEASUREMENT_COLUMNS,
+    SET_COLUMNS,
+    experiment_sets,
+    measurements_in,
+    pairs_of,
+    report_at_hand,
+    summary_of,
+)
+from inference.formats.exporting import SET_EXPORTS
+from inference.models import ExperimentSet, Measurement
+from inference.storage.rows import measurements_of
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts
+from inference.web.api.shapes import (
+    Cycles,
+    DependentOut,
+    Name,
+    NameAndNote,
+    Note,
+    Ref,
+    Scores,
+    Text,
+    Time,
+    attachment,
+    deleted,
+    dependents_json,
+    file_answer,
+    parameter,
+    ref,
+    renamed,
+)
+from inference.web.validation import Id, OneOf
+
+router = Router()
+SetSort = Annotated[str, sorts(SET_COLUMNS)]
+MeasurementSort = Annotated[str, sorts(MEASUREMENT_COLUMNS)]
+State = Literal["", "settled", "unsettled", "contended", "failed"]
+SetFormat = Annotated[str, OneOf(SET_EXPORTS)]
+
+
+class SetOut(Schema):
+    """A named collection of measurements."""
+
+    id: Id
+    name: Name = Field(examples=["pairs on the lab machine"])
+    note: Note
+    created: Time
+    isa: Ref
+    machine: Ref | None
+    run_id: Id | None = Field(description="The run that measured it.", examples=[12])
+    origin: str = Field(description="upload, run or example.", examples=["run"])
+    source: str = Field(examples=["pairs.csv, experiments (CSV)"])
+    measurements: int = Field(examples=[4950])
+
+
+class SummaryOut(Schema):
+    """A set in numbers; `least` and `most` are cycles."""
+
+    schemes: int = Field(examples=[99])
+    lengths: list[int] = Field(examples=[[1, 2]])
+    least: float | None = Field(examples=[0.25])
+    most: float | None = Field(examples=[40.1])
+    states: dict[str, int] = Field(examples=[{"settled": 4948, "unsettled": 2}])
+
+
+class SetInFull(SetOut):
+    """A set with its numbers and what it was measured with."""
+
+    summary: SummaryOut
+    identity: dict[str, Any] = Field(
+        description="What changes the answers: harness, seed.", examples=[{"kind": "agent", "unroll": 100}]
+    )
+
+
+class MeasurementOut(Schema):
+    """One row of a set."""
+
+    id: Id
+    experiment_id: Id
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    terms: dict[str, int] = Field(examples=[{"add GPR[64]:RW, GPR[64]:R": 2}])
+    length: int = Field(description="Number of instructions.", examples=[2])
+    state: str = Field(description="settled, unsettled, contended or failed.", examples=["settled"])
+    cycles: Cycles | None
+    spread: float | None = Field(description="Relative spread of the passes.", examples=[0.003])
+    passes: int = Field(examples=[11])
+    note: str = Field(examples=[""])
+    annotations: dict[str, float] = Field(description="Other tools' cycles.", examples=[{"llvm-mca": 0.5}])
+    counters: dict[str, float] = Field(description="Counted per execution.", examples=[{"uops": 2.0}])
+
+
+@router.get("/sets", response=PageOf[SetOut])
+def list_sets(request: HttpRequest, paging: Query[Paging], q: Text = "", sort: SetSort = "-added") -> Any:
+    """All experiment sets, those with a text in name or note where `q` gives one."""
+    return listed(
+        experiment_sets(q.strip()), SET_COLUMNS, sort, paging, lambda found: [_set(row) for row in found]
+    )
+
+
+@router.get("/sets/{set_id}", response=SetInFull)
+def get_set(request: HttpRequest, set_id: Id) -> Any:
+    """One set with its numbers."""
+    row = get_object_or_404(experiment_sets(), pk=set_id)
+    return {**_set(row), "summary": asdict(summary_of(row)), "identity": row.identity}
+
+
+@router.patch("/sets/{set_id}", response=SetOut)
+def rename_set(request: HttpRequest, set_id: Id, data: NameAndNote) -> Any:
+    """Give a set another name or note."""
+    row = get_object_or_404(experiment_sets(), pk=set_id)
+    renamed(request, row, data)
+    return _set(row)
+
+
+@router.get("/sets/{set_id}/dependents", response=list[DependentOut])
+def list_dependents_of_set(request: HttpRequest, set_id: Id) -> Any:
+    """What depends on this set, and what becomes of it when the set is deleted."""
+    return dependents_json(get_object_or_404(ExperimentSet, pk=set_id))
+
+
+@router.delete("/sets/{set_id}", response={204: None})
+def delete_set(request: HttpRequest, set_id: Id) -> Any:
+    """Delete a set with its measurements and evaluations, unless an unfinished run needs it."""
+    deleted(get_object_or_404(ExperimentSet, pk=set_id))
+    return Status(204, None)
+
+
+@router.get("/sets/{set_id}/measurements", response=PageOf[MeasurementOut])
+def list_measurements(
+    request: HttpRequest,
+    set_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    length: int | None = parameter(None, ge=1, le=10_000, examples=[2]),
+    state: State = "",
+    sort: MeasurementSort = "row",
+) -> Any:
+    """Measurements of a set: those with a scheme that the search `q` finds, of a length, in a state."""
+    row = get_object_or_404(ExperimentSet.objects.select_related("isa"), pk=set_id)
+    return listed(
+        measurements_in(row, q, length, state), MEASUREMENT_COLUMNS, sort, paging, measurements_json
+    )
+
+
+@router.get("/sets/{set_id}/exports/{file_format}", response=str, openapi_extra={FILE: "text/csv"})
+def export_set(request: HttpRequest, set_id: Id, file_format: SetFormat) -> HttpResponse:
+    """The whole set as a file: `csv` (docs/formats.md), which imports again."""
+    row = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=set_id)
+    return file_answer(request, row, SET_EXPORTS[file_format])
+
+
+def measurements_json(found: Sequence[Measurement]) -> list[dict[str, Any]]:
+    """Rows as answers, in their order (two queries)."""
+    rows = Measurement.objects.filter(pk__in=[row.pk for row in found])
+    values = {each.id: each for each in measurements_of(rows)}
+    return [_measurement(values[row.pk]) for row in found if row.pk in values]
+
+
+def _measurement(stored: Any) -> dict[str, Any]:
+    value = stored.value
+    return {
+        "id": stored.id,
+        "experiment_id": stored.experiment_id,
+        "experiment": str(value.experiment),
+        "terms": dict(value.experiment.terms),
+        "length": value.experiment.length,
+        "state": value.state.value,
+        "cycles": value.cycles,
+        "spread": value.spread,
+        "passes": value.passes,
+        "note": value.note,
+        "annotations": value.annotations,
+        "counters": value.counters,
+    }
+
+
+def _set(row: Any) -> dict[str, Any]:
+    """A row of `experiment_sets`."""
+    return {
+        "id": row.pk,
+        "name": row.name,
+        "note": row.note,
+        "created": row.created,
+        "isa": ref(row.isa),
+        "machine": ref(row.machine),
+        "run_id": row.run_id,
+        "origin": row.origin,
+        "source": row.source,
+        "measurements": row.measurement_count,
+    }
+
+
+# Two experiment sets side by side: how well what both have measured repeats.
+
+
+_WRITERS = {"schemes": write_schemes_csv, "lengths": write_lengths_csv}
+
+
+class WithinOut(Schema):
+    """How many experiments differ by at most so many per cent."""
+
+    tolerance: float = Field(description="Per cent of the first set.", examples=[5.0])
+    n: int = Field(examples=[4890])
+
+
+class LengthAgreementOut(Schema):
+    """The experiments of so many instructions that both sets have."""
+
+    length: int = Field(examples=[2])
+    n: int = Field(examples=[4851])
+    mean: float = Field(description="Mean absolute difference in per cent.", examples=[0.4])
+    within: list[WithinOut]
+
+
+class SetComparisonOut(Scores):
+    """How two sets compare, over the `n` experiments that both have settled, relative to the first."""
+
+    first: Ref
+    second: Ref
+    only_first: int = Field(examples=[10])
+    only_second: int = Field(examples=[0])
+    median: float | None = Field(description="Of the absolute differences, per cent.", examples=[0.2])
+    within: list[WithinOut]
+    lengths: list[LengthAgreementOut]
+    heat_map: HeatMapOut = Field(description="Rows are of the second set, columns of the first, in cycles.")
+
+
+class PairOut(Schema):
+    """An experiment with the median cycles of both sets."""
+
+    experiment_id: Id
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    first: Cycles
+    second: Cycles
+    difference: float = Field(description="Per cent of the first.", examples=[-1.5])
+
+
+@router.get("/sets/{set_id}/comparisons/{other_set_id}", response=SetComparisonOut)
+def compare_experiment_sets(request: HttpRequest, set_id: Id, other_set_id: Id) -> Any:
+    """Compare two sets of one instruction set: what share of what both have measured repeats.
+
+    Large sets are compared by a run of the kind `compare-sets` first: without it, the answer is 409.
+    """
+    first, second, report = _compared(set_id, other_set_id)
+    return {
+        "first": ref(first),
+        "second": ref(second),
+        **report.scores.as_json(),
+        "only_first": report.only[0],
+        "only_second": report.only[1],
+        "median": report.median,
+        "within": _within(report.within),
+        "lengths": [
+            {"length": each.length, "n": each.n, "mean": each.mean, "within": _within(each.within)}
+            for each in report.lengths
+        ],
+        "heat_map": report.heat_map.as_json(),
+    }
+
+
+@router.get("/sets/{set_id}/comparisons/{other_set_id}/schemes", response=PageOf[SchemeErrorOut])
+def list_scheme_differences(request: HttpRequest, set_id: Id, other_set_id: Id, paging: Query[Paging]) -> Any:
+    """Differences by scheme, over the experiments that contain it, the largest first."""
+    return listed_in_memory(_compared(set_id, other_set_id)[2].schemes, paging, lambda found: found)
+
+
+@router.get("/sets/{set_id}/comparisons/{other_set_id}/experiments", response=list[PairOut])
+def list_differing_experiments(
+    request: HttpRequest,
+    set_id: Id,
+    other_set_id: Id,
+    row: int | None = parameter(None, ge=0, le=1000, examples=[3]),
+    column: int | None = parameter(None, ge=0, le=1000, examples=[3]),
+) -> Any:
+    """The experiments that differ most: of all, or of a bin of the heat map (`row`, `column`); 50 at most."""
+    first, second, report = _compared(set_id, other_set_id)
+    if (row is None) != (column is None):
+        raise ProblemError(422, "a bin has a row and a column", where="query", right="give both or none")
+    wanted = report.listing.worst
+    if row is not None and column is not None:
+        wanted = report.listing.bins.get((row, column), ())
+    return [
+        {
+            "experiment_id": each.experiment_id,
+            "experiment": str(each.experiment),
+            "first": each.first,
+            "second": each.second,
+            "difference": each.difference,
+        }
+        for each in pairs_of(first, second, wanted)
+    ]
+
+
+@router.get(
+    "/sets/{set_id}/comparisons/{other_set_id}/export", response=str, openapi_extra={FILE: "text/csv"}
+)
+def export_set_comparison(
+    request: HttpRequest, set_id: Id, other_set_id: Id, by: Literal["schemes", "lengths"] = "schemes"
+) -> HttpResponse:
+    """The comparison as CSV: a row per scheme, or per number of instructions."""
+    first, second, report = _compared(set_id, other_set_id)
+    text = _WRITERS[by](report, comparison_head(first, second))
+    return attachment(text, "text/csv; charset=utf-8", f"{first.name} and {second.name}", "csv")
+
+
+def _compared(set_id: int, other_set_id: int) -> tuple[ExperimentSet, ExperimentSet, SetReport]:
+    """Both rows and their comparison. Raises `ExchangeError` for sets that cannot be compared."""
+    rows = ExperimentSet.objects.select_related("isa", "machine", "run")
+    first, second = get_object_or_404(rows, pk=set_id), get_object_or_404(rows, pk=other_set_id)
+    report = report_at_hand(first, second)
+    if report is None:
+        raise ProblemError(
+            409,
+            f"{first.name!r} and {second.name!r} are large, and not compared yet",
+            where="path",
+            right=f"start a run of the kind compare-sets with first {set_id} and second {other_set_id}",
+        )
+    return first, second, report
+
+
+def _within(counts: tuple[int, ...]) -> list[dict[str, Any]]:
+    return [{"tolerance": tolerance, "n": n} for tolerance, n in zip(TOLERANCES, counts, strict=True)]

@@ -1,0 +1,157 @@
+"""Runs on whole experiment sets: two are compared, several become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from inference.core.protocols import Json
+from inference.features.library.sets.comparing import (
+    SetReport,
+    compare_sets,
+    require_comparable,
+    store_comparison,
+)
+from inference.features.library.sets.merging import (
+    TOLERANCE,
+    Conflicts,
+    Merging,
+    plan_merging,
+    require_mergeable,
+    said_of,
+    store_merged,
+)
+from inference.models import ExperimentSet, Run
+from inference.runs.described_rows import is_id
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest, chosen
+from inference.storage.errors import ExchangeError
+from inference.storage.names import free_name, free_or_refuse
+from inference.storage.set_summary import rows_of
+
+_COMPARED = ("first", "second")
+
+
+class ComparedSets(RunRequest):
+    """The numbers of two experiment sets."""
+
+    noun = "a comparison of sets"
+    first: int
+    second: int
+
+
+class MergedSets(RunRequest):
+    """`sets`: ids, in the order in which they count. `name` and `note` of the new set ("": made of theirs).
+
+    `conflicts`: what becomes of experiments whose numbers are more than `tolerance` per cent apart, see
+    `Conflicts`.
+    """
+
+    noun = "merging sets"
+    sets: list[int] = []
+    name: str = ""
+    note: str = ""
+    conflicts: Annotated[str, AfterValidator(partial(chosen, tuple(Conflicts)))] = Conflicts.FIRST.value
+    tolerance: float = TOLERANCE
+
+
+class CompareSetsJob:
+    """Runs of kind `compare-sets`; see `ComparedSets`."""
+
+    def check(self, config: Json) -> Json:
+        """The description; raises `ConfigError` and, for sets that cannot be compared, `ExchangeError`."""
+        asked = ComparedSets.read(config)
+        first, second = _sets([asked.first, asked.second])
+        require_comparable(first, second)
+        return asked.as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to such a run."""
+
+    def work(self, task: Task) -> Store:
+        """Compare, to be kept when the run is finished. Raises `JobError` where a set is gone."""
+        first, second = _existing([task.run.config[field] for field in _COMPARED])
+        rows = [rows_of(first), rows_of(second)]  # before: what comes in meanwhile makes it out of date
+        return partial(_keep, first, second, rows, compare_sets(first, second))
+
+
+def _keep(
+    first: ExperimentSet, second: ExperimentSet, rows: list[Json], report: SetReport
+) -> tuple[Json, Sequence[Entry]]:
+    store_comparison(first, second, rows, report)
+    share = report.share(5.0)
+    result: Json = {
+        **dict(zip(_COMPARED, (first.pk, second.pk), strict=True)),
+        "name": f"{first.name} and {second.name}",
+        "n": report.n,
+        "within_5": None if share is None else round(share, 2),
+    }
+    told = "nothing in common" if share is None else f"{share:.1f} % within 5 % of each other"
+    text = f"{report.n:,} experiments in both: {told}"
+    return result, [("log", {"level": "info", "text": text}), ("result", result)]
+
+
+class MergeSetsJob:
+    """Runs of kind `merge-sets`; see `MergedSets`."""
+
+    def check(self, config: Json) -> Json:
+        """The complete description; raises `ConfigError` and `ExchangeError`."""
+        asked = MergedSets.read(config)
+        require_mergeable(_sets(asked.sets), asked.tolerance)
+        if asked.name:
+            free_or_refuse(ExperimentSet, asked.name)
+        return asked.as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to such a run until its set is there."""
+
+    def work(self, task: Task) -> Store:
+        """Decide which measurements the new set gets; they are stored when the run is finished."""
+        config = task.run.config
+        labels = ["Look at every measurement", "Store the new set"]
+        task.reporter.tell("phase", {"name": "look", "index": 1, "labels": labels})
+        merging = plan_merging(_existing(config["sets"]), Conflicts(config["conflicts"]), config["tolerance"])
+        task.reporter.pulse()
+        text = said_of(Conflicts(config["conflicts"]), merging)
+        task.reporter.tell("log", {"level": "info", "text": text})
+        task.reporter.tell("phase", {"name": "store", "index": 2, "labels": labels})
+        return partial(_merge, task.run, merging)
+
+
+def _merge(run: Run, merging: Merging) -> tuple[Json, Sequence[Entry]]:
+    config = run.config
+    sets = _existing(config["sets"])
+    name = config["name"] or free_name(ExperimentSet, " and ".join(each.name for each in sets[:3])[:180])
+    made = store_merged(
+        name,
+        sets,
+        merging,
+        Conflicts(config["conflicts"]),
+        config["tolerance"],
+        note=config["note"],
+        run=run,
+    )
+    result: Json = {"experiment_set": made.pk, "name": made.name, "rows": made.measurements.count()}
+    text = f"{result['rows']:,} measurements stored as {made.name}"
+    return result, [("log", {"level": "info", "text": text}), ("result", result)]
+
+
+def _sets(ids: Sequence[int]) -> list[ExperimentSet]:
+    """The sets in the order of their ids; raises `ConfigError` for what is no id of one."""
+    found = ExperimentSet.objects.select_related("isa", "machine").in_bulk([pk for pk in ids if is_id(pk)])
+    for pk in ids:
+        if pk not in found:
+            raise ConfigError(f"there is no experiment set with the id {pk}")
+    return [found[pk] for pk in ids]
+
+
+def _existing(ids: Sequence[int]) -> list[ExperimentSet]:
+    try:
+        return _sets(ids)
+    except (ConfigError, ExchangeError) as error:
+        raise JobError(f"a set has been deleted: {error}") from error

@@ -1,0 +1,276 @@
+"""Experiment sets: the list, a set with its measurements, renaming and deleting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from inference.core.protocols import Json
+from inference.features.judging.evaluations.query import evaluations_on
+from inference.features.learning.inferring.algorithms import ALGORITHMS
+from inference.features.library.mappings.listing import evaluation_url
+from inference.features.library.sets import comparison_pages
+from inference.features.library.sets.merging import SETS, TOLERANCE, Conflicts
+from inference.features.library.sets.query import (
+    MEASUREMENT_COLUMNS,
+    SET_COLUMNS,
+    experiment_sets,
+    measurements_in,
+    summary_of,
+)
+from inference.formats.exporting import SET_EXPORTS
+from inference.isa.search import SearchError
+from inference.models import ExperimentSet, Measurement
+from inference.runs.errors import RunsError
+from inference.runs.lifecycle import submit, unused_name
+from inference.storage.errors import ExchangeError
+from inference.storage.names import NOTE_LIMIT, free_or_refuse
+from inference.storage.rows import StoredMeasurement, measurements_of
+from inference.web import offers
+from inference.web.naming import delete_page, edit_page
+from inference.web.paging import Order, Page, page_of
+from inference.web.requests import NOTHING_STARTED, file_answer, one_of, start_or_tell, whole_number
+
+COUNTED = 10_000
+"""Measurements that a filter finds that are counted; of more, the page says that there are more."""
+MEANINGS = (
+    (Measurement.State.SETTLED, "passes agree; mappings are learnt from these and judged by them"),
+    (Measurement.State.UNSETTLED, "passes do not agree; not used"),
+    (Measurement.State.CONTENDED, "the computer was too disturbed; not used"),
+    (Measurement.State.FAILED, "no number; each row says why"),
+)
+
+
+def sets(request: HttpRequest) -> HttpResponse:
+    """All experiment sets, newest first, filtered by name or note."""
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), SET_COLUMNS, "-added")
+    page = page_of(experiment_sets(q), order, SET_COLUMNS, request.GET.get("page", ""))
+    context = {"page": page, "q": q, "sort": str(order), "offers": offers.OFFERS.values()}
+    return render(request, "inference/sets/list.html", context)
+
+
+@dataclass(frozen=True)
+class MeasurementRow:
+    """A measurement as its table shows it; `answers` are those of the page's tools, None for no answer."""
+
+    stored: StoredMeasurement
+    answers: list[float | None]
+
+    @property
+    def cycles_per_instruction(self) -> float | None:
+        """Cycles divided by the number of instructions."""
+        value = self.stored.value
+        return None if value.cycles is None else value.cycles / value.experiment.length
+
+
+def _rows(page: Page[Measurement]) -> tuple[list[MeasurementRow], list[str]]:
+    """The page's measurements as values, and the tools that have answers for some of them."""
+    found = measurements_of(Measurement.objects.filter(pk__in=[row.pk for row in page.rows]))
+    values = {stored.id: stored for stored in found}
+    tools = sorted({tool for stored in found for tool in stored.value.annotations})
+    rows = [
+        MeasurementRow(stored, [stored.value.annotations.get(tool) for tool in tools])
+        for stored in (values[row.pk] for row in page.rows if row.pk in values)
+    ]
+    return rows, tools
+
+
+def harness_of(identity: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a set was measured with, as label and value: everything that could have changed the answers."""
+    return [(label.replace("_", " ").capitalize(), text) for label, text in _flat(identity, "")]
+
+
+def _flat(value: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    for key, entry in value.items():
+        if isinstance(entry, Mapping):
+            yield from _flat(entry, f"{prefix}{key}: ")
+        elif entry not in (None, ""):
+            yield f"{prefix}{key}", str(entry)
+
+
+def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
+    """A set: its numbers, who predicts it how well, and its measurements."""
+    found = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=pk)
+    q = request.GET.get("q", "").strip()
+    length = whole_number(request, "length")
+    state = one_of(request, "state", tuple(Measurement.State.values))
+    order = Order.read(request.GET.get("sort", ""), MEASUREMENT_COLUMNS, "row")
+    page: Page[Measurement] = Page((), 0)
+    summary = summary_of(found)
+    error = ""
+    try:
+        chosen = measurements_in(found, q, length, state)
+        filtered = bool(q or length is not None or state)
+        page = page_of(
+            chosen,
+            order,
+            MEASUREMENT_COLUMNS,
+            request.GET.get("page", ""),
+            total=None if filtered else summary.measurements,
+            most=COUNTED,
+        )
+    except SearchError as problem:
+        error = str(problem)
+    rows, tools = _rows(page)
+    return render(
+        request,
+        "inference/sets/set.html",
+        {
+            "set": found,
+            "summary": summary,
+            "has_pairs": {1, 2} <= set(summary.lengths),
+            "harness": harness_of(found.identity),
+            "exports": SET_EXPORTS.items(),
+            "resolved": Conflicts(found.making["conflicts"]).label if "conflicts" in found.making else "",
+            "offers": offers.OFFERS.values(),
+            "evaluations": [(row, evaluation_url(row)) for row in evaluations_on(found)],
+            "page": page,
+            "rows": rows,
+            "tools": tools,
+            "q": q,
+            "wanted_length": length,
+            "wanted_state": state,
+            "states": Measurement.State.choices,
+            "meanings": MEANINGS,
+            "sort": "" if order.column == "row" else str(order),
+            "error": error,
+        },
+        status=400 if error else 200,
+    )
+
+
+@require_POST
+def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start PMEvo on the set with its usual settings, and show the run."""
+    found = get_object_or_404(ExperimentSet, pk=pk)
+    config: Json = {"algorithm": "pmevo", "source": {"datasets": [found.pk]}}
+    name = f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180]
+    run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
+    return redirect("set", pk=found.pk) if run is None else redirect("run", pk=run.pk)
+
+
+def set_export(request: HttpRequest, pk: int) -> HttpResponse:
+    """The settled measurements as a file, as CSV or in `?format=`."""
+    row = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=pk)
+    export = SET_EXPORTS[one_of(request, "format", tuple(SET_EXPORTS), next(iter(SET_EXPORTS)))]
+    return file_answer(export.write(row), export.content_type, row.name, export.extension)
+
+
+def set_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note of a set."""
+    return edit_page(request, get_object_or_404(ExperimentSet, pk=pk), "set", "sets")
+
+
+def set_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a set after showing what depends on it."""
+    return delete_page(request, get_object_or_404(ExperimentSet, pk=pk), "set", "sets")
+
+
+# Merging experiment sets: which, and what becomes of experiments that they contradict each other on.
+
+
+_OFFERED = 200  # the newest ones; others are merged by shell and API
+
+
+class MergeForm(forms.Form):
+    """Sets, the name of the new one, and how conflicts are resolved."""
+
+    sets = forms.MultipleChoiceField(
+        label="Sets",
+        help_text=f"{SETS[0]} to {SETS[1]} of one instruction set.",
+        widget=forms.CheckboxSelectMultiple,
+    )
+    leading = forms.ChoiceField(
+        label="The first one",
+        required=False,
+        help_text="Where several have an experiment and agree, its number is taken.",
+    )
+    name = forms.CharField(
+        label="Name of the new set",
+        max_length=180,
+        help_text="Commands and other pages find it by this name.",
+    )
+    conflicts = forms.ChoiceField(
+        label="Where they contradict each other",
+        choices=[(each.value, each.label) for each in Conflicts],
+        widget=forms.RadioSelect,
+        help_text="The new set keeps this choice, and how often it was needed.",
+    )
+    tolerance = forms.FloatField(
+        label="A contradiction is a difference of more than, per cent",
+        min_value=0,
+        max_value=1000,
+        help_text="Of the smaller number. Where numbers are closer, the first set counts.",
+    )
+    note = forms.CharField(required=False, max_length=NOTE_LIMIT, widget=forms.Textarea(attrs={"rows": 3}))
+
+    def __init__(self, sets: list[ExperimentSet], data: object = None, initial: object = None) -> None:
+        super().__init__(data, initial=initial)  # type: ignore[arg-type]
+        self.rows = {str(each.pk): each for each in sets}
+        choices = [(pk, f"{each.name} ({each.isa.name})") for pk, each in self.rows.items()]
+        self.fields["sets"].choices = choices  # type: ignore[attr-defined]
+        self.fields["leading"].choices = [("", "the newest of those chosen"), *choices]  # type: ignore[attr-defined]
+
+    def clean_name(self) -> str:
+        """Refuse a name in use."""
+        name: str = self.cleaned_data["name"]
+        try:
+            free_or_refuse(ExperimentSet, name)
+        except ExchangeError as error:
+            raise forms.ValidationError(str(error)) from error
+        return name
+
+    def clean(self) -> dict[str, object]:
+        """The ids in the order in which the sets count."""
+        found: dict[str, object] = super().clean() or {}
+        chosen, leading = list(found.get("sets") or ()), found.pop("leading", "")  # type: ignore[call-overload]
+        if leading and leading not in chosen:
+            self.add_error("leading", "choose one of the sets that are merged")
+        found["sets"] = [int(pk) for pk in sorted(chosen, key=lambda pk: pk != leading)]
+        return found
+
+
+def sets_merge(request: HttpRequest) -> HttpResponse:
+    """The form; a POST starts the run that merges."""
+    wanted = [each for each in request.GET.getlist("set") if each.isdecimal()]
+    found = ExperimentSet.objects.select_related("isa").defer("summary", "making", "identity")
+    sets = list(found.order_by("-id")[:_OFFERED])
+    names = {str(each.pk): each.name for each in sets}
+    initial = {
+        "sets": wanted,
+        "leading": wanted[0] if wanted else "",
+        "conflicts": Conflicts.FIRST.value,
+        "tolerance": TOLERANCE,
+        "name": " and ".join(names[each] for each in wanted if each in names)[:180],
+    }
+    form = MergeForm(sets, request.POST if request.method == "POST" else None, initial)
+    if form.is_bound and form.is_valid():
+        name = unused_name(f"Merge into {form.cleaned_data['name']}"[:180])
+        try:
+            run = submit("merge-sets", form.cleaned_data, name, user=request.user)
+        except (ExchangeError, RunsError) as error:
+            form.add_error(None, str(error))
+        else:
+            return redirect("run", run.pk)
+    status = 400 if form.is_bound else 200
+    return render(request, "inference/sets/merge.html", {"form": form, "sets": sets}, status=status)
+
+
+urlpatterns = [
+    path("sets/", sets, name="sets"),
+    path("sets/<int:pk>/", experiment_set, name="set"),
+    path("sets/<int:pk>/learn/", set_learn, name="set-learn"),
+    path("sets/<int:pk>/export/", set_export, name="set-export"),
+    path("sets/<int:pk>/edit/", set_edit, name="set-edit"),
+    path("sets/<int:pk>/delete/", set_delete, name="set-delete"),
+    path("sets/merge/", sets_merge, name="sets-merge"),
+    *comparison_pages.urlpatterns,
+]

@@ -1,0 +1,177 @@
+"""Runs of kind `read`: an uploaded file is read, and waits with its preview to be confirmed or discarded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.db.models import QuerySet
+from django.urls import reverse
+from pydantic import AfterValidator
+
+from inference.core.protocols import Json
+from inference.features.library.uploads.choices import LEAVE_OUT, FileChoices, preview_as, read_upload
+from inference.features.library.uploads.preview import as_json
+from inference.features.library.uploads.query import SIDE_FILE_SIZE, free_upload, keep_all, waiting_uploads
+from inference.features.running.runs.outcome import RunOutcome
+from inference.formats.file_units import FileUnit
+from inference.formats.importing import Preview, name_list_of, rejects_of
+from inference.formats.other_formats import importer_of_content
+from inference.formats.packing import pack
+from inference.formats.parsing import ParsedFile
+from inference.models import PortMapping, Run, Upload
+from inference.runs.errors import JobError
+from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
+from inference.runs.lifecycle import submit, unused_name
+from inference.runs.request import chosen
+from inference.storage.errors import ExchangeError
+from inference.storage.names import NAME_LIMIT, by_name
+from inference.storage.resource_mappings import load_predictor
+
+KIND = "read"
+GUESSED = ""
+"""The unit of numbers that name none is what they seem to be."""
+
+
+class ReadConfig(FileChoices):
+    """How an upload is read; see `FileChoices`.
+
+    `unit`: "" for what the numbers seem to be. `names`: 0 for none, without it the newest list that waits;
+    `rejects`: without them all that wait. `take_nearest`: unknown names are taken for the nearest schemes.
+    `ports`: name of a mapping that the numbers are held against. `options`: of formats of another app.
+    """
+
+    noun = "the reading of a file"
+    unit: Annotated[str, AfterValidator(partial(chosen, (GUESSED, *FileUnit)))] = GUESSED
+    take_nearest: bool = False
+    ports: str = ""
+    options: dict[str, Any] = {}
+
+
+class ReadJob:
+    """See `ReadConfig`."""
+
+    def check(self, config: Json) -> Json:
+        """The complete description; raises `ConfigError` or `UnknownNameError`."""
+        asked = ReadConfig.read(config)
+        asked.check()
+        free_upload(asked.upload)
+        if asked.ports:
+            by_name(PortMapping, asked.ports)
+        return asked.as_json()
+
+    def submitted(self, run: Run) -> None:
+        """The file shows this reading from now on; those before it that have ended are forgotten."""
+        mine = Upload.objects.filter(pk=run.config["upload"])
+        Run.objects.filter(kind=KIND, upload_read__in=mine, state__in=Run.FINAL).delete()
+        mine.update(reading=run, preview=None)
+
+    def work(self, task: Task) -> Store:
+        """Read the file. Raises `JobError` or `ExchangeError` where there is nothing to show of it."""
+        asked = ReadConfig.stored(task.run.config)
+        upload = Upload.objects.filter(pk=asked.upload).first()
+        if upload is None:
+            raise JobError("the uploaded file has been deleted")
+        other = importer_of_content(bytes(upload.content))
+        if other is not None:
+            seen = other.read(bytes(upload.content), upload.file_name, asked.options)
+            return partial(_store, task.run, upload, {"page": other.preview, "seen": seen}, None)
+        reading = read_upload(upload, asked.unit, asked.microarchitecture or "")
+        task.reporter.pulse()
+        offered = _side_files(reading)
+        asked = asked.model_copy(update=_beside(asked, offered))
+        preview = preview_as(reading, asked, take_nearest=asked.take_nearest)
+        ports = load_predictor(by_name(PortMapping, asked.ports)) if asked.ports else None
+        shown = {**as_json(preview, ports), **offered, "names": asked.names, "rejects": asked.rejects}
+        return partial(_store, task.run, upload, {**shown, "import": _decided(asked, preview)}, pack(reading))
+
+
+def receive(files: Sequence[UploadedFile[bytes]], user: Any) -> list[Upload]:
+    """Store the files as `keep_all` does, and queue the reading of those that nobody has read.
+
+    Raises what `keep_all` raises; a file that is kept is not lost where there is no room for another run.
+    """
+    kept = keep_all(files, user)
+    for each in kept:
+        if each.reading_id is None:
+            start_reading(each, user)
+    return kept
+
+
+def start_reading(upload: Upload, user: Any, **choices: Any) -> Run:
+    """Queue the reading of a file. Raises `RunsError`, and `UnknownNameError` for rows that there are not."""
+    name = unused_name(f"Read {upload.file_name}"[: NAME_LIMIT - 10])
+    return submit(KIND, {"upload": upload.pk, **choices}, name, user=user)
+
+
+def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """The previews that wait for a decision (one query)."""
+    waiting = waiting_uploads().filter(reading__in=runs, preview__isnull=False)
+    return {
+        upload.reading_id: RunOutcome("Awaiting confirmation", reverse("upload-preview", args=[upload.pk]))
+        for upload in waiting.only("reading")
+        if upload.reading_id is not None
+    }
+
+
+def _decided(asked: ReadConfig, seen: Preview) -> Json:
+    """The description of an import that takes the file as it is shown, but for what it will be called."""
+    facts = seen.parsed.facts
+    found = {
+        "isa": seen.isa.name if seen.isa else "",
+        "new_isa": seen.new_isa,
+        "unit": facts.get("unit", FileUnit.CYCLES.value),
+        "names": asked.names or None,
+        "rejects": asked.rejects or None,
+        "microarchitecture": seen.microarchitecture or None,
+        "taken": dict(seen.taken) or None,
+        "broken": LEAVE_OUT if seen.leave_out else None,
+    }
+    return {field: value for field, value in found.items() if value is not None}
+
+
+# Other uploads with which a file is read: lists of scheme names, and of schemes that runs have rejected.
+
+_NAMED = "palmed-mapping"
+_REJECTED = ("explained-mapping", "pmevo-mapping")
+"""Formats of files to which such lists belong."""
+
+
+def _side_files(reading: ParsedFile) -> Json:
+    """Those that wait and can belong to the file, as {id, name}: newest names, oldest rejects first."""
+    key = "" if reading.format is None else reading.format.key
+    return {
+        "name_lists": _readable_by(name_list_of)[::-1] if key == _NAMED else [],
+        "reject_lists": _readable_by(rejects_of) if key in _REJECTED else [],
+    }
+
+
+def _beside(asked: ReadConfig, offered: Json) -> Json:
+    """The lists that are used: those that were asked for, else the newest names and all rejects."""
+    names, rejects = ([each["id"] for each in offered[field]] for field in ("name_lists", "reject_lists"))
+    return {
+        "names": next(iter(names), 0) if asked.names is None else asked.names,
+        "rejects": rejects if asked.rejects is None else asked.rejects,
+    }
+
+
+def _readable_by(read: Callable[[bytes, str], object]) -> list[Json]:
+    """The small waiting uploads that this reads, oldest first."""
+    found: list[Json] = []
+    waiting: QuerySet[Any] = waiting_uploads().defer(None).defer("parsed")
+    for upload in waiting.filter(size__lte=SIDE_FILE_SIZE):
+        with suppress(ExchangeError):
+            read(bytes(upload.content), upload.file_name)
+            found.append({"id": upload.pk, "name": upload.file_name})
+    return found
+
+
+def _store(run: Run, upload: Upload, preview: Json, parsed: bytes | None) -> tuple[Json, Sequence[Entry]]:
+    """Keep what was found, unless the file is being read in another way or has gone meanwhile."""
+    Upload.objects.filter(pk=upload.pk, reading=run).update(preview=preview, parsed=parsed)
+    result: Json = {"upload": upload.pk, "name": upload.file_name}
+    return result, [("result", result)]

@@ -1,0 +1,1 @@
+"""Machines with agents: added, watched, trusted or not."""

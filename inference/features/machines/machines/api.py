@@ -1,0 +1,293 @@
+"""Machines: how they are doing, what was measured on them, and the tokens of their agents."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from ninja import Query, Router, Schema, Status
+from pydantic import Field
+
+from inference.features.machines.machines.query import (
+    condition_of,
+    counts_of,
+    machines,
+    microarchitecture_of,
+    queues_at,
+    readings_of,
+)
+from inference.features.machines.machines.trust import drift_rounds, findings, known_answers, shares_by_set
+from inference.models import AgentToken, Machine
+from inference.runs.machines.facts import likely_ports, obstacle_to_measuring, unsupported_runs
+from inference.runs.machines.tokens import add_machine, issue, revoke
+from inference.storage.names import NAME_LIMIT
+from inference.web.api import access
+from inference.web.api.access import ADMINISTERS, IN_PERSON, Deed, administering, in_person
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.shapes import (
+    DependentOut,
+    Input,
+    Name,
+    NameAndNote,
+    Note,
+    Ref,
+    Time,
+    deleted,
+    dependents_json,
+    parameter,
+    ref,
+    renamed,
+)
+from inference.web.validation import Id
+
+router = Router()
+MOST_HOURS = 168
+
+
+class MachineOut(Schema):
+    """A computer with an agent, a simulated processor, or the origin of published measurements."""
+
+    id: Id
+    name: Name = Field(examples=["lab, Zen 3"])
+    note: Note
+    kind: str = Field(description="agent, simulated or published.", examples=["agent"])
+    isa: Ref
+    cpu: str = Field(examples=["AMD Ryzen 9 5950X"])
+    microarchitecture: str | None = Field(examples=["Zen 3"])
+    local: bool = Field(description="The computer that the site runs on.", examples=[False])
+    online: bool = Field(examples=[True])
+    state: str = Field(examples=["idle"])
+    state_note: str = Field(examples=[""])
+    obstacle: str = Field(description="Why it cannot measure; empty where it can.", examples=[""])
+    unsupported: dict[str, str] = Field(
+        description="By kind of run that measures a core: why there is none for this instruction set.",
+        examples=[{"front-end": "'board' is for AArch64, and blocks of AArch64 are not supported yet"}],
+    )
+    last_seen: Time | None
+    rate: float | None = Field(description="Settled experiments per second, lately.", examples=[80.0])
+    noise: float | None = Field(description="Median relative deviation of known blocks.", examples=[0.004])
+    ghz: float | None = Field(examples=[3.4])
+
+
+class QueueOut(Schema):
+    """What waits for a machine, of one run."""
+
+    run: Ref
+    experiments: int = Field(examples=[300])
+    measuring: bool
+
+
+class TokenOut(Schema):
+    """A token of a machine's agent, without its text, which nobody can say again."""
+
+    id: Id
+    created: Time
+    last_used: Time | None
+    revoked: Time | None
+
+
+class MachineInFull(MachineOut):
+    """A machine with what its agent says of it."""
+
+    facts: dict[str, Any] = Field(examples=[{"vendor": "AuthenticAMD", "family": 25, "cores": 16}])
+    counts: str = Field(description="What it can count.", examples=["time, cycles, instructions and µops"])
+    likely_ports: int | None = Field(description="A number of ports to infer with.", examples=[10])
+    queues: list[QueueOut]
+    tokens: list[TokenOut]
+
+
+class ReadingOut(Schema):
+    """How a machine was doing at a moment."""
+
+    at: Time
+    state: str = Field(examples=["idle"])
+    noise: float | None = Field(examples=[0.004])
+    ghz: float | None = Field(examples=[3.4])
+    rate: float | None = Field(examples=[80.0])
+
+
+class TrustOut(Schema):
+    """What speaks for and against a machine's numbers, the worst first."""
+
+    findings: list[dict[str, str]] = Field(
+        examples=[[{"verdict": "good", "topic": "Noise", "finding": "0.4 %", "why": "Median deviation …"}]]
+    )
+    known_answers: list[dict[str, Any]] = Field(
+        examples=[[{"name": "add chain", "measured": 1.0, "expected": 1.0}]]
+    )
+    drift: list[dict[str, Any]] = Field(
+        examples=[[{"at": "2026-11-22T09:30:00Z", "run_id": 7, "counts": {"agrees": 20}, "worst": 0.01}]]
+    )
+    states_by_set: list[dict[str, Any]] = Field(
+        examples=[[{"experiment_set": {"id": 3, "name": "pairs"}, "total": 100, "states": {"settled": 99}}]]
+    )
+
+
+class NewMachine(Input):
+    """A computer that shall get an agent."""
+
+    name: str = Field(min_length=1, max_length=NAME_LIMIT, examples=["lab, Zen 4"])
+
+
+class NewToken(Schema):
+    """A token for an agent; it is told this once."""
+
+    machine: Ref
+    token: str = Field(examples=["pmweb_n0tAR3alOne"])
+
+
+@router.get("/machines", response=list[MachineOut])
+def list_machines(request: HttpRequest) -> Any:
+    """All machines: this computer, others with agents, simulated ones, published ones; each by name."""
+    return [_machine(row) for row in machines()]
+
+
+@router.post("/machines", response={201: NewToken}, auth=in_person, openapi_extra=IN_PERSON)
+def add_a_machine(request: HttpRequest, data: NewMachine) -> Any:
+    """Add a computer. Its agent is started there with the token: see Machines, Add a machine.
+
+    Not by a token: `manage.py add-machine` does the same in the shell.
+    """
+    machine = add_machine(data.name.strip())
+    access.note(request, Deed.TOKENS, machine)
+    return Status(201, {"machine": ref(machine), "token": issue(machine)})
+
+
+@router.get("/machines/{machine_id}", response=MachineInFull)
+def get_machine(request: HttpRequest, machine_id: Id) -> Any:
+    """One machine, with what waits for it."""
+    row = get_object_or_404(machines(), pk=machine_id)
+    queues = [
+        {
+            "run": {"id": each.run_id, "name": each.run_name},
+            "experiments": each.experiments,
+            "measuring": each.measuring,
+        }
+        for each in queues_at(row)
+    ]
+    return {
+        **_machine(row),
+        "facts": {name: value for name, value in row.facts.items() if name != "mapping"},
+        "counts": counts_of(row),
+        "likely_ports": likely_ports(row),
+        "queues": queues,
+        "tokens": list(row.tokens.order_by("id").values("id", "created", "last_used", "revoked")),
+    }
+
+
+@router.patch("/machines/{machine_id}", response=MachineOut)
+def rename_machine(request: HttpRequest, machine_id: Id, data: NameAndNote) -> Any:
+    """Give a machine another name or note."""
+    row = get_object_or_404(machines(), pk=machine_id)
+    renamed(request, row, data)
+    return _machine(row)
+
+
+@router.get("/machines/{machine_id}/dependents", response=list[DependentOut])
+def list_dependents_of_machine(request: HttpRequest, machine_id: Id) -> Any:
+    """What depends on this machine, and what becomes of it when the machine is deleted."""
+    return dependents_json(get_object_or_404(Machine, pk=machine_id))
+
+
+@router.delete("/machines/{machine_id}", response={204: None}, auth=administering, openapi_extra=ADMINISTERS)
+def delete_machine(request: HttpRequest, machine_id: Id) -> Any:
+    """Delete a machine that nothing needs any more."""
+    deleted(get_object_or_404(Machine, pk=machine_id))
+    return Status(204, None)
+
+
+@router.get("/machines/{machine_id}/readings", response=PageOf[ReadingOut])
+def list_readings(
+    request: HttpRequest, machine_id: Id, paging: Query[Paging], since: datetime | None = None
+) -> Any:
+    """Noise, clock and rate over time, oldest first; of the last day unless `since` says otherwise.
+
+    Of very many, every n-th.
+    """
+    row = get_object_or_404(Machine, pk=machine_id)
+    begin = timezone.now() - timedelta(days=1) if since is None else since
+    if timezone.is_naive(begin):
+        begin = timezone.make_aware(begin)
+    return listed_in_memory(readings_of(row, begin), paging, lambda found: found)
+
+
+@router.get("/machines/{machine_id}/trust", response=TrustOut)
+def get_trust(request: HttpRequest, machine_id: Id, hours: int = parameter(24, ge=1, le=MOST_HOURS)) -> Any:
+    """Whether a machine's numbers can be trusted: noise, known answers, drift, shares of settled results."""
+    row = get_object_or_404(machines(), pk=machine_id)
+    since = timezone.now() - timedelta(hours=hours)
+    rounds, shares = drift_rounds(row, since), shares_by_set(row)
+    return {
+        "findings": [asdict(each) for each in findings(readings_of(row, since), rounds, shares)],
+        "known_answers": [asdict(each) for each in known_answers(row)],
+        "drift": [
+            {"at": each.at, "run_id": each.run_id, "counts": dict(each.counts), "worst": each.worst}
+            for each in rounds
+        ],
+        "states_by_set": [
+            {"experiment_set": ref(each.made), "total": each.total, "states": dict(each.states)}
+            for each in shares
+        ],
+    }
+
+
+@router.post(
+    "/machines/{machine_id}/tokens", response={201: NewToken}, auth=in_person, openapi_extra=IN_PERSON
+)
+def issue_token(request: HttpRequest, machine_id: Id) -> Any:
+    """Issue another token for a machine's agent, but not by a token. Those issued before stay valid."""
+    row = get_object_or_404(Machine, pk=machine_id)
+    if row.kind != Machine.Kind.AGENT:
+        raise ProblemError(
+            422,
+            f"{row.name} has no agent, so it needs no token",
+            where="path machine_id",
+            right="one with an agent",
+        )
+    access.note(request, Deed.TOKENS, row)
+    return Status(201, {"machine": ref(row), "token": issue(row)})
+
+
+@router.delete(
+    "/machines/{machine_id}/tokens/{token_id}",
+    response={204: None},
+    auth=administering,
+    openapi_extra=ADMINISTERS,
+)
+def revoke_token(request: HttpRequest, machine_id: Id, token_id: Id) -> Any:
+    """Take a token back: an agent that comes with it is refused from now on."""
+    tokens = AgentToken.objects.select_related("machine")
+    token = get_object_or_404(tokens, pk=token_id, machine_id=machine_id)
+    if token.revoked is None:
+        revoke(token)
+        access.note(request, Deed.TOKENS, token.machine)
+    return Status(204, None)
+
+
+def _machine(row: Machine) -> dict[str, Any]:
+    condition = condition_of(row)
+    known = microarchitecture_of(row)
+    return {
+        "id": row.pk,
+        "name": row.name,
+        "note": row.note,
+        "kind": row.kind,
+        "isa": ref(row.isa),
+        "cpu": row.cpu,
+        "microarchitecture": None if known is None else known.name,
+        "local": row.local,
+        "online": condition.online,
+        "state": condition.key,
+        "state_note": condition.note,
+        "obstacle": obstacle_to_measuring(row),
+        "unsupported": unsupported_runs(row),
+        "last_seen": row.last_seen or condition.since,
+        "rate": row.rate,
+        "noise": row.noise,
+        "ghz": row.ghz,
+    }

@@ -1,0 +1,239 @@
+"""Machines as pages show them: how each is doing, what kind it is, and what was measured on it."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
+from django.db.models.functions import Mod
+from django.utils import timezone
+
+from inference.agent.packing import OLDEST_PYTHON
+from inference.figures.noise import SHADED, NoiseReading
+from inference.isa.aarch64.microarchitectures import arm_microarchitecture
+from inference.isa.x86.microarchitectures import Microarchitecture, microarchitecture
+from inference.measuring.quieting import help_for_unfit
+from inference.models import Batch, Machine, MachineReading, Run
+from inference.models.run import runs_on
+from inference.storage.instruction_sets import AARCH64
+
+NOISE_WINDOW = timedelta(minutes=30)
+"""How far back readings count for "how noisy is it now"."""
+
+MOST_READINGS = 10_000
+
+_COUNTS = {
+    "": "time only",
+    "none": "time only",
+    "instructions": "time, cycles and instructions",
+    "uops": "time, cycles, instructions and µops",
+    "ports": "time, cycles, instructions and the µops of every port",
+}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """How a machine is doing, in words.
+
+    `key` names the badge, `note` says more where there is more to say, `since` is when an agent that is
+    away was last heard of. `able`: experiments that are asked now will be answered, if not at once.
+    """
+
+    key: str
+    word: str
+    note: str = ""
+    since: datetime | None = None
+    online: bool = False
+    able: bool = True
+
+
+_ONLINE = {
+    Machine.State.UNKNOWN: ("idle", "idle"),
+    Machine.State.IDLE: ("idle", "idle"),
+    Machine.State.MEASURING: ("measuring", "measuring"),
+    Machine.State.CONTENDED: ("contended", "disturbed"),
+}
+
+
+def machines() -> QuerySet[Machine]:
+    """All machines: this computer, others with agents, simulated ones, published ones; each by name.
+
+    Each has `last_reading`, when it was last known to do something, None where that never was.
+    """
+    kinds = Machine.Kind
+    rank = Case(
+        When(local=True, then=Value(0)),
+        When(kind=kinds.AGENT, then=Value(1)),
+        When(kind=kinds.SIMULATED, then=Value(2)),
+        default=Value(3),
+    )
+    newest = MachineReading.objects.filter(machine=OuterRef("pk")).order_by("-at").values("at")[:1]
+    rows = Machine.objects.select_related("isa").annotate(last_reading=Subquery(newest))
+    return rows.order_by(rank, "name")
+
+
+def local_machine() -> Machine | None:
+    """The computer that the site runs on, once its agent has been set up."""
+    return machines().filter(local=True).first()
+
+
+def condition_of(machine: Machine, now: datetime | None = None) -> Condition:
+    """How a machine is doing; rows of `machines` also tell since when they are away."""
+    if machine.kind == Machine.Kind.SIMULATED:
+        return Condition("ready", "simulated", "answers at once")
+    if machine.kind == Machine.Kind.PUBLISHED:
+        return Condition("ready", "published", "has measurements, cannot measure", able=False)
+    heard = machine.last_seen or getattr(machine, "last_reading", None)
+    online = machine.is_online(now)
+    if machine.state == Machine.State.UNFIT:
+        return Condition(
+            "unfit", "cannot measure", reason_of_unfitness(machine), None if online else heard, online, False
+        )
+    if online:
+        key, word = _ONLINE[Machine.State(machine.state)]
+        return Condition(key, word, machine.state_note, None, online=True)
+    if machine.session == 0 and heard is None:
+        return Condition("offline", "never connected", machine.state_note)
+    return Condition("offline", "offline", machine.state_note, heard)
+
+
+def reason_of_unfitness(machine: Machine) -> str:
+    """Why it cannot measure, as its agent put it."""
+    return machine.state_note or str(machine.facts.get("unfit") or "")
+
+
+def microarchitecture_of(machine: Machine) -> Microarchitecture | None:
+    """What is inside its processor, as far as vendor, family and model tell."""
+    facts = machine.facts
+    if machine.isa.name == AARCH64:
+        return arm_microarchitecture(facts.get("implementer"), facts.get("part"))
+    family, model = facts.get("family"), facts.get("model")
+    if not isinstance(family, int) or not isinstance(model, int):
+        return None
+    return microarchitecture(str(facts.get("vendor", "")), family, model, str(facts.get("core_type") or ""))
+
+
+def counts_of(machine: Machine) -> str:
+    """What the machine can count beside time, in words; "" where it has not told."""
+    if "counters" not in machine.facts:
+        return ""
+    told = str(machine.facts["counters"] or "")
+    counts, why = _COUNTS.get(told, told), machine.facts.get("counters_note")
+    return f"{counts}: {why}" if why else counts
+
+
+def readings_of(machine: Machine, since: datetime) -> list[NoiseReading]:
+    """The readings since a moment, oldest first; of very many, every n-th (two queries)."""
+    rows = machine.readings.filter(at__gte=since).order_by("at")
+    step = math.ceil(rows.count() / MOST_READINGS)
+    if step > 1:
+        rows = rows.annotate(turn=Mod("id", Value(step))).filter(turn=0)
+    return [NoiseReading(*row) for row in rows.values_list("at", "state", "noise", "ghz", "rate")]
+
+
+def noise_of(machine: Machine) -> float | None:
+    """The noise that a machine's page shows: of the last half hour, else what was told last (one query)."""
+    told = machine.readings.filter(at__gte=timezone.now() - NOISE_WINDOW)
+    noises = [noise for noise in told.values_list("noise", flat=True) if noise is not None]
+    return statistics.median(noises) if noises else machine.noise
+
+
+@dataclass(frozen=True)
+class MachineQueue:
+    """Experiments of one run that a machine still has to measure; `measuring`: some of them right now."""
+
+    run_id: int
+    run_name: str
+    batches: int
+    experiments: int
+    measuring: bool
+
+
+def queues_at(machine: Machine) -> list[MachineQueue]:
+    """What waits for a machine, the run that came first at the top (one query)."""
+    open_states = (Batch.State.WAITING, Batch.State.LEASED)
+    rows = (
+        machine.batches.filter(state__in=open_states)
+        .order_by()
+        .values("run_id", "run__name")
+        .annotate(n=Count("pk"), total=Sum("size"), leased=Count("pk", filter=Q(state=Batch.State.LEASED)))
+        .order_by("run_id")
+    )
+    return [
+        MachineQueue(row["run_id"], row["run__name"], row["n"], row["total"], row["leased"] > 0)
+        for row in rows
+    ]
+
+
+def unfinished_inferences_on(machine: Machine) -> QuerySet[Run]:
+    """The inferences on a machine that have not ended, newest first."""
+    return runs_on(machine).filter(kind="infer").exclude(state__in=Run.FINAL)
+
+
+def unfinished_inference_on(machine: Machine, algorithm: str) -> Run | None:
+    """The newest inference with an algorithm on a machine that has not ended."""
+    return unfinished_inferences_on(machine).filter(config__algorithm=algorithm).first()
+
+
+def obstacle(machine: Machine | None) -> str:
+    """Why this computer cannot be measured on right now, and what helps; "" where it can."""
+    if machine is None:
+        return (
+            "No agent has been set up for this computer: start the site without --no-agent (make run), or "
+            "measure on another computer."
+        )
+    condition = condition_of(machine)
+    if condition.key == "unfit":
+        remedy = help_for_unfit(machine.facts) or "Its page says more."
+        return f"This computer cannot measure: {condition.note.rstrip('.')}. {remedy}"
+    if not condition.online:
+        return (
+            "The agent of this computer is not connected. It comes within seconds of the site's start, "
+            "unless that was with --no-agent; if it does not, the site's terminal says why."
+        )
+    return ""
+
+
+@dataclass(frozen=True)
+class MachineView:
+    """A machine with everything about it that is not a column of its own."""
+
+    machine: Machine
+    condition: Condition
+    microarchitecture: Microarchitecture | None
+    counts: str
+
+    @property
+    def has_agent(self) -> bool:
+        """Whether an agent answers for it."""
+        return self.machine.kind == Machine.Kind.AGENT
+
+    @property
+    def heard(self) -> datetime | None:
+        """When it was last heard of."""
+        return self.machine.last_seen or getattr(self.machine, "last_reading", None)
+
+    @property
+    def noise_percent(self) -> float | None:
+        """How far known blocks are from their known times."""
+        return None if self.machine.noise is None else 100 * self.machine.noise
+
+
+def shown(machine: Machine) -> MachineView:
+    """A row of `inference.features.machines.machines.query.machines` as the pages show it."""
+    return MachineView(machine, condition_of(machine), microarchitecture_of(machine), counts_of(machine))
+
+
+def shares_of(readings: list[NoiseReading]) -> list[tuple[str, str, float]]:
+    """(state, word, per cent of the readings) of the states that occur, the shaded ones last."""
+    words = {"idle": "idle", **SHADED}
+    counts = {state: sum(each.state == state for each in readings) for state in words}
+    return [(state, words[state], 100 * n / len(readings)) for state, n in counts.items() if n]
+
+
+def dotted_python() -> str:
+    """The oldest Python that the agent runs with."""
+    return ".".join(map(str, OLDEST_PYTHON))

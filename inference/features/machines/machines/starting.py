@@ -1,0 +1,76 @@
+"""First steps: measure this computer, find a machine's ports, measure an Arm processor."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from inference.features.learning.inferring.request import search_for_ports, starter_inference
+from inference.features.machines.machines.query import (
+    dotted_python,
+    local_machine,
+    machines,
+    obstacle,
+    unfinished_inference_on,
+)
+from inference.isa import llvm_mc
+from inference.models import ISA
+from inference.storage.instruction_sets import AARCH64
+from inference.web.requests import NOTHING_STARTED, start_or_tell
+
+# The first step of a new user: one button that measures this very computer and infers its port mapping.
+
+
+RUN_NAME = "This computer: starter set"
+
+
+@require_POST
+def measure_this_computer(request: HttpRequest) -> HttpResponse:
+    """Start the inference and show its run; a second press leads to the one that is under way."""
+    machine = local_machine()
+    hindered = obstacle(machine)
+    if machine is None or hindered:
+        messages.error(request, f"Nothing was started. {hindered}")
+        return redirect("start")
+    run = unfinished_inference_on(machine, "pmevo")
+    if run is None:
+        config = starter_inference(machine)
+        run = start_or_tell(request, "infer", config, RUN_NAME, lead=NOTHING_STARTED)
+    return redirect("start") if run is None else redirect("run", pk=run.pk)
+
+
+# One button that finds the ports of a machine's processor: probes, measured one question after the other.
+
+
+@require_POST
+def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start the inference and show its run; a second press leads to the one that is under way."""
+    machine = get_object_or_404(machines(), pk=pk)
+    run = unfinished_inference_on(machine, "cegar")
+    if run is None:
+        config, name = search_for_ports(machine), f"Ports of {machine.name}"[:190]
+        run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
+    return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
+
+
+# How to measure a computer with an Arm processor: what it needs, what differs, and what is untested.
+
+
+def arm_boards(request: HttpRequest) -> HttpResponse:
+    """The page, with what this site has of what it takes."""
+    context = {
+        "isa": ISA.objects.filter(name=AARCH64).first(),
+        "assembler": llvm_mc.program(),
+        "python": dotted_python(),
+    }
+    return render(request, "inference/machines/arm.html", context)
+
+
+urlpatterns = [
+    path("machines/measure-this-computer/", measure_this_computer, name="measure-this-computer"),
+    path("machines/<int:pk>/find-ports/", find_ports, name="find-ports"),
+    path("machines/arm/", arm_boards, name="machines-arm"),
+]

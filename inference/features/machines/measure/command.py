@@ -1,0 +1,156 @@
+"""`manage.py measure`: experiments on a machine, kept as an experiment set; see `run_command`."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference.core.protocols import Json
+from inference.features.learning.inferring.request import DEFAULT_SEED
+from inference.features.machines.measure.job import PLANS, MeasureConfig, effort
+from inference.features.machines.measure.listed import LISTED
+from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST
+from inference.isa.x86.values import VALUES
+from inference.models import Machine, Run
+from inference.models.scheme_search import select_schemes
+from inference.runs import lifecycle
+from inference.storage.names import by_name
+from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
+
+
+class Command(RunCommand):
+    """One measuring run from start to end; see the module."""
+
+    help = "Measure experiments on a machine. Ctrl-C cancels; what was measured until then is kept."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("--machine", metavar="NAME", required=True, help="machine that measures")
+        parser.add_argument(
+            "--schemes",
+            metavar=SCHEMES_METAVAR,
+            default=MeasureConfig.usual("schemes"),
+            help="which schemes, in words or as in the scheme table's search box (default: starter)",
+        )
+        parser.add_argument(
+            "--plan",
+            choices=PLANS,
+            default=MeasureConfig.usual("plan"),
+            help="every scheme alone; PMEvo's plan: alone and in pairs; random mixes; those given by "
+            f"--experiment ({MeasureConfig.usual('plan')})",
+        )
+        parser.add_argument(
+            "--experiment",
+            action="append",
+            default=[],
+            metavar="TEXT",
+            help="an experiment to measure, e.g. '10*SCHEME; SCHEME'; as often as wanted, instead of a plan",
+        )
+        parser.add_argument(
+            "--repeats", type=int, default=1, metavar="N", help="with --experiment: measure each N times"
+        )
+        parser.add_argument(
+            "--mixes",
+            type=int,
+            metavar="N",
+            default=MeasureConfig.usual("mixes"),
+            help="with --plan mixes: how many",
+        )
+        parser.add_argument(
+            "--length",
+            type=int,
+            metavar="L",
+            default=MeasureConfig.usual("length"),
+            help="with --plan mixes: instructions in each",
+        )
+        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, metavar="S", help="chooses the mixes")
+        parser.add_argument(
+            "--unroll",
+            type=int,
+            default=DEFAULTS.instructions,
+            metavar="N",
+            help=f"instructions of a loop body, about: {FEWEST} to {MOST} ({DEFAULTS.instructions})",
+        )
+        parser.add_argument(
+            "--break-dependencies",
+            action="store_true",
+            help="measure schemes with hard-wired operands together with an instruction that breaks their "
+            "dependencies",
+        )
+        parser.add_argument(
+            "--values",
+            choices=VALUES,
+            default=DEFAULTS.values,
+            help=f"what registers and memory hold at first ({DEFAULTS.values})",
+        )
+        parser.add_argument("--name", default="", help="name of the run and of its experiment set")
+        parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run to the end; an exit code other than 0 unless everything was measured."""
+        run = self.do_run(lambda: self._submitted(options))
+        result = run.result
+        answer = {
+            "set": result["name"],
+            "url": result["url"],
+            "experiments": result["experiments"],
+            "settled": result["settled"],
+            "settled_share": result["settled_share"],
+            "seconds": round(run.busy_seconds, 3),
+        }
+        if options["json"]:
+            self.stdout.write(json.dumps(answer))
+            return
+        self.stdout.write(
+            f"experiment set {answer['set']!r}: {answer['experiments']} experiments, "
+            f"{answer['settled']} settled, {answer['url']}"
+        )
+
+    def _submitted(self, options: dict[str, Any]) -> Run:
+        """The run that the options describe."""
+        machine = by_name(Machine, options["machine"])
+        config = {
+            "machine": machine.pk,
+            **_bodies(options),
+            **(_listed(options) or _planned(machine, options)),
+        }
+        name = options["name"] or lifecycle.unused_name(f"{config['plan']} on {machine.name}"[:180])
+        run = lifecycle.submit("measure", config, name)
+        complete = MeasureConfig(**run.config)
+        chosen = complete.schemes
+        if isinstance(chosen, str):
+            count = select_schemes(machine.isa.schemes.all(), chosen).count()
+        else:
+            count = len(chosen)
+        wanted = effort(machine, count, complete.plan, complete.given)
+        self.stderr.write(f"about {wanted.experiments} experiments, {wanted.seconds:.0f} s of measuring")
+        return run
+
+
+def _bodies(options: dict[str, Any]) -> Json:
+    """How loop bodies are made."""
+    return {
+        "unroll": options["unroll"],
+        "breaking": options["break_dependencies"],
+        "values": options["values"],
+    }
+
+
+def _planned(machine: Machine, options: dict[str, Any]) -> Json:
+    """What is measured by a plan over schemes."""
+    return {
+        **{key: options[key] for key in ("plan", "mixes", "length", "seed", "repeats")},
+        **chosen_schemes(machine.isa, options["schemes"]),
+    }
+
+
+def _listed(options: dict[str, Any]) -> Json:
+    """The experiments that are given one by one; {} for none."""
+    if not options["experiment"]:
+        if options["plan"] == LISTED:
+            raise CommandError(f"--plan {LISTED} measures what --experiment TEXT gives")
+        return {}
+    return {"plan": LISTED, "experiments": options["experiment"], "repeats": options["repeats"]}

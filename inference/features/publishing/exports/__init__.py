@@ -1,0 +1,1 @@
+"""Exports of everything that has a file format."""

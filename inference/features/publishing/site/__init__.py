@@ -1,0 +1,1 @@
+"""Mappings, core models, comparisons and campaigns as a static site."""

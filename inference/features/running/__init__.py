@@ -1,0 +1,1 @@
+"""Runs: what is worked on, and what became of it."""

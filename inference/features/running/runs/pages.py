@@ -1,0 +1,276 @@
+"""The list of runs, and the page of one: live while it works, the permanent record afterwards."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.module_loading import import_string
+from django.utils.safestring import SafeString
+from django.utils.text import slugify
+from django.views.decorators.http import require_POST
+
+from inference.core.protocols import Json
+from inference.features.learning.inferring.evolution import evolution_live, lengths_drawn
+from inference.features.learning.inferring.run_page import draws
+from inference.features.library.uploads.query import waiting_uploads
+from inference.features.running.runs.asked import asked_of
+from inference.features.running.runs.outcome import outcomes_of
+from inference.features.running.runs.query import RUN_COLUMNS
+from inference.features.running.runs.query import runs as filtered_runs
+from inference.features.running.runs.record import (
+    REMEMBERED_RUNS,
+    RunRecord,
+    is_brief,
+    last_words,
+    record_of,
+    whole_record_of,
+)
+from inference.features.running.runs.standing import failure_of, keeping, kept_of, waiting_of
+from inference.figures.heatmap import HeatMap
+from inference.formats.run_archive.writing import write_archive
+from inference.models import ExperimentSet, Run, Upload
+from inference.models.experiment import UNDECIDED
+from inference.runs import lifecycle
+from inference.runs.errors import ConfigError, RunsError, RunStateError
+from inference.runs.kinds import JOBS, kinds, label_of
+from inference.runs.leases import busy_seconds, versions
+from inference.runs.lifecycle import submit, unused_name
+from inference.runs.webhooks import replace, told_of
+from inference.storage.errors import ExchangeError
+from inference.web.naming import delete_page, edit_page
+from inference.web.paging import Order, page_of
+from inference.web.presentation import json_script
+from inference.web.requests import one_of
+
+
+def runs(request: HttpRequest) -> HttpResponse:
+    """All runs, newest first, filtered by name or note, state and kind."""
+    q = request.GET.get("q", "").strip()
+    state = one_of(request, "state", tuple(Run.State.values))
+    kind = one_of(request, "kind", tuple(JOBS))
+    order = Order.read(request.GET.get("sort", ""), RUN_COLUMNS, "-created")
+    page = page_of(filtered_runs(q, state, kind), order, RUN_COLUMNS, request.GET.get("page", ""))
+    outcomes = outcomes_of(page.rows)
+    return render(
+        request,
+        "inference/runs/list.html",
+        {
+            "page": page,
+            "rows": [(row, outcomes.get(row.pk), busy_seconds(row)) for row in page.rows],
+            "q": q,
+            "state": state,
+            "kind": kind,
+            "sort": str(order),
+            "states": Run.State.choices,
+            "kinds": sorted(((name, label_of(name)) for name in JOBS), key=lambda pair: pair[1]),
+            "any_run": bool(page.rows) or Run.objects.exists(),
+        },
+    )
+
+
+def run(request: HttpRequest, pk: int) -> HttpResponse:
+    """One run."""
+    found = get_object_or_404(Run, pk=pk)
+    record = record_of(found)
+    last = record.last_generation
+    asked = asked_of(found)
+    kind = kinds().get(found.kind)
+    return render(
+        request,
+        "inference/runs/run.html",
+        {
+            "run": found,
+            "summary": found.kind if kind is None else kind.summary,
+            "outcome": outcomes_of([found]).get(found.pk),
+            "upload": _undecided(found),
+            "record": record,
+            "busy": busy_seconds(found),
+            "webhooks": told_of(found),
+            "waiting": waiting_of(found),
+            "failure": failure_of(found, record),
+            "keeping": keeping(found),
+            "kept": kept_of(found) if found.state in Run.UNFINISHED else [],
+            "judged_on": judged_on(found, record.heat_map),
+            "idle": (*Run.FINAL, Run.State.QUEUED),
+            **(import_string(kind.page)(request, found, record) if kind is not None and kind.page else {}),
+            "stoppable": Run.UNFINISHED,
+            "best_error": None if last is None else 100 * last["best_error"],
+            "asked": [item for item in asked if not item.usual],
+            "usual": [item for item in asked if item.usual],
+            "live": _live_script(found, record),
+        },
+    )
+
+
+def _undecided(found: Run) -> Upload | None:
+    """The upload that the run was to read and has not: it can be decided upon again."""
+    if found.state not in Run.FINAL:
+        return None
+    return Upload.objects.filter(UNDECIDED, run=found).only("file_name").first()
+
+
+def _live_script(found: Run, record: RunRecord) -> SafeString:
+    if not is_brief(found):
+        return _script(found, record)
+    remembered = _remembered(*last_words(found), judged_on(found, record.heat_map))
+    return SafeString(zlib.decompress(remembered).decode())
+
+
+@lru_cache(maxsize=REMEMBERED_RUNS)
+def _remembered(pk: int, created: datetime, next_seq: int, judged: str) -> bytes:
+    """Compressed, which makes a quarter of it: a web process shall not grow by megabytes."""
+    found = Run.objects.get(pk=pk)
+    return zlib.compress(_script(found, whole_record_of(found)).encode(), 1)
+
+
+def _script(found: Run, record: RunRecord) -> SafeString:
+    return json_script(_live(found, record), "run-record")
+
+
+def _live(found: Run, record: RunRecord) -> Json:
+    """What the page's script starts from."""
+    return {
+        "socket": f"/ws/runs/{found.pk}/",
+        "since": record.seq,
+        "live": found.state not in Run.FINAL,
+        "state": found.state,
+        "final": list(Run.FINAL),
+        "progress": record.progress,
+        **(evolution_live(found, record) if draws(found) else {}),
+        "heat_map": drawn(found, record.heat_map),
+        "heat_map_url": reverse("run-heat-map", args=[found.pk]),
+    }
+
+
+def drawn(found: Run, payload: Json) -> Json | None:
+    """A `heat_map` event for the page: figures for plotly, and the source of the experiments named."""
+    if not payload:
+        return None
+    return {
+        "figure": HeatMap.from_json(payload["figure"]).figure(),
+        "scores": payload["scores"],
+        "on": judged_on(found, payload),
+        "lengths": lengths_drawn(payload),
+    }
+
+
+def judged_on(found: Run, payload: Json) -> str:
+    """What a `heat_map` event shows, to follow a number: an evaluation set goes by its name."""
+    chosen = found.config.get("evaluate")
+    if not payload or payload["on"] != "held-out" or chosen is None:
+        return str(payload.get("on", ""))
+    names = ExperimentSet.objects.filter(pk=chosen).values_list("name", flat=True)
+    return f"of {names.first() or 'a deleted set'}"
+
+
+def run_heat_map(request: HttpRequest, pk: int) -> HttpResponse:
+    """The newest heat map of a run as JSON: {"figure", "scores", "on", "lengths"}, or null."""
+    found = get_object_or_404(Run, pk=pk)
+    event = found.events.filter(kind="heat_map").exclude(payload={}).order_by("-seq").first()
+    return JsonResponse(drawn(found, event.payload) if event else None, safe=False)
+
+
+# The zip of a run: to be had on its page, and looked at before it is imported elsewhere.
+
+
+def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
+    """Everything about a run that has ended, as a file."""
+    run = get_object_or_404(Run, pk=pk)
+    try:
+        content = write_archive(run, versions())
+    except ExchangeError as error:
+        messages.error(request, f"{error}.")
+        return redirect("run", pk=pk)
+    name = slugify(f"run {run.pk} {run.name}")
+    return HttpResponse(
+        content,
+        content_type="application/zip",
+        headers={"Content-Disposition": f'attachment; filename="{name}.zip"'},
+    )
+
+
+def upload_run(request: HttpRequest, pk: int) -> HttpResponse:
+    """What an uploaded zip would bring; a POST starts its import, which reads the rest of it."""
+    found = get_object_or_404(waiting_uploads(), pk=pk)
+    if found.preview is None or found.preview.get("page") != "upload-run":
+        return redirect("upload-preview", pk)
+    error = ""
+    if request.method == "POST":
+        try:
+            name = unused_name(f"Import {found.file_name}"[:190])
+            return redirect("run", submit("import", {"upload": found.pk}, name, user=request.user).pk)
+        except ConfigError as problem:
+            error = str(problem)
+    context = {"upload": found, "archive": found.preview["seen"], "error": error}
+    status = 400 if request.method == "POST" else 200
+    return render(request, "inference/uploads/run.html", context, status=status)
+
+
+# What a user does to a run: pause, resume, cancel, keep (each a POST that leads back), name and note, delete.
+
+
+ACTIONS: dict[str, Callable[[Run], Run]] = {
+    "pause": lifecycle.pause,
+    "resume": lifecycle.resume,
+    "cancel": lifecycle.cancel,
+    "keep": lifecycle.keep,
+}
+
+
+@require_POST
+def run_action(request: HttpRequest, pk: int, action: str) -> HttpResponse:
+    """Do it, or say why the run is in no state for it."""
+    if action not in ACTIONS:
+        raise Http404(f"a run can be asked to {', '.join(ACTIONS)}, not {action!r}")
+    run = get_object_or_404(Run, pk=pk)
+    try:
+        ACTIONS[action](run)
+    except RunStateError as error:
+        messages.error(request, str(error))
+    return redirect("run", pk=run.pk)
+
+
+@require_POST
+def run_webhook(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have the posted `url` told when the run ends, or nobody."""
+    run = get_object_or_404(Run, pk=pk)
+    url = request.POST.get("url", "").strip()
+    try:
+        with transaction.atomic():
+            replace(run, url)
+    except RunsError as error:
+        messages.error(request, f"{error}.")
+    else:
+        messages.success(request, "Saved." if url else "No webhook will be called when the run ends.")
+    return redirect("run", pk=pk)
+
+
+def run_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note of a run."""
+    return edit_page(request, get_object_or_404(Run, pk=pk), "run", "runs")
+
+
+def run_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a run with its journal, after saying what depends on it."""
+    return delete_page(request, get_object_or_404(Run, pk=pk), "run", "runs")
+
+
+urlpatterns = [
+    path("runs/", runs, name="runs"),
+    path("runs/<int:pk>/", run, name="run"),
+    path("runs/<int:pk>/heat-map/", run_heat_map, name="run-heat-map"),
+    path("runs/<int:pk>/archive/", run_archive, name="run-archive"),
+    path("uploads/<int:pk>/run/", upload_run, name="upload-run"),
+    path("runs/<int:pk>/edit/", run_edit, name="run-edit"),
+    path("runs/<int:pk>/delete/", run_delete, name="run-delete"),
+    path("runs/<int:pk>/webhook/", run_webhook, name="run-webhook"),
+    path("runs/<int:pk>/<slug:action>/", run_action, name="run-action"),
+]

@@ -1,0 +1,260 @@
+"""A run's journal folded into what its page shows, live or years later."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from inference.core.protocols import Json
+from inference.features.learning.inferring.query import KINDS as SEARCH_KINDS
+from inference.features.learning.inferring.query import SearchRecord
+from inference.features.learning.inferring.records import (
+    EVOLUTION_KINDS,
+    EXPLAIN_KINDS,
+    EvolutionRecord,
+    ExplainRecord,
+)
+from inference.models import Run
+from inference.runs.journal import events_since
+from inference.runs.leases import busy_seconds
+
+JOURNAL_LIMIT = 50_000
+"""Events read for one page: of longer stories, fewer points of their curves."""
+
+REMEMBERED_RUNS, REMEMBERED_EVENTS = 128, 1000
+"""Of how many runs a web process keeps in mind what was told, and how long their journals may be."""
+
+AT_HAND = 4
+"""Whole journals kept, pictures included: what a page shows and its pictures are made one after the other."""
+
+_ONLY_LAST = ("generation", "cloud")
+"""Kinds of events of which pictures show all, and words the newest."""
+
+PHASE_STATES = {"done": "done", "running": "current", "queued": "current"}
+"""What becomes of the stage at hand when the run changes its state; in all others it has stopped."""
+
+CURVE_POINTS = 800
+
+
+@dataclass
+class Phase:
+    """A stage of the run; `state` is "done", "current", "stopped" or "" for one that is still to come.
+
+    `name` is "" for one that has not begun. `busy_from` and `busy_to`: seconds of work on the run when the
+    stage began and ended; journals from before they were told have None.
+    """
+
+    label: str
+    index: int
+    name: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
+    busy_from: float | None = None
+    busy_to: float | None = None
+    state: str = ""
+
+    @property
+    def spent(self) -> float | None:
+        """Seconds of work on the stage so far: pauses and waiting for a worker do not count."""
+        if self.busy_from is not None and self.busy_to is not None:
+            return self.busy_to - self.busy_from
+        if self.started is None or self.ended is None:
+            return None
+        return (self.ended - self.started).total_seconds()
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the stage took; None while it goes on."""
+        return None if self.state == "current" else self.spent
+
+
+@dataclass
+class RunRecord:
+    """Everything the journal says up to event number `seq`."""
+
+    seq: int = 0
+    phases: list[Phase] = field(default_factory=list)
+    progress: Json = field(default_factory=dict)
+    experiments: Json = field(default_factory=dict)
+    waiting: str = ""
+    heat_map: Json = field(default_factory=dict)
+    result: Json = field(default_factory=dict)
+    log: list[Json] = field(default_factory=list)
+    blocks: dict[int, Json] = field(default_factory=dict)
+    search: SearchRecord = field(default_factory=SearchRecord)
+    evolution: EvolutionRecord = field(default_factory=EvolutionRecord)
+    explain: ExplainRecord = field(default_factory=ExplainRecord)
+
+    @property
+    def last_generation(self) -> Json | None:
+        """The newest point of the fitness curve."""
+        return self.evolution.generations[-1] if self.evolution.generations else None
+
+    @property
+    def stage(self) -> str:
+        """The label of the stage at hand or where the run stopped; "" before the first."""
+        labels = [phase.label for phase in self.phases if phase.state in ("current", "stopped")]
+        return labels[0] if labels else ""
+
+    def curve(self) -> list[Json]:
+        """At most `CURVE_POINTS` generations, evenly chosen, the first and the last among them."""
+        return thinned(self.evolution.generations, CURVE_POINTS)
+
+    def take(self, event: Json) -> None:
+        """Fold one event in."""
+        kind, payload, at = event["kind"], event["payload"], datetime.fromisoformat(event["at"])
+        self.seq = event["seq"]
+        if kind == "phase":
+            self._enter(payload, at)
+            self._log(at, f"stage {payload['index']} of {len(self.phases)}: {self.stage}")
+        elif kind == "log":
+            self.log.append({"at": at, **payload})
+            self.explain.take(kind, payload)
+        elif kind == "waiting":
+            self.waiting = payload["text"]
+        elif kind == "state":
+            self._change_state(payload, at)
+        elif kind == "result":
+            self.result = payload
+            named = f"result: {payload['name']}" if "name" in payload else "result"  # old questions had none
+            self._log(at, named, result=True)
+        elif kind in ("progress", "experiments", "heat_map"):
+            setattr(self, kind, payload)
+        elif kind == "block":
+            self.blocks[payload["index"]] = payload
+        elif kind in SEARCH_KINDS:
+            self.search.take(kind, payload)
+        elif kind in EXPLAIN_KINDS:
+            self.explain.take(kind, payload)
+        elif kind in EVOLUTION_KINDS:
+            self.evolution.take(kind, payload)
+            if kind == "congruence":
+                self._log(
+                    at, f"{payload['schemes']} schemes in {payload['classes']} classes of equal behaviour"
+                )
+
+    def _log(self, at: datetime, text: str, level: str = "info", **facts: Any) -> None:
+        self.log.append({"at": at, "level": level, "text": text, **facts})
+
+    def _enter(self, payload: Json, at: datetime) -> None:
+        index = payload["index"]
+        self.waiting = ""
+        self.progress = {}  # the stage before had it
+        known = {phase.index: phase for phase in self.phases}
+        self.phases = [
+            known.get(number) or Phase(label=label, index=number)
+            for number, label in enumerate(payload["labels"], start=1)
+        ]
+        for phase in self.phases:
+            if phase.index < index:
+                if phase.state != "done":
+                    phase.ended = at if phase.started else None
+                    phase.busy_to = payload.get("busy")
+                phase.state = "done"
+            elif phase.index == index:
+                phase.state = "current"
+                phase.name = payload["name"]
+                phase.started = phase.started or at
+                phase.ended = None
+                if phase.busy_from is None:
+                    phase.busy_from = payload.get("busy")
+            else:
+                phase.state = ""
+
+    def _change_state(self, payload: Json, at: datetime) -> None:
+        state = payload["state"]
+        self.waiting = ""
+        text = f"{state}: {payload['error']}" if payload.get("error") else state
+        self._log(at, text, "warning" if state == "failed" else "info")
+        for phase in self.phases:
+            if phase.state in ("current", "stopped"):
+                phase.ended = None if state in ("running", "queued") else at
+                phase.state = PHASE_STATES.get(state, "stopped")
+
+
+def fold(events: Iterable[Json]) -> RunRecord:
+    """The record of these events, which are in order."""
+    record = RunRecord()
+    for event in events:
+        record.take(event)
+    return record
+
+
+def record_of(run: Run) -> RunRecord:
+    """The record of a stored run.
+
+    That of one that is over, or waits, is remembered, without what pictures alone need.
+    """
+    return _record(run, _remembered_of(run)) if is_brief(run) else whole_record_of(run)
+
+
+def whole_record_of(run: Run) -> RunRecord:
+    """All that the journal says, not to be changed; of runs that stand still the last few are at hand."""
+    return _record(run, _told(*last_words(run)) if is_brief(run) else _read(run.pk, run.next_seq))
+
+
+def is_brief(run: Run) -> bool:
+    """Whether the run stands still, and is so short a story that it may be kept in mind."""
+    return run.state != Run.State.RUNNING and run.next_seq <= REMEMBERED_EVENTS
+
+
+def last_words(run: Run) -> tuple[int, datetime, int]:
+    """What tells a run that stands still from any other, and from itself should it ever go on."""
+    return run.pk, run.created, run.next_seq
+
+
+def _record(run: Run, events: Iterable[Json]) -> RunRecord:
+    record = fold(events)
+    for phase in record.phases:
+        if phase.started is not None and phase.busy_to is None:  # the last one that began
+            phase.busy_to = busy_seconds(run)
+    return record
+
+
+def _remembered_of(run: Run) -> list[Json]:
+    events: list[Json] = json.loads(zlib.decompress(_remembered(*last_words(run))))
+    return events
+
+
+@lru_cache(maxsize=REMEMBERED_RUNS)
+def _remembered(pk: int, created: datetime, next_seq: int) -> bytes:
+    """Compressed: as objects they are twenty times as large, and folding them takes no millisecond."""
+    return zlib.compress(json.dumps(without_pictures(_told(pk, created, next_seq))).encode(), 1)
+
+
+@lru_cache(maxsize=AT_HAND)
+def _told(pk: int, created: datetime, next_seq: int) -> list[Json]:
+    return _read(pk, next_seq)
+
+
+def _read(pk: int, next_seq: int) -> list[Json]:
+    points = 1 if next_seq <= JOURNAL_LIMIT else 2 * math.ceil(next_seq / JOURNAL_LIMIT)
+    told = events_since(pk, 0, limit=JOURNAL_LIMIT, points=points)
+    # What came after the row was read is news to the page that shows the row: its socket will tell.
+    return [event for event in told if event["seq"] < next_seq]
+
+
+def without_pictures(events: Sequence[Json]) -> list[Json]:
+    """The events without the numbers that pictures alone need."""
+    last = {event["kind"]: event["seq"] for event in events}
+    return [
+        {**event, "payload": {name: told for name, told in event["payload"].items() if name != "figure"}}
+        if event["kind"] == "heat_map"
+        else event
+        for event in events
+        if event["kind"] not in _ONLY_LAST or event["seq"] == last[event["kind"]]
+    ]
+
+
+def thinned(points: list[Any], limit: int) -> list[Any]:
+    """At most `limit` (≥ 2) of the points, evenly spaced, with both ends."""
+    if len(points) <= limit:
+        return list(points)
+    step = (len(points) - 1) / (limit - 1)
+    return [points[round(step * position)] for position in range(limit)]

@@ -12,8 +12,9 @@ class AnicaConfig(AppConfig):
 
     def ready(self) -> None:
         """Offer on inference's pages what belongs to this app; say what the operator lets predictors run."""
+        from inference.predictors.permission import allow_commands  # noqa: PLC0415
+
         from anica_app import features  # noqa: PLC0415  models are there only now
-        from anica_app.predictors.permission import allow_commands  # noqa: PLC0415
         from inference.formats import other_formats  # noqa: PLC0415
         from inference.web import offers  # noqa: PLC0415
 

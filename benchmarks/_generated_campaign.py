@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
-from anica_app.core.protocols import Answer, Failure
-from anica_app.core.samples import Sample, pack
 from anica_app.core.x86_domain import X86Domain
 from anica_app.formats.campaign_rows import Bulk, CampaignRows
 from anica_app.models import (
@@ -26,6 +24,8 @@ from anica_app.models import (
     Predictor,
     SampleBatch,
 )
+from inference.predictors.protocol import Answer, Failure
+from inference.predictors.samples import Sample, pack
 
 TOOLS = ("generated tool 1", "generated tool 2")
 LONGEST = 5

@@ -14,7 +14,6 @@ from datetime import timedelta
 import numpy as np
 from django.utils import timezone
 
-from anica_app.core.protocols import Answer
 from anica_app.features.accuracy_checks.result import AccuracyCheck, MeasuredBlockList
 from anica_app.features.predictors.query import row_for
 from anica_app.formats.block_sets import BlockSetOptions
@@ -51,6 +50,7 @@ from inference.models import (
     StoredCoreModel,
     Upload,
 )
+from inference.predictors.protocol import Answer
 from inference.storage.evaluating import evaluate
 from inference.storage.front_ends import store_front_end
 from inference.storage.instruction_sets import load_x86

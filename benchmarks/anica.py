@@ -20,19 +20,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from inference.predictors.kinds import KINDS
+
 from anica_app.core.domain.settings import GROUPS, SpaceSettings
-from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.core.ranking import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver, Panel, World, find_support
+from anica_app.core.search.panel import Driver, World, find_support
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import State
 from anica_app.core.x86_domain import X86Domain
-from anica_app.predictors.kinds import KINDS
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from benchmarks._spent import cpu_seconds
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import Predictor, PredictorError
 
 MCA_13 = ("llvm-mca", {"release": "13", "cpu": "haswell"})
 MCA_22 = ("llvm-mca", {"release": "22", "cpu": "haswell"})

@@ -19,16 +19,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 
 from distributed import LocalCluster
+from inference.predictors.kinds import KINDS
+from inference.predictors.shared_out import SharedOut
 
-from anica_app.core.protocols import PredictorError
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Panel, World, find_support
+from anica_app.core.search.panel import World, find_support
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import checkpoint_of
 from anica_app.core.x86_domain import X86Domain
-from anica_app.predictors.kinds import KINDS
-from anica_app.predictors.shared_out import SharedOut
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from benchmarks.anica import MCA_13, MCA_22
@@ -42,6 +41,8 @@ from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.islands import Evolved, evolve
 from inference.measuring.simulated import SimulatedProcessor
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import PredictorError
 
 WORKERS = (1, 2, 4)
 _PORTS, _SEED = 8, 1

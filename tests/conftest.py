@@ -141,7 +141,7 @@ def django_db_modify_db_settings(on_sqlite: bool, tmp_path_factory: pytest.TempP
 @pytest.fixture
 def trusting_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody who lets predictors be any program, and tools lie in the test's own directory."""
-    from anica_app.predictors import permission
+    from inference.predictors import permission
 
     monkeypatch.setenv("PMWEB_TOOL_DIRECTORIES", str(tmp_path))
     monkeypatch.setattr(permission._operator, "allows_commands", True)

@@ -13,7 +13,7 @@ from anica_app.core.domain.settings import (
     DomainSettings,
     SpaceSettings,
 )
-from anica_app.core.protocols import AnicaError
+from anica_app.core.errors import AnicaError
 from anica_app.core.x86_domain import X86Domain
 from inference.core.protocols import Json
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from anica_app.core.protocols import Answer
 from inference.core.protocols import Json
 from inference.isa.start_values import BlockInput, BlockReads, Repetition, StartValues, repetitions
 from inference.isa.x86.block_inputs import reads_of
 from inference.isa.x86.blocks import block_of_bytes
+from inference.predictors.protocol import Answer
 
 CLOSE = 0.05
 """Of the cycles: measurements that differ by less are taken for equal."""

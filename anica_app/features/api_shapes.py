@@ -9,7 +9,6 @@ from ninja import Schema
 from pydantic import Field
 
 from anica_app.core.domain.wording import Words
-from anica_app.core.protocols import Answer
 from anica_app.features.block_sets.query import Answered
 from anica_app.features.discoveries.query import JudgedBlock
 from anica_app.features.discoveries.saying import words_of
@@ -18,6 +17,7 @@ from anica_app.formats.operand_values import condition_of
 from anica_app.models import BlockColumn, Discovery
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.predictors.protocol import Answer
 from inference.web.validation import Id
 
 PredictorNames = Annotated[

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import zlib
 
-from anica_app.core.protocols import Failure
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestJudge, InterestSettings
 from anica_app.formats.anica_documents import (
     DATABASE,
@@ -28,6 +27,7 @@ from anica_app.models import IMPORTED, Campaign, CampaignFile, Predictor
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import BlockError, block_of_text
+from inference.predictors.protocol import Failure
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86
 from inference.storage.names import NAME_LIMIT

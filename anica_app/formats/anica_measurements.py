@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from anica_app.core.protocols import Answer, Failure
-from anica_app.core.samples import LONGEST_CODE, Sample
 from inference.formats.json_fields import StrictJsonError, load
+from inference.predictors.protocol import Answer, Failure
+from inference.predictors.samples import LONGEST_CODE, Sample
 from inference.storage.errors import ExchangeError
 
 MAGIC = b"SQLite format 3\0"

@@ -11,7 +11,6 @@ from typing import Any
 
 from anica_app.core.domain.documents import expanded
 from anica_app.core.every_scheme import generality_of
-from anica_app.core.samples import Sample, pack
 from anica_app.core.search.judging import InterestJudge
 from anica_app.formats.anica_abstract import Unsayable, abstract_document, expansion_document
 from anica_app.formats.anica_documents import Published, PublishedStep, PublishedTrace
@@ -19,6 +18,7 @@ from anica_app.formats.anica_measurements import Measurements, Series
 from anica_app.formats.campaign_rows import Bulk, CampaignRows
 from anica_app.models import Discovery, Generalisation, GeneralisationStep, SampleBatch
 from inference.core.protocols import Json
+from inference.predictors.samples import Sample, pack
 
 TAKEN_UNSEEN = "taken without sampling"
 

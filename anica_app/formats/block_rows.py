@@ -14,10 +14,10 @@ import numpy as np
 from django.db import connection
 from django.db.models import Model
 
-from anica_app.core.protocols import Answer
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from anica_app.models.block_set import searchable
 from inference.core.arrays import Floats
+from inference.predictors.protocol import Answer
 
 ROWS = 2000
 """Written or read at a time."""

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from anica_app.core.protocols import Predictor
 from anica_app.formats.blocks_csv import WEIGHT, BlockFile, BlockRow, Scale
+from inference.predictors.protocol import Predictor
 
 LOOKED_AT = 5000
 """Rows at the beginning of a file from which the meaning of its numbers is concluded."""

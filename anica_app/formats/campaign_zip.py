@@ -21,8 +21,7 @@ from typing import Any, BinaryIO
 
 from anica_app.core.domain import documents
 from anica_app.core.domain.features import everything
-from anica_app.core.protocols import AnicaError
-from anica_app.core.samples import pack, unpack
+from anica_app.core.errors import AnicaError
 from anica_app.formats.campaign_families import (
     check_families_told,
     facts_to_be_told,
@@ -46,6 +45,7 @@ from anica_app.models import (
 from inference.core.protocols import Json
 from inference.formats.foreign_texts import clean_texts
 from inference.formats.quoting import json_text
+from inference.predictors.samples import pack, unpack
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86
 

@@ -12,9 +12,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from anica_app.core.protocols import Answer, Failure
-from anica_app.core.samples import LONGEST_CODE, Sample
 from inference.core.protocols import Json
+from inference.predictors.protocol import Answer, Failure
+from inference.predictors.samples import LONGEST_CODE, Sample
 from inference.storage.errors import ExchangeError
 
 _FAILURES = {failure.value: failure for failure in Failure}

@@ -89,7 +89,7 @@ class CampaignFile(models.Model):
 class SampleBatch(models.Model):
     """Blocks that were judged together outside of a step of a generalisation.
 
-    `samples` is what `anica_app.core.samples.pack` makes of them: code and every tool's answer. `n` is
+    `samples` is what `inference.predictors.samples.pack` makes of them: code and every tool's answer. `n` is
     how many there are, `interesting` how many of them were judged so (None: nobody has judged).
     """
 

@@ -115,7 +115,7 @@ class GeneralisationStep(models.Model):
     file has it. `n` blocks were sampled, `interesting` of them are so (None: nobody has judged), `mean` is
     their mean interestingness, `failed` counts attempts to sample that failed. A step without blocks was
     decided without looking: the expansion changes no set of blocks, or the result was checked before.
-    `samples` is as `anica_app.core.samples.pack` makes it, readable without the other steps.
+    `samples` is as `inference.predictors.samples.pack` makes it, readable without the other steps.
     """
 
     class Kind(models.TextChoices):

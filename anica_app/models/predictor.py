@@ -8,9 +8,9 @@ import json
 from django.db import models
 from django.db.models import Q
 
-from anica_app.core.protocols import Failure
 from inference.core.protocols import Json
 from inference.models.isa import Named
+from inference.predictors.protocol import Failure
 
 FAILURES = [(failure.value, failure.value) for failure in Failure]
 NO_FAILURE = ""

@@ -15,7 +15,7 @@ from inference.core.errors import InvalidInputError, as_written
 def setting(default: Any, description: str, paper: Any, *, chooses: str = "", harmless: str = "") -> Any:
     """A dataclass field; `metadata["paper"]` is what the publication used, `["help"]` what forms show.
 
-    `chooses`: what a value chooses of a program that is started, see `anica_app.predictors.permission`.
+    `chooses`: what a value chooses of a program that is started, see `inference.predictors.permission`.
     `harmless`: a pattern of the words of a value that choose nothing of it.
     """
     marks = {"chooses": chooses, "harmless": harmless} if chooses else {}

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from anica_app.features.predictors.query import programs
-from anica_app.predictors import command
+from inference.predictors import command
 from pmweb import installation
 from pmweb.help.terms import BY_NAME, TERMS
 from pmweb.help.text import rendered

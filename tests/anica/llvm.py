@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from anica_app.predictors.llvm.releases import Release, installed
+from inference.predictors.llvm.releases import Release, installed
 
 
 def newest() -> Release:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from inference.predictors.kinds import KINDS
 
-from anica_app.core.protocols import Answer, Failure
 from anica_app.features.predictors import query
 from anica_app.features.predictors.query import Listed
 from anica_app.features.questions.query import ANSWERS, PredictorSaid, said_document
 from anica_app.models import BasicBlockSet, Campaign, Predictor
-from anica_app.predictors.kinds import KINDS
 from inference.models import PortMapping, Run
+from inference.predictors.protocol import Answer, Failure
 from inference.runs.journal import write
 from tests.api.conftest import Program
 

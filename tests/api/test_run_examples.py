@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from inference.predictors.llvm.releases import installed
 
 from anica_app.models import BasicBlockSet, Discovery, Predictor
-from anica_app.predictors.llvm.releases import installed
 from inference.features.running.runs.api import examples
 from inference.models import ExperimentSet, Machine, PortMapping, StoredCoreModel, Upload
 from inference.runs.kinds import JOBS, job

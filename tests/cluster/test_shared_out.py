@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from distributed import LocalCluster
+from inference.predictors.shared_out import AskedHere, SharedOut
 
-from anica_app.core.protocols import Answer, Predictor
-from anica_app.predictors import iaca
-from anica_app.predictors.shared_out import AskedHere, SharedOut
 from inference.cluster.executor import DaskExecutor
 from inference.core.errors import InterruptedRunError
 from inference.core.events import PacedReporter
 from inference.core.executor import LocalExecutor
+from inference.predictors import iaca
+from inference.predictors.protocol import Answer, Predictor
 from tests.anica.predictors import fakes
 from tests.core.pmevo.small import Listener
 

@@ -24,7 +24,7 @@ OWN = {
     "inference/formats/source.py": "uploads: lists and objects are counted, repeated keys are problems",
     "inference/web/paging.py": "a cursor of at most 2,000 characters",
     **dict.fromkeys(
-        ("anica_app/core/samples.py", "inference/core/checkpoint.py", "inference/formats/packing.py"),
+        ("inference/predictors/samples.py", "inference/core/checkpoint.py", "inference/formats/packing.py"),
         "written by this program, kept in its database",
     ),
     **dict.fromkeys(
@@ -43,11 +43,11 @@ OWN = {
     ),
     **dict.fromkeys(
         (
-            "anica_app/predictors/llvm/model.py",
-            "anica_app/predictors/osaca/predictor.py",
-            "anica_app/predictors/osaca/worker.py",
-            "anica_app/predictors/shared_out.py",
-            "anica_app/predictors/uica/analyser.py",
+            "inference/predictors/llvm/model.py",
+            "inference/predictors/osaca/predictor.py",
+            "inference/predictors/osaca/worker.py",
+            "inference/predictors/shared_out.py",
+            "inference/predictors/uica/analyser.py",
             "inference/agent/child.py",
             "inference/agent/process.py",
             "inference/containment/client.py",

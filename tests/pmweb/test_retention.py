@@ -16,8 +16,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from anica_app.core.protocols import Answer
-from anica_app.core.samples import unpack
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.formats.campaign_zip import read_archive, write_campaign
@@ -27,6 +25,8 @@ from anica_app.models import AnswerCache, Campaign, GeneralisationStep, Predicto
 from inference.features.learning.inferring.evolution import CLOUD_FRAMES
 from inference.features.running.runs.record import fold, thinned
 from inference.models import Run, RunCheckpoint, RunEvent, Upload
+from inference.predictors.protocol import Answer
+from inference.predictors.samples import unpack
 from inference.runs.journal import events_since
 from pmweb.models import AuditEntry, Pruning
 from pmweb.retention import pruning

@@ -15,11 +15,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from inference.predictors.core_model import KIND
 
 from anica_app.features.predictors.query import row_for
 from anica_app.features.predictors.stored_kinds import STORED_KINDS
 from anica_app.features.questions.why import closest_bound
-from anica_app.predictors.core_model import KIND
 from inference.core.explain import NotCharacterised, SchemeFate
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.core_model.query import contents_of

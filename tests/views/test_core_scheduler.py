@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from inference.predictors.core_model import KIND
 
 from anica_app.features.predictors.stored_kinds import STORED_KINDS
-from anica_app.predictors.core_model import KIND
 from inference.core.core_model import CoreModel, CoreScheduler
 from inference.core.simulation.policy import Binding, SchedulerPolicy
 from inference.features.learning.core_model.storing import store_parts

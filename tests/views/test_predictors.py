@@ -13,9 +13,9 @@ from django.urls import reverse
 
 from anica_app.features.predictors.query import listed, row_for
 from anica_app.models import Predictor
-from anica_app.predictors import permission
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import PortMapping, Run
+from inference.predictors import permission
 from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import X86, new_isa
 from inference.storage.rows import store_mapping
@@ -160,7 +160,7 @@ def test_without_the_operators_leave_no_program_of_somebodys_own_is_offered_or_r
 def test_what_the_environment_allows_reaches_the_kinds(text, allowed, settings, tmp_path):
     code = (
         "import django; django.setup()\n"
-        "from anica_app.predictors.permission import are_commands_allowed; print(are_commands_allowed())"
+        "from inference.predictors.permission import are_commands_allowed; print(are_commands_allowed())"
     )
     environment = {
         **os.environ,

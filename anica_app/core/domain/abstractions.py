@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable
 from functools import cache, lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from anica_app.core.protocols import AnicaError
+from anica_app.core.errors import AnicaError
 
 ConcreteT = TypeVar("ConcreteT", bound=Hashable)
 AbstractT = TypeVar("AbstractT", bound=Hashable)

@@ -34,7 +34,7 @@ from anica_app.core.domain.aliasing import Aliasing, Pair
 from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import Vocabulary
 from anica_app.core.domain.places import Kind, OperandPlace
-from anica_app.core.protocols import AnicaError
+from anica_app.core.errors import AnicaError
 from inference.core.protocols import Json
 
 MOST_INSTRUCTIONS = 100

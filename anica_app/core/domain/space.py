@@ -10,7 +10,7 @@ from anica_app.core.domain import places
 from anica_app.core.domain.dependencies import SchemeUse, scheme_use
 from anica_app.core.domain.sampleable import EVEX, why_not
 from anica_app.core.domain.settings import SpaceSettings
-from anica_app.core.protocols import AnicaError
+from anica_app.core.errors import AnicaError
 from inference.isa.scheme import Scheme
 from inference.isa.x86.forms import Form
 from inference.isa.x86.scheme_set import described, forms_by_text, schemes

@@ -23,10 +23,10 @@ from iced_x86 import (
     RegisterExt,
 )
 
+from anica_app.core.errors import AnicaError
 from anica_app.core.families.accesses import encoded, loads_first, unlocked
 from anica_app.core.families.registers import without_loads
 from anica_app.core.families.touched import FLAGS, STACK, CarrierRole, StoredPlace, Touched
-from anica_app.core.protocols import AnicaError
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 

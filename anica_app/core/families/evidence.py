@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from anica_app.core.errors import AnicaError
 from anica_app.core.families.changes import (
     NOPS,
     BlockChange,
@@ -15,9 +16,9 @@ from anica_app.core.families.changes import (
     ChangeKind,
 )
 from anica_app.core.families.touched import CarrierRole
-from anica_app.core.protocols import AnicaError, Answer
 from anica_app.core.search.judging import DIFFERENCE
 from inference.core.protocols import Json
+from inference.predictors.protocol import Answer
 
 Answers = tuple[Answer, ...]
 Ask = Callable[[Sequence[bytes]], Sequence[Answers]]

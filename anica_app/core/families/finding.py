@@ -20,11 +20,11 @@ from anica_app.core.families.evidence import (
 )
 from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, MemberGroup, grouped
 from anica_app.core.families.naming import names_of
-from anica_app.core.protocols import Answer
 from anica_app.core.ranking import Covered, covered_blocks
 from anica_app.core.search.judging import DIFFERENCE
 from anica_app.core.x86_domain import X86Domain
 from inference.core.protocols import Json
+from inference.predictors.protocol import Answer
 
 _Z = 1.959964  # standard deviations that 95 % of a normal distribution are within
 

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from anica_app.core.protocols import Answer
 from inference.core.protocols import Json
+from inference.predictors.protocol import Answer
 
 TOLERANCE = 0.25
 """Of the measured cycles: a tool that is off by more is not right, although it may be closer."""

@@ -19,7 +19,7 @@ from anica_app.core.search.discovery_set import DiscoverySet
 from anica_app.core.search.findings import FoundDiscovery, Generalised, Keeper, News, Round
 from anica_app.core.search.generalising import RoundCandidate, generalise_all
 from anica_app.core.search.judging import InterestJudge, JudgedAnswers
-from anica_app.core.search.panel import Driver, Meter, Panel, World
+from anica_app.core.search.panel import Driver, Meter, World
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import (
@@ -33,6 +33,7 @@ from anica_app.core.search.state import (
 )
 from inference.core.events import PacedReporter
 from inference.core.protocols import Checkpoint, Reporter
+from inference.predictors.panel import Panel
 
 # One given block: why tools disagree about it, or what a prediction rests on (thesis §8.4.1).
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol
 
-from anica_app.core.protocols import Answer, Failure
 from anica_app.core.search.protocols import BlockT
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choice, check_number, setting, values_of
+from inference.predictors.protocol import Answer, Failure
 
 RELATIVE, ABSOLUTE, FAILING = "relative", "absolute", "failure"
 METRICS = (RELATIVE, ABSOLUTE, FAILING)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import ClassVar, Generic
 
-from anica_app.core.protocols import AnicaError
+from anica_app.core.errors import AnicaError
 from anica_app.core.search.findings import CampaignCounters, FoundDiscovery
 from anica_app.core.search.protocols import AbstractDomain, AbstractT, BlockT, ExpansionT
 from inference.core.events import Plain

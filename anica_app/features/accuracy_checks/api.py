@@ -9,12 +9,12 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.core.residual_traits import TraitExcess
 from anica_app.features.accuracy_checks.query import check_of
 from anica_app.features.accuracy_checks.request import KIND, AccuracyCheckConfig
 from anica_app.features.accuracy_checks.result import FACTS, BoundError, CheckedPredictor, WorstBlock
 from anica_app.features.api_shapes import PredictorNames
 from anica_app.features.questions.api import predictors_named
+from inference.core.judging.residual_traits import TraitExcess
 from inference.features.judging.evaluations.api import AccuracyJudgementOut, HeatMapOut
 from inference.features.running.runs.api import RunOut, run_json
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.accuracy_checks.query import check_of
 from anica_app.features.accuracy_checks.request import KIND, AccuracyCheckConfig
 from anica_app.features.accuracy_checks.result import AccuracyCheck, CheckedPredictor
@@ -20,6 +19,7 @@ from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.measuring.blocks import MODES
 from inference.models import Machine, Run
+from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name

@@ -7,7 +7,6 @@ from contextlib import closing
 from functools import partial
 from random import Random
 
-from anica_app.core.protocols import Answer, PredictorError
 from anica_app.features.accuracy_checks.predicting import PUBLISHED, largest_bounds, usual_predictors
 from anica_app.features.accuracy_checks.request import AccuracyCheckConfig, read_config
 from anica_app.features.accuracy_checks.result import (
@@ -23,9 +22,10 @@ from anica_app.features.predictors.stored_kinds import measured
 from anica_app.features.questions.asking import PredictorColumn, ask
 from anica_app.formats.block_rows import insert_answers
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Predictor
-from anica_app.predictors import machine as measuring
 from inference.core.protocols import Checkpoint, Json
 from inference.models import Machine, Run
+from inference.predictors import machine as measuring
+from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task

@@ -9,8 +9,6 @@ from typing import Self
 
 import numpy as np
 
-from anica_app.core.protocols import Answer
-from anica_app.core.residual_traits import Trait, TraitFindings, telling_traits
 from inference.core.arrays import Bools, Floats
 from inference.core.judging.accuracy import (
     AccuracyFigures,
@@ -20,9 +18,11 @@ from inference.core.judging.accuracy import (
     judged_accuracy,
 )
 from inference.core.judging.repeating import RepeatSpread, repeat_spread
+from inference.core.judging.residual_traits import Trait, TraitFindings, telling_traits
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap, heat_map
+from inference.predictors.protocol import Answer
 
 WORST = 50
 """Blocks listed for each predictor."""

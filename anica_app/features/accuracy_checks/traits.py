@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from anica_app.core.residual_traits import Trait
 from inference.core.arrays import Bools
+from inference.core.judging.residual_traits import Trait
 from inference.isa.x86.blocks import Block, BlockError, block_of_bytes
 from inference.isa.x86.dependences import accesses_of
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.block_sets.accuracy import accuracy_of, column_named
 from anica_app.features.block_sets.columns import KIND
 from anica_app.features.block_sets.gate_options import (
@@ -30,6 +29,7 @@ from anica_app.formats.accuracy_baseline import write_baseline
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
 from inference.models import Run
+from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name

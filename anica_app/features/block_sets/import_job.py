@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from django.db import transaction
 from pydantic import AfterValidator, Field
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.block_sets.importing_loops import SORTS as LOOP_SORTS
 from anica_app.features.block_sets.importing_loops import add_loop_arguments, import_loops, import_loops_of
 from anica_app.features.block_sets.loops_job import MOST_KEYS, LoopsConfig, check_loops, telling
@@ -39,6 +38,7 @@ from inference.core.protocols import Json
 from inference.core.tunables import check_choice
 from inference.features.library.uploads.query import claim_upload, discard_upload, free_upload
 from inference.models import ISA, Run, Upload
+from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task

@@ -17,8 +17,6 @@ from django.urls import path, reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
-from anica_app.core.odd_answers import odd_answers
-from anica_app.core.protocols import Answer
 from anica_app.features.block_sets.accuracy_pages import accuracy_tab
 from anica_app.features.block_sets.columns import KIND
 from anica_app.features.block_sets.columns import KIND as NEW_COLUMNS
@@ -43,6 +41,8 @@ from anica_app.models import BasicBlockSet, BlockColumn
 from inference.features.library.uploads.reading import receive
 from inference.measuring.blocks import LOOP
 from inference.models import Run
+from inference.predictors.odd_answers import odd_answers
+from inference.predictors.protocol import Answer
 from inference.runs.errors import LimitError
 from inference.storage.errors import ExchangeError
 from inference.storage.names import NOTE_LIMIT

@@ -30,12 +30,12 @@ from django.db.models import (
 )
 from django.db.models.functions import Abs, Coalesce
 
-from anica_app.core.protocols import Answer, Failure
 from anica_app.core.search.judging import ABSOLUTE
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.isa.x86.blocks import BlockError, block_of_bytes
 from inference.isa.x86.naming import mnemonics_named
 from inference.models import Run
+from inference.predictors.protocol import Answer, Failure
 from inference.storage.errors import ExchangeError
 from inference.web.naming import ENDED, GONE, NEEDED, Dependent, counted
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of

@@ -10,7 +10,6 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from anica_app.core.domain.wording import in_one_line
-from anica_app.core.protocols import PredictorError
 from anica_app.features.block_sets.gate_options import exit_as_error
 from anica_app.features.campaigns.request import DEFAULT_FRESH, DEFAULT_MINUTES, PRESETS
 from anica_app.features.families.shell import (
@@ -25,6 +24,7 @@ from anica_app.models import Campaign, Discovery, Predictor
 from inference.core.protocols import Json
 from inference.features.learning.inferring.request import DEFAULT_SEED
 from inference.models import PortMapping, Run
+from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.runs.events import rate_in_words
 from inference.storage.errors import ExchangeError

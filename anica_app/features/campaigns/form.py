@@ -11,7 +11,6 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 
 from anica_app.core.domain.settings import FEATURES
 from anica_app.core.domain.settings import GROUPS as SCHEME_GROUPS
-from anica_app.core.protocols import Failure, PredictorError
 from anica_app.core.search.judging import METRICS
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.request import DEFAULT_FRESH, DEFAULT_MINUTES, GROUPS, MOST_FRESH, PRESETS
@@ -23,6 +22,7 @@ from inference.core.protocols import Json
 from inference.features.learning.inferring.request import DEFAULT_SEED
 from inference.features.machines.measure.pages import search_field
 from inference.models import PortMapping
+from inference.predictors.protocol import Failure, PredictorError
 from inference.storage.instruction_sets import X86
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from anica_app.core.protocols import AnicaError
+from anica_app.core.errors import AnicaError
 from anica_app.core.ranking import ExplainedBlocks, explained, fresh_blocks, judged_blocks
-from anica_app.core.samples import Sample, pack
 from anica_app.core.search.checking import AbstractCheck
 from anica_app.core.search.discovering import CampaignSearch as Search
 from anica_app.core.search.findings import FoundDiscovery as Found
 from anica_app.core.search.findings import Generalised, News, Round
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
-from anica_app.core.search.panel import Driver, Panel
+from anica_app.core.search.panel import Driver
 from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import State, checkpoint_of, state_of
 from anica_app.core.x86_domain import X86Domain
@@ -36,6 +35,9 @@ from anica_app.models import (
 )
 from inference.core.protocols import Checkpoint, Json
 from inference.models import ISA, Run
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import PredictorError
+from inference.predictors.samples import Sample, pack
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
@@ -241,7 +243,7 @@ class CampaignJob:
                 _tell_stage(task, STAGE_FAMILIES)
                 stage = CampaignGrouping(task, campaign, domain, panel, judge, config.against, config.judge)
                 grouped = stage.grouped(judged, round(SHARE_OF_QUESTIONS * state.counters.judged))
-        except AnicaError as error:
+        except (AnicaError, PredictorError) as error:
             raise JobError(str(error)) from error
         return partial(_store, campaign, state, covered, grouped)
 

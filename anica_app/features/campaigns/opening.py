@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
-from anica_app.core.protocols import AnicaError
-from anica_app.core.search.panel import Panel, Support, World, find_support
+from anica_app.core.errors import AnicaError
+from anica_app.core.search.panel import Support, World, find_support
 from anica_app.core.search.settings import SearchSettings
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.standing import SUPPORT
@@ -19,6 +19,8 @@ from anica_app.models import Campaign, CampaignFile, Predictor
 from inference.core.protocols import Checkpoint, Json
 from inference.models import ISA, PortMapping
 from inference.models.scheme_search import search_schemes
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.storage.instruction_sets import X86
@@ -37,7 +39,7 @@ def opened_panel(task: Task, ids: Sequence[int]) -> Iterator[Panel]:
     with ExitStack() as stack:
         try:
             tools = [stack.enter_context(closing(opened(rows[pk], task))) for pk in ids]
-        except AnicaError as error:
+        except PredictorError as error:
             raise JobError(str(error)) from error
         panel = Panel(tools, task.reporter.pulse)
         stack.callback(panel.close)

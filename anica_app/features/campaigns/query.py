@@ -19,7 +19,6 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, Least
 
-from anica_app.core.samples import Sample, unpack
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.formats import anica_campaigns
 from anica_app.models import BasicBlockSet, Campaign, CampaignPredictor, Discovery, SampleBatch
@@ -28,6 +27,7 @@ from inference.core.protocols import Json
 from inference.features.library.search.query import Hit, SearchHits, group, with_words
 from inference.models import ISA, Run
 from inference.models.scheme_search import search_schemes
+from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import X86
 from inference.web.naming import GONE, Dependent, counted
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of

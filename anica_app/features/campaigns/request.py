@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from anica_app.core.domain import documents
 from anica_app.core.domain.features import everything
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
-from anica_app.core.protocols import AnicaError
+from anica_app.core.errors import AnicaError
 from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode

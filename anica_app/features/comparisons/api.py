@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.core.comparing import PointSelection
 from anica_app.features.api_shapes import PredictorNames
 from anica_app.features.comparisons.files import answer_lines
 from anica_app.features.comparisons.query import (
@@ -30,6 +29,7 @@ from anica_app.features.comparisons.query import (
 from anica_app.features.comparisons.request import KIND, ComparisonConfig
 from anica_app.features.questions.api import predictors_named
 from anica_app.models import ComparedColumn, Comparison
+from inference.core.judging.compared_points import PointSelection
 from inference.core.metrics import Unit as Units
 from inference.features.judging.evaluations.api import HeatMapOut, PredictedOut, predicted_json
 from inference.features.running.runs.api import RunOut, run_json

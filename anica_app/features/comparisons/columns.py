@@ -8,9 +8,6 @@ from contextlib import closing
 
 import numpy as np
 
-from anica_app.core.comparing import Points
-from anica_app.core.protocols import Answer
-from anica_app.core.search.panel import Panel
 from anica_app.features.block_sets.columns import answers_of
 from anica_app.features.comparisons.experiment_blocks import ExperimentBlock, blocks_of, sampled
 from anica_app.features.comparisons.request import ComparisonConfig
@@ -18,10 +15,13 @@ from anica_app.features.comparisons.rows import ColumnCycles
 from anica_app.features.predictors.query import opened
 from anica_app.models import Predictor
 from inference.core.arrays import Floats, Int64s
+from inference.core.judging.compared_points import Points
 from inference.core.predicting import ThroughputModel as Model
 from inference.core.predicting import predicted
 from inference.core.tables import ExperimentTable
 from inference.models import ExperimentSet, Measurement
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import Answer
 from inference.runs.kinds import Task
 from inference.storage.streaming import Chunk, set_chunks
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.core.comparing import PointSelection
-from anica_app.core.protocols import PredictorError
 from anica_app.features.comparisons.files import answer_lines, score_table
 from anica_app.features.comparisons.query import (
     columns_of,
@@ -21,8 +19,10 @@ from anica_app.features.comparisons.query import (
 from anica_app.features.comparisons.request import KIND
 from anica_app.features.predictors.modes import add_mode_option
 from anica_app.features.predictors.query import chosen
+from inference.core.judging.compared_points import PointSelection
 from inference.core.metrics import Unit
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.predictors.protocol import PredictorError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name

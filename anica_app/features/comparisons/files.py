@@ -14,7 +14,6 @@ from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.utils.text import slugify
 
-from anica_app.core.comparing import Points, PointSelection, SchemeBias
 from anica_app.features.comparisons.query import (
     biases_in,
     columns_of,
@@ -29,6 +28,7 @@ from anica_app.features.comparisons.query import (
 from anica_app.features.comparisons.rows import ColumnCycles
 from anica_app.models import ComparedColumn, Comparison
 from inference.core.experiment import Experiment
+from inference.core.judging.compared_points import Points, PointSelection, SchemeBias
 from inference.core.metrics import Scores, Unit
 from inference.core.tables import ExperimentTable
 from inference.formats.csv_cells import cell, rows_text, written

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from anica_app.core.comparing import Points, answered_by_all
-from anica_app.core.protocols import PredictorError
 from anica_app.features.comparisons.columns import Asking, ComparisonPass, measured_elsewhere, tell_progress
 from anica_app.features.comparisons.request import ComparisonConfig, read_config
 from anica_app.features.comparisons.rows import (
@@ -20,10 +18,12 @@ from anica_app.features.comparisons.rows import (
     summarised,
 )
 from anica_app.models import ComparedColumn, Comparison, Predictor
+from inference.core.judging.compared_points import Points, answered_by_all
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
+from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task

@@ -13,7 +13,6 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from anica_app.core.comparing import GRADES, STEPS, PointSelection, SchemeBias
 from anica_app.features.comparisons.files import ComparisonSelection, choice_of, column_in, filter_context
 from anica_app.features.comparisons.query import (
     biases_in,
@@ -29,6 +28,7 @@ from anica_app.features.comparisons.query import (
 from anica_app.features.comparisons.request import KIND
 from anica_app.models import ComparedColumn, Comparison
 from anica_app.web.presentation import newest_runs
+from inference.core.judging.compared_points import GRADES, STEPS, PointSelection, SchemeBias
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
 from inference.features.running.runs.outcome import RunOutcome

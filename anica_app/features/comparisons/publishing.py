@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from django.db.models import QuerySet
 
-from anica_app.core.comparing import PointSelection
 from anica_app.features.comparisons.query import (
     biases_in,
     columns_of,
@@ -16,6 +15,7 @@ from anica_app.features.comparisons.query import (
 )
 from anica_app.features.comparisons.request import KIND
 from anica_app.models import ComparedColumn, Comparison
+from inference.core.judging.compared_points import PointSelection
 from inference.core.metrics import Unit
 from inference.features.publishing.site.content import (
     CellKind,

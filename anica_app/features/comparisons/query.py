@@ -13,15 +13,6 @@ from functools import cached_property, lru_cache
 import numpy as np
 from django.db.models import QuerySet
 
-from anica_app.core.comparing import (
-    ComparedPoints,
-    Points,
-    PointSelection,
-    SchemeBias,
-    answered_by_all,
-    compared,
-)
-from anica_app.core.comparing import biases as biases_of
 from anica_app.features.comparisons.rows import (
     ColumnCycles,
     biases_from,
@@ -29,14 +20,23 @@ from anica_app.features.comparisons.rows import (
     read_points,
     read_table,
 )
-from anica_app.figures.length_maps import LengthMap, length_maps
 from anica_app.models import ComparedColumn, Comparison
 from inference.core.arrays import Bools
+from inference.core.judging.compared_points import (
+    ComparedPoints,
+    Points,
+    PointSelection,
+    SchemeBias,
+    answered_by_all,
+    compared,
+)
+from inference.core.judging.compared_points import biases as biases_of
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 from inference.features.judging.evaluations.query import Predicted
 from inference.figures.heatmap import HeatMap, heat_map
+from inference.figures.length_maps import LengthMap, length_maps
 from inference.models import Measurement
 from inference.models.scheme_search import texts_found
 from inference.storage.rows import measurements_of

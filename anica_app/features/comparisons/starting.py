@@ -9,22 +9,22 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
+from inference.predictors.kinds import FoundKind
+from inference.predictors.llvm import mca
+from inference.predictors.llvm.processors import processors
+from inference.predictors.llvm.releases import installed
+from inference.predictors.osaca import predictor as osaca
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.comparisons.experiment_blocks import INSTRUCTIONS
 from anica_app.features.comparisons.request import KIND, MOST_ASKED, ComparisonConfig
 from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.query import kind_of, programs, row_for
 from anica_app.models import Predictor
-from anica_app.predictors import machine
-from anica_app.predictors.kinds import FoundKind
-from anica_app.predictors.llvm import mca
-from anica_app.predictors.llvm.processors import processors
-from anica_app.predictors.llvm.releases import installed
-from anica_app.predictors.osaca import predictor as osaca
 from inference.core.protocols import Json
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.predictors import machine
+from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import X86, core_of
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields

@@ -12,9 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from anica_app.core.protocols import AnicaError
 from anica_app.core.ranking import best_selection
-from anica_app.core.samples import unpack
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.features.block_sets.columns import read_set
 from anica_app.features.campaigns.query import judge_of
@@ -33,6 +31,7 @@ from inference.core.errors import InvalidInputError, as_written
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json
 from inference.models import Run
+from inference.predictors.samples import unpack
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
@@ -133,7 +132,7 @@ def _blocks(config: CoverageConfig, campaigns: Sequence[Campaign]) -> list[SetBl
     judge = Disagreement(InterestSettings(**config.interest))
     try:
         return interesting_blocks(row, config.columns, judge)[: config.blocks]
-    except (ExchangeError, AnicaError) as error:
+    except ExchangeError as error:
         raise JobError(str(error)) from error
 
 

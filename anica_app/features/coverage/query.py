@@ -9,13 +9,14 @@ from typing import Any
 from django.db.models import QuerySet
 
 from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import everything_domain, without_uops
-from anica_app.core.protocols import AnicaError, Answer, Failure
 from anica_app.core.ranking import Covered, DiscoverySelection, best_selection, covered_blocks
 from anica_app.core.search.judging import InterestJudge
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Prediction
 from inference.core.protocols import Json
 from inference.models import Run
+from inference.predictors.protocol import Answer, Failure
 from inference.storage.errors import ExchangeError
 from inference.web.paging import Order, Page, page_in_memory
 

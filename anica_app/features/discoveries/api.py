@@ -11,8 +11,8 @@ from django.urls import reverse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
+from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import represented_schemes
-from anica_app.core.protocols import AnicaError
 from anica_app.features.api_shapes import (
     DiscoveryOut,
     JudgedBlockOut,

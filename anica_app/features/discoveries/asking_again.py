@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.discoveries.tool_commands import options_here, tool_and_core
 from anica_app.features.predictors.query import row_for
 from anica_app.features.questions.query import PredictorSaid
 from anica_app.models import Predictor
+from inference.predictors.protocol import PredictorError
 
 
 def may_ask_again(found: DiscoveryParts) -> bool:

@@ -11,8 +11,8 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
+from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import represented_schemes
-from anica_app.core.protocols import AnicaError
 from anica_app.features.discoveries.asking_again import tools_here
 from anica_app.features.discoveries.pages import PART, chosen_node, found_or_404, tree_or_404
 from anica_app.features.discoveries.steps import name_of_question, question_about_step

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anica_app.core.domain.wording import Words
-from anica_app.core.protocols import Answer
 from anica_app.features.discoveries.report_parts import (
     exegesis_snippet,
     issue_searches,
@@ -23,6 +22,7 @@ from anica_app.models import Discovery, Predictor
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import code_block, code_span, markdown_cell, markdown_line
 from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
+from inference.predictors.protocol import Answer
 
 ANICA = (
     "Fabian Ritter and Sebastian Hack: AnICA: Analyzing Inconsistencies in Microarchitectural Code "

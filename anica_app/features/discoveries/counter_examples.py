@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from anica_app.core.protocols import Answer
-from anica_app.core.samples import Sample, unpack
 from anica_app.core.search.judging import InterestJudge
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.models import Generalisation, GeneralisationStep
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.predictors.protocol import Answer
+from inference.predictors.samples import Sample, unpack
 
 MOST = 500
 """Of a tree with more rejected steps, so many have theirs."""

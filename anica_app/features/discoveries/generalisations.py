@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from anica_app.core.domain.documents import expanded
-from anica_app.core.samples import Sample, unpack
 from anica_app.models import Discovery, Generalisation, GeneralisationStep, SampleBatch
 from inference.core.protocols import Json
+from inference.predictors.samples import Sample, unpack
 from inference.web.paging import PAGE_SIZE, Page, page_in_memory
 
 _NODE = ("number", "kind", "expansion", "foreign", "taken", "reason", "n", "interesting", "failed", "mean")

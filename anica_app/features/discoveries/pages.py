@@ -16,7 +16,6 @@ from django.urls import path, reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
-from anica_app.core.protocols import Answer
 from anica_app.features.discoveries import reproducing
 from anica_app.features.discoveries.asking_again import may_ask_again
 from anica_app.features.discoveries.counter_examples import counter_example_among, counter_examples_of
@@ -42,6 +41,7 @@ from inference.core.protocols import Json
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.models import InstructionScheme
+from inference.predictors.protocol import Answer
 from inference.storage.names import NOTE_LIMIT
 from inference.web.requests import file_answer, one_of, whole_number
 

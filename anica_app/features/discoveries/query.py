@@ -10,8 +10,7 @@ from functools import cached_property, lru_cache
 from django.db.models import QuerySet
 
 from anica_app.core.domain.wording import Mention, mention_of
-from anica_app.core.protocols import AnicaError, Answer, Failure
-from anica_app.core.samples import Sample
+from anica_app.core.errors import AnicaError
 from anica_app.core.search.judging import BlockInterest, InterestJudge
 from anica_app.features.campaigns.query import judge_of
 from anica_app.features.coverage.query import measure_of
@@ -25,6 +24,8 @@ from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.schemes import schemes_of_bytes
 from inference.isa.x86.scheme_set import described
 from inference.models import InstructionScheme
+from inference.predictors.protocol import Answer, Failure
+from inference.predictors.samples import Sample
 from inference.storage.instruction_sets import X86
 
 

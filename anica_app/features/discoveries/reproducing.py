@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from anica_app.core.protocols import Answer
 from anica_app.features.discoveries.bug_report import BugReport, markdown
 from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, known_answers
 from anica_app.features.discoveries.report_parts import Said
@@ -28,6 +27,7 @@ from inference.core.protocols import Json
 from inference.formats.quoting import assembly_comment
 from inference.isa.x86.blocks import block_of_hex
 from inference.isa.x86.blocks.listing import att_of_bytes
+from inference.predictors.protocol import Answer
 
 MOST_OTHERS = 5
 

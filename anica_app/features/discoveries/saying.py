@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anica_app.core.domain.wording import ANYTHING, Words, expansion_words, words
-from anica_app.core.protocols import AnicaError
+from anica_app.core.errors import AnicaError
 from anica_app.core.search.checking import InterestReason
 from anica_app.features.discoveries.generalisations import Node
 from anica_app.models import GeneralisationStep

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
-from anica_app.core.protocols import Answer, Failure
-from anica_app.core.samples import Sample
 from anica_app.features.discoveries.asking_again import asked_again
 from anica_app.features.discoveries.generalisations import (
     BY_BLOCK,
@@ -26,6 +24,8 @@ from anica_app.models import Discovery, Generalisation, Predictor
 from inference.core.protocols import Json
 from inference.formats.csv_cells import written
 from inference.formats.provenance import PRODUCT, head_of
+from inference.predictors.protocol import Answer, Failure
+from inference.predictors.samples import Sample
 from inference.web.paging import Page
 
 NOT_ASKED = "not predicted for this block"

@@ -13,9 +13,10 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
+from inference.predictors.processor_names import UICA_NAMES
+
 from anica_app.models import IMPORTED, Predictor
-from anica_app.predictors.llvm.mca_settings import TOTAL, McaSettings
-from anica_app.predictors.processor_names import UICA_NAMES
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of

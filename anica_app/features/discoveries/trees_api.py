@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.core.samples import Sample
 from anica_app.features.api_shapes import (
     Interestingness,
     JudgedBlockOut,
@@ -40,6 +39,7 @@ from anica_app.features.questions.job import MOST_PREDICTORS
 from anica_app.features.questions.query import KIND
 from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started
+from inference.predictors.samples import Sample
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE

@@ -10,7 +10,6 @@ from django.urls import reverse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.core.protocols import Answer
 from anica_app.features.api_shapes import NamedAnswerOut, assembly
 from anica_app.features.discoveries.report_parts import measures
 from anica_app.features.families.query import KIND, answer_of, families_in_order
@@ -21,6 +20,7 @@ from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
 from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started
+from inference.predictors.protocol import Answer
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.errors import AnicaError
 from anica_app.core.families.evidence import Answers, Ask, slower_of
 from anica_app.core.families.finding import FoundFamily
 from anica_app.core.families.matching import FamilyIdentity, matched, nearest
-from anica_app.core.protocols import AnicaError
 from anica_app.core.search.judging import InterestJudge
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.families.earlier import NOT_KEPT, answers_then

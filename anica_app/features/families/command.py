@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.campaigns.request import DEFAULT_FRESH
 from anica_app.features.families.query import KIND
 from anica_app.features.families.reporting import FamilyParts
@@ -18,6 +17,7 @@ from anica_app.features.predictors.query import chosen
 from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.models import Run
+from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.storage.names import by_name
 from inference.web.run_command import RunCommand

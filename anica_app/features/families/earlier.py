@@ -7,14 +7,14 @@ from contextlib import closing
 from typing import Any
 
 from anica_app.core.families.evidence import Answers
-from anica_app.core.protocols import AnicaError, Answer, Failure
-from anica_app.core.samples import unpack
-from anica_app.core.search.panel import Panel
 from anica_app.features.families.query import tools_of
 from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.features.predictors.query import opened
 from anica_app.models import Campaign, GeneralisationStep, Predictor
-from anica_app.predictors import machine, nanobench
+from inference.predictors import machine, nanobench
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import Answer, Failure, PredictorError
+from inference.predictors.samples import unpack
 from inference.runs.kinds import Task
 
 NOT_KEPT = Answer(failure=Failure.NO_NUMBER, detail="not kept")
@@ -91,5 +91,5 @@ def _asked(row: Predictor, codes: Sequence[bytes], task: Task | None) -> list[An
                 return [one for (one,) in panel.ask(codes)()]
             finally:
                 panel.close()
-    except AnicaError:
+    except PredictorError:
         return None

@@ -10,20 +10,20 @@ from random import Random
 
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import without_uops
 from anica_app.core.families.evidence import Answers, Ask, CauseWorld, slower_of
 from anica_app.core.families.finding import CampaignFamilies, KnownDiscovery, families_of
-from anica_app.core.protocols import AnicaError
-from anica_app.core.samples import unpack
 from anica_app.core.search.judging import DIFFERENCE, InterestJudge
-from anica_app.core.search.panel import Panel
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.families.carrying import ComparedFamilies
 from anica_app.features.families.referee import RefereedFamilies
 from anica_app.models import Campaign, Discovery, SampleBatch
-from anica_app.predictors import core_model, machine, nanobench
 from inference.core.protocols import Json
+from inference.predictors import core_model, machine, nanobench
+from inference.predictors.panel import Panel
+from inference.predictors.samples import unpack
 
 SHARE_OF_QUESTIONS = 0.2
 """Of the questions that a campaign has asked: so many more at most tell the causes."""

@@ -15,11 +15,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import everything_domain
-from anica_app.core.protocols import AnicaError
 from anica_app.core.ranking import fresh_blocks, judged_blocks
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
-from anica_app.core.search.panel import Driver, Panel
+from anica_app.core.search.panel import Driver
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.opening import chosen_domain
 from anica_app.features.campaigns.query import judge_of
@@ -41,6 +41,8 @@ from anica_app.features.predictors.query import opened
 from anica_app.models import Campaign, Predictor
 from inference.core.protocols import Json
 from inference.models import Run
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import PredictorError
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
@@ -135,7 +137,7 @@ def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
     rows = [seat.predictor for seat in campaign.seats.select_related("predictor").order_by("position")]
     try:
         tools = [stack.enter_context(closing(opened(row, task))) for row in rows]
-    except AnicaError as error:
+    except PredictorError as error:
         task.reporter.tell("log", {"level": "info", "text": f"stored answers alone are used: {error}"})
         return None
     panel = Panel(tools, task.reporter.pulse)
@@ -177,7 +179,7 @@ def _by_asking(work: _Asked) -> GroupedDiscoveries:
     asked = work.campaign.facts.get("judged") or 0
     try:
         return stage.grouped(judged, max(LEAST_QUESTIONS, round(SHARE_OF_QUESTIONS * asked)))
-    except AnicaError as error:
+    except (AnicaError, PredictorError) as error:
         raise JobError(str(error)) from error
 
 

@@ -9,7 +9,6 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 from pydantic import ValidationError
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.families.query import KIND
 from anica_app.features.families.reporting import FamilyParts
@@ -22,6 +21,7 @@ from anica_app.models import Campaign, Discovery, Family
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.measuring.blocks import LOOP
+from inference.predictors.protocol import PredictorError
 from inference.web.requests import file_answer, start_or_tell
 from inference.web.validation import what_is_wrong
 

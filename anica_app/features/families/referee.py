@@ -10,11 +10,11 @@ from anica_app.core.families.classes import instruction_class
 from anica_app.core.families.evidence import Ask
 from anica_app.core.families.finding import CampaignFamilies
 from anica_app.core.families.refereeing import RefereedBlock, league, right_about
-from anica_app.core.protocols import Answer
 from anica_app.core.search.judging import JudgedAnswers
 from anica_app.core.x86_domain import X86Domain
 from anica_app.models import Predictor
 from inference.core.protocols import Json
+from inference.predictors.protocol import Answer
 
 MOST_DISPUTED = 500
 MOST_OTHERS = 500

@@ -10,7 +10,6 @@ from anica_app.core.families.evidence import Answers, slower_of
 from anica_app.core.families.finding import CampaignFamilies
 from anica_app.core.families.grouping import FamilyMember
 from anica_app.core.families.refereeing import right_about
-from anica_app.core.protocols import Answer
 from anica_app.core.search.judging import InterestJudge
 from anica_app.core.value_dependence import MeasuredFinding, MeasureFrom, value_dependences
 from anica_app.features.discoveries.query import DiscoveryParts
@@ -19,10 +18,11 @@ from anica_app.features.families.referee import RefereedFamilies
 from anica_app.features.predictors.query import kind_of
 from anica_app.features.predictors.stored_kinds import measured
 from anica_app.models import Campaign, Predictor
-from anica_app.predictors import machine
 from inference.core.protocols import Json
 from inference.isa.start_values import StartValues
 from inference.isa.x86.blocks import mnemonics_of
+from inference.predictors import machine
+from inference.predictors.protocol import Answer
 from inference.runs.kinds import Task
 
 MOST_REPEATED = 1500

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from anica_app.core.protocols import Answer, Failure
 from anica_app.features.discoveries.bug_report import BugReport, markdown
 from anica_app.features.discoveries.query import known_answers
 from anica_app.features.discoveries.report_parts import (
@@ -25,6 +24,7 @@ from anica_app.features.families.query import tools_of
 from anica_app.formats.operand_values import findings_of_block
 from anica_app.models import Discovery, Family, Predictor
 from inference.core.protocols import Json
+from inference.predictors.protocol import Answer, Failure
 
 MOST_OTHERS = 10
 """Further blocks in a report."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from anica_app.core.families.finding import CampaignFamilies
 from anica_app.core.search.judging import InterestJudge, JudgedAnswers
-from anica_app.core.search.panel import Panel
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.families.carrying import ComparedFamilies, HeldAgainst, campaign_before
 from anica_app.features.families.grouping import (
@@ -23,6 +22,7 @@ from anica_app.features.families.referee import RefereedFamilies, refereed
 from anica_app.features.families.repeating import repeated_with_values
 from anica_app.features.predictors.query import opened
 from anica_app.models import Campaign, Predictor
+from inference.predictors.panel import Panel
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 

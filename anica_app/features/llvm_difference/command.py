@@ -8,12 +8,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.llvm_difference.job import TOLERANCE, DifferenceConfig, difference
 from anica_app.features.llvm_difference.report import markdown
 from inference.core.errors import InvalidInputError
 from inference.formats.exported import exported
 from inference.models import PortMapping
+from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86

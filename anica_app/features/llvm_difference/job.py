@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
+from inference.predictors.llvm.model import LlvmModel, Modelled
+from inference.predictors.llvm.releases import INSTALL, installed
 from pydantic import AfterValidator, Field
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.llvm_difference.report import Differing, LlvmDifference, is_notable, worst_first
-from anica_app.predictors.llvm.model import LlvmModel, Modelled
-from anica_app.predictors.llvm.releases import INSTALL, installed
 from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.features.learning.explained.proofs import proof_of
 from inference.formats.exported import ExportedMapping, ExportedScheme, exported
 from inference.isa.x86.att import encoded
 from inference.models import PortMapping, Run
+from inference.predictors.protocol import PredictorError
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry

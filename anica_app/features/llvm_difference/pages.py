@@ -9,11 +9,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
+from inference.predictors.llvm.processors import processors
+from inference.predictors.llvm.releases import INSTALL, installed
 
 from anica_app.features.llvm_difference.job import KIND, TOLERANCE
 from anica_app.features.llvm_difference.report import LlvmDifference, markdown
-from anica_app.predictors.llvm.processors import processors
-from anica_app.predictors.llvm.releases import INSTALL, installed
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
 from inference.runs.errors import ConfigError

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.core.protocols import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.block_sets.accuracy import column_named
 from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND
@@ -17,6 +16,7 @@ from anica_app.features.predictors.query import chosen
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
 from inference.models import Run
+from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name

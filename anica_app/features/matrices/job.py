@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
-from anica_app.core.protocols import AnicaError, Answer
+from anica_app.core.errors import AnicaError
 from anica_app.core.ranking import Cycles, agreement, fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
 from anica_app.features.block_sets.columns import add_columns, answers_of, codes_of, read_set
@@ -23,6 +23,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import mnemonics_of
 from inference.models import ISA, Run
+from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry

@@ -11,7 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from anica_app.core.protocols import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.features.block_sets.query import ORDERS, differing_blocks
 from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, MatrixConfig
@@ -22,6 +21,7 @@ from anica_app.web.presentation import newest_runs
 from inference.core.protocols import Json
 from inference.formats.csv_cells import written
 from inference.models import Run
+from inference.predictors.protocol import PredictorError
 from inference.storage.names import NOTE_LIMIT
 from inference.web.paging import Order
 from inference.web.presentation import describe_fields

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 
-from anica_app.core.protocols import Answer, Failure
 from anica_app.models import AnswerCache, Predictor
 from anica_app.models.predictor import block_key
 from inference.isa.x86.blocks import body_of
+from inference.predictors.protocol import Answer, Failure
 
 MOST_ANSWERS = 1_000_000
 """Rows of one predictor; the oldest give way. A row takes about 130 bytes, its index included."""

@@ -8,14 +8,14 @@ from typing import Any
 from django.db.models import ProtectedError
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
+from inference.predictors.kinds import PredictorKind
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.predictors.query import Listed, kind_of, kinds, listed, row_for
 from anica_app.models import Predictor
-from anica_app.predictors import mapping
-from anica_app.predictors.kinds import PredictorKind
+from inference.predictors import mapping
+from inference.predictors.protocol import PredictorError
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, free_or_refuse
 from inference.web.api import access
 from inference.web.api.access import ADMINISTERS, Deed, administering, confirmed_in_person

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from django import forms
+from inference.predictors.processor_names import PROCESSORS, processor_option
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.predictors.processors import options_for, processor_here
 from anica_app.features.predictors.query import chosen, row_for
 from anica_app.models import Predictor
-from anica_app.predictors.processor_names import PROCESSORS, processor_option
+from inference.predictors.protocol import PredictorError
 from inference.storage.errors import UnknownNameError
 
 _NEAR = 3

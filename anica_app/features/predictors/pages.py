@@ -13,15 +13,15 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.views.decorators.http import require_POST
+from inference.predictors.kinds import PredictorKind, UnconfiguredError
+from inference.predictors.permission import are_commands_allowed
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.predictors.query import kinds, listed, row_for
 from anica_app.features.questions.form import BlockForm
 from anica_app.features.questions.query import KIND
 from anica_app.models import Predictor
-from anica_app.predictors import machine, mapping
-from anica_app.predictors.kinds import PredictorKind, UnconfiguredError
-from anica_app.predictors.permission import are_commands_allowed
+from inference.predictors import machine, mapping
+from inference.predictors.protocol import PredictorError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import ExchangeError
 from inference.storage.names import NOTE_LIMIT, free_or_refuse

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from inference.predictors.kinds import KINDS
+from inference.predictors.processor_names import names_of_processor, processor_option, processors_named
+
 from anica_app.models import Predictor
-from anica_app.predictors import core_model, machine, mapping
-from anica_app.predictors.kinds import KINDS
-from anica_app.predictors.processor_names import names_of_processor, processor_option, processors_named
 from inference.core.protocols import Json
 from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
+from inference.predictors import core_model, machine, mapping
 from inference.storage.instruction_sets import X86, core_of
 
 # The processor at hand.

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from inference.predictors.kinds import KINDS, FoundKind, PredictorKind
+from inference.predictors.permission import WHO_CHOOSES
 
-from anica_app.core.protocols import Predictor, PredictorError
-from anica_app.core.remembering import Remembering
 from anica_app.features.predictors.answers import DatabaseAnswers, StraightAnswers
 from anica_app.features.predictors.processors import options_for, processor_here
 from anica_app.features.predictors.stored_kinds import (
@@ -25,13 +25,13 @@ from anica_app.features.predictors.stored_kinds import (
 )
 from anica_app.models import Predictor as PredictorRow
 from anica_app.models import identity_key
-from anica_app.predictors import core_model, machine, mapping
-from anica_app.predictors.kinds import KINDS, FoundKind, PredictorKind
-from anica_app.predictors.permission import WHO_CHOOSES
 from inference.core.protocols import Json
 from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.x86.blocks import body_of
 from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
+from inference.predictors import core_model, machine, mapping
+from inference.predictors.protocol import Predictor, PredictorError
+from inference.predictors.remembering import Remembering
 from inference.runs.kinds import Task
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.instruction_sets import X86
@@ -95,7 +95,7 @@ def row_for(
 
     One that so far was known from an imported file alone becomes this one, and keeps its campaigns.
     `may_choose`: the options come from a stored configuration, or from somebody who may choose what is run
-    (`anica_app.predictors.permission`). Raises `PredictorError` where it may not be chosen or cannot be used.
+    (`inference.predictors.permission`). Raises `PredictorError` where it may not be chosen or cannot be used.
     """
     if not may_choose and (chosen_options := kind_of(kind).choosing(options)):
         raise PredictorError(f"{chosen_options[0]} of {kind} {WHO_CHOOSES}")

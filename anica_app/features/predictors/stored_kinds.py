@@ -11,12 +11,10 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 from django.conf import settings
+from inference.predictors.kinds import FoundKind, PredictorKind
+from inference.predictors.shared_out import AskedHere, SharedOut
 
-from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.models import Predictor as PredictorRow
-from anica_app.predictors import core_model, machine, mapping
-from anica_app.predictors.kinds import FoundKind, PredictorKind
-from anica_app.predictors.shared_out import AskedHere, SharedOut
 from inference.agent.protocol import Result, Settings
 from inference.core.events import PacedReporter
 from inference.core.predicting import ThroughputModel as ExperimentPredictor
@@ -29,6 +27,8 @@ from inference.isa.start_values import StartValues
 from inference.isa.x86.blocks import Block
 from inference.measuring.blocks import MODES
 from inference.models import Machine, PortMapping, ResourceMapping
+from inference.predictors import core_model, machine, mapping
+from inference.predictors.protocol import Predictor, PredictorError
 from inference.runs.errors import JobError
 from inference.runs.execute import open_cluster
 from inference.runs.kinds import Task

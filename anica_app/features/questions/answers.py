@@ -11,9 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from anica_app.core.memory_variants import Memory, variants
-from anica_app.core.odd_answers import apart, odd_answers
-from anica_app.core.protocols import AnicaError
 from anica_app.features.discoveries.pages import lines_of as instructions_of
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.predictors.modes import mode_asked
@@ -34,6 +31,7 @@ from anica_app.features.questions.query import (
 )
 from anica_app.features.questions.why import why_of, with_closest
 from anica_app.models import Campaign, Generalisation, Predictor
+from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.asking.blocks.query import scheme_rows
 from inference.features.asking.blocks.shown import rows_of
@@ -42,6 +40,8 @@ from inference.features.running.runs.outcome import RunOutcome
 from inference.formats.csv_cells import written
 from inference.isa.x86.blocks import block_of_hex
 from inference.models import ISA, Run
+from inference.predictors.memory_variants import Memory, variants
+from inference.predictors.odd_answers import apart, odd_answers
 from inference.runs.described_rows import is_id
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
@@ -116,7 +116,7 @@ def _ask_about_memory(request: HttpRequest, question: BlockQuestion, number: int
     try:
         config = memory_question(rows, code, asked=question.run.pk, block=number)
         submit(KIND, config, name, user=request.user)
-    except (AnicaError, ConfigError) as error:
+    except (InvalidInputError, ConfigError) as error:
         messages.error(request, f"Memory dependencies cannot be compared: {error}.")
     return redirect(f"{request.get_full_path()}#memory")
 
@@ -247,7 +247,7 @@ def _no_variants(code: bytes) -> str:
     """Why there is nothing to compare; "" where there is."""
     try:
         variants(code)
-    except AnicaError as error:
+    except InvalidInputError as error:
         return str(error)
     return ""
 

@@ -8,10 +8,11 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from inference.predictors.loops import asked_as
+from inference.predictors.processor_names import PROCESSORS
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from anica_app.core.protocols import AnicaError, Answer, PredictorError
 from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.features.api_shapes import AskedAnswerOut, assembly
@@ -22,13 +23,13 @@ from anica_app.features.predictors.query import named, offers
 from anica_app.features.questions.job import MOST_BLOCKS, MOST_PREDICTORS, memory_question
 from anica_app.features.questions.query import KIND, asked_predictors, said_of
 from anica_app.models import Campaign, Predictor
-from anica_app.predictors.loops import asked_as
-from anica_app.predictors.processor_names import PROCESSORS
+from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.asking.blocks.api import MOST_TEXT
 from inference.features.running.runs.runs_of_kind import NameOfRun, submitted
 from inference.isa.x86.blocks import Block, block_of_hex, read_blocks
 from inference.models import Run
+from inference.predictors.protocol import Answer, PredictorError
 from inference.storage.errors import ExchangeError
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Name, Ref, ref
@@ -220,7 +221,7 @@ def _memory(rows: list[Predictor], blocks: list[Block]) -> Json:
         raise ProblemError(422, what, where="body code", right="one block")
     try:
         return memory_question(rows, blocks[0].code)
-    except AnicaError as error:
+    except InvalidInputError as error:
         right = "a block that accesses memory through a register"
         raise ProblemError(422, str(error), where="body code", right=right) from error
 

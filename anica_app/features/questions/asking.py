@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from django.db import connection
 
-from anica_app.core.protocols import Answer, PredictorError
-from anica_app.core.protocols import Predictor as Tool
 from anica_app.features.predictors.query import opened
 from anica_app.models import Predictor
-from anica_app.predictors import machine
 from inference.core.errors import MeasuringError
+from inference.predictors import machine
+from inference.predictors.protocol import Answer, PredictorError
+from inference.predictors.protocol import Predictor as Tool
 from inference.runs.kinds import Task
 
 SIDE_BY_SIDE = 6

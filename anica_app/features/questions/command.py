@@ -11,18 +11,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError
+from inference.predictors.loops import asked_as
 
-from anica_app.core.memory_variants import Memory, variants
-from anica_app.core.protocols import AnicaError, Answer, PredictorError
 from anica_app.features.predictors.choosing import check_processor, chosen_on, in_words
 from anica_app.features.predictors.modes import AS_NAMED, add_mode_option, different_modes, rows_in_mode
 from anica_app.features.predictors.processors import different_processors
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.job import with_switch
 from anica_app.models import Predictor
-from anica_app.predictors import core_model
-from anica_app.predictors.loops import asked_as
 from inference.core.core_model import Assumptions
+from inference.core.errors import InvalidInputError
 from inference.features.asking.blocks.query import BlockLoad, load_of
 from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.command import Command as PredictExperiment
@@ -31,6 +29,9 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_bytes
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, StoredCoreModel
+from inference.predictors import core_model
+from inference.predictors.memory_variants import Memory, variants
+from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
@@ -247,7 +248,7 @@ def _variants(blocks: Sequence[Block]) -> list[Block]:
         raise CommandError(f"--memory compares variants of one block, not of {len(blocks):,}")
     try:
         found = variants(blocks[0].code)
-    except AnicaError as error:
+    except InvalidInputError as error:
         raise CommandError(str(error)) from error
     return [block_of_bytes(code) for code in found.code.values()]
 

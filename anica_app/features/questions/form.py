@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 
-from anica_app.core.protocols import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.features.predictors.choosing import known_on, processor_field
@@ -16,12 +15,13 @@ from anica_app.features.predictors.query import OfferedPredictor, Offers, chosen
 from anica_app.features.predictors.stored_kinds import reason_against
 from anica_app.features.questions.query import PredictorAnswer, furthest_apart
 from anica_app.models import Predictor
-from anica_app.predictors import machine
 from inference.core.protocols import Json
 from inference.features.asking.blocks.job import MOST_BLOCKS
 from inference.isa.x86.addresses import START
 from inference.isa.x86.blocks import Block, BlockError, BlocksOfText, body_of, read
 from inference.measuring.blocks import MOST_COPIES, MOST_PAGES, BlockOptions
+from inference.predictors import machine
+from inference.predictors.protocol import PredictorError
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from anica_app.core.protocols import AnicaError, Answer
+from anica_app.core.errors import AnicaError
 from anica_app.core.search.discovering import BlockExplanation
 from anica_app.core.search.findings import CampaignCounters, News
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers, SameAs
-from anica_app.core.search.panel import Driver, Meter, Panel
+from anica_app.core.search.panel import Driver, Meter
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.job import RowKeeper, campaign_of, make_campaign
 from anica_app.features.campaigns.opening import chosen_domain, opened_panel, restricted_domain, world_of
@@ -24,6 +24,8 @@ from inference.core.protocols import Json
 from inference.features.learning.inferring.request import DEFAULT_SEED, SEED_LIMIT
 from inference.isa.x86.blocks import BlockError, block_of_hex
 from inference.models import Run
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
@@ -102,7 +104,7 @@ class GeneraliseJob:
                     look_up=_Telling(task, meter),
                 )
                 counted = meter.taken()
-        except AnicaError as error:
+        except (AnicaError, PredictorError) as error:
             raise JobError(str(error)) from error
         return partial(_store, task, campaign, domain, counted, explanation)
 

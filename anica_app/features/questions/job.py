@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
+from inference.predictors.llvm import mca
 from pydantic import Field
 
-from anica_app.core.memory_variants import variants
-from anica_app.core.protocols import PredictorError
 from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, rows_in_mode
 from anica_app.features.predictors.query import row_for
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.query import ANSWERS, KIND, PredictorSaid, said_document
 from anica_app.models import Predictor
-from anica_app.predictors.llvm import mca
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import BlockError, block_of_hex
 from inference.models import Run
+from inference.predictors.memory_variants import variants
+from inference.predictors.protocol import PredictorError
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.journal import Entry
@@ -123,7 +123,7 @@ def memory_question(predictors: Sequence[Predictor], code: bytes, **about: int) 
 
     `about`: where it is asked from, `asked` a run of this kind and `block` the number of the block there.
 
-    Raises `AnicaError` for a block whose addresses cannot be varied.
+    Raises `InvalidInputError` for a block whose addresses cannot be varied.
     """
     found = variants(code)
     return {

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from anica_app.core.protocols import Answer
-from anica_app.core.samples import Sample
+from inference.predictors.loops import asked_as
+
 from anica_app.formats.sample_document import read_samples, sample_document
 from anica_app.models import Campaign, Predictor
-from anica_app.predictors import machine
-from anica_app.predictors.loops import asked_as
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import body_of
 from inference.models import Run, RunEvent
+from inference.predictors import machine
+from inference.predictors.protocol import Answer
+from inference.predictors.samples import Sample
 
 _MOST_RUNS = 50
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from anica_app.core.protocols import Answer, Failure
 from anica_app.features.accuracy_checks.result import AccuracyCheck, AskedColumn, MeasuredBlockList
 from anica_app.features.accuracy_checks.traits import traits_of
 from anica_app.models import BasicBlockSet
 from inference.models import Machine, Run
+from inference.predictors.protocol import Answer, Failure
 
 
 def checked_run(machine: Machine, block_set: BasicBlockSet) -> Run:

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anica_app.core.protocols import Answer, Failure
-from anica_app.core.residual_traits import Trait
 from anica_app.features.accuracy_checks.job import drawn
 from anica_app.features.accuracy_checks.predicting import largest_bounds, usual_predictors
 from anica_app.features.accuracy_checks.query import check_of
@@ -17,8 +15,10 @@ from anica_app.features.accuracy_checks.traits import traits_of
 from anica_app.features.block_sets.accuracy import accuracy_of
 from anica_app.features.predictors.query import chosen
 from anica_app.models import BasicBlockSet, Predictor
+from inference.core.judging.residual_traits import Trait
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import Machine, PortMapping, Run, StoredCoreModel
+from inference.predictors.protocol import Answer, Failure
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from tests.anica.accuracy_checks.conftest import INSTRUCTIONS, UNKNOWN

@@ -6,12 +6,12 @@ import shutil
 import sys
 
 import pytest
+from inference.predictors.kinds import KINDS
+from inference.predictors.loops import WITH_JUMP, WITHOUT_JUMP, asked_as
 
 from anica_app.features.predictors import stored_kinds
 from anica_app.features.predictors.query import all_kinds, row_for
 from anica_app.features.questions.asking import ask
-from anica_app.predictors.kinds import KINDS
-from anica_app.predictors.loops import WITH_JUMP, WITHOUT_JUMP, asked_as
 from inference.core.mapping import PortMapping
 from inference.features.asking.blocks import query
 from inference.features.asking.blocks.query import load_of, predictions_of, scheme_rows

@@ -9,12 +9,12 @@ import zlib
 import pytest
 
 from anica_app.core.domain.wording import words
-from anica_app.core.protocols import PredictorError
-from anica_app.core.samples import unpack
 from anica_app.features.campaigns import opening
 from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep, Predictor
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import PortMapping
+from inference.predictors.protocol import PredictorError
+from inference.predictors.samples import unpack
 from inference.runs import leases, lifecycle
 from inference.runs.execute import StopRequests, execute
 from inference.storage.instruction_sets import new_isa

@@ -12,7 +12,6 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.core.comparing import PointSelection
 from anica_app.features.comparisons.columns import joined
 from anica_app.features.comparisons.experiment_blocks import block_of, sampled
 from anica_app.features.comparisons.query import columns_of, comparison_rows, scores_of
@@ -20,6 +19,7 @@ from anica_app.features.comparisons.request import read_config
 from anica_app.features.comparisons.rows import read_answers, read_points
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
+from inference.core.judging.compared_points import PointSelection
 from inference.core.metrics import Unit, score
 from inference.core.tables import ExperimentTable
 from inference.formats.importing import commit, preview

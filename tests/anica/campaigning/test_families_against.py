@@ -8,12 +8,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from iced_x86 import Mnemonic
 
-from anica_app.core.protocols import Answer, PredictorError
 from anica_app.features.campaigns import command, opening
 from anica_app.features.families import earlier, stage
 from anica_app.features.families import job as families_job
 from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.models import Campaign, Family, Predictor
+from inference.predictors.protocol import Answer, PredictorError
 from inference.runs import leases
 from inference.runs.errors import RunsError
 from inference.runs.execute import StopRequests, execute

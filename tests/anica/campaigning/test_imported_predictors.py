@@ -14,7 +14,6 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.discoveries.report_parts import measures
 from anica_app.features.discoveries.tool_commands import commands_for
 from anica_app.features.predictors.query import chosen, kinds, listed, offers, opened, row_for
@@ -22,6 +21,7 @@ from anica_app.features.questions.job import with_switch
 from anica_app.formats.campaign_zip import read_archive, write_campaign
 from anica_app.formats.file_trees import ZipTree
 from anica_app.models import Campaign, Predictor, identity_key
+from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from pmweb.models import AuditEntry
 from tests.anica.predictors.fakes import script

@@ -7,14 +7,14 @@ import io
 import pytest
 
 from anica_app.core.domain.settings import DomainSettings
-from anica_app.core.protocols import Answer, Failure
-from anica_app.core.samples import Sample, pack
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns import opening
 from anica_app.features.matrices import job
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BasicBlockSet, Campaign, CampaignPredictor, Discovery, Predictor, SampleBatch
 from inference.models import Run
+from inference.predictors.protocol import Answer, Failure
+from inference.predictors.samples import Sample, pack
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from tests.anica.core.search.planted import Decoding, few_schemes, slow_scan

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.features.predictors.query import chosen, kinds, listed, opened, row_for
 from anica_app.models import AnswerCache, Predictor
 from inference.core.mapping import PortMapping as Mapping
 from inference.formats.mapping_json import write_mapping_json
 from inference.models import ISA, Machine, PortMapping
+from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.storage.instruction_sets import X86, new_isa
 from inference.storage.rows import load_mapping, store_mapping
 from tests.anica.predictors.fakes import asked, script

@@ -11,16 +11,16 @@ from django.core.management import CommandError, call_command
 from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
+from inference.predictors.kinds import KINDS, FoundKind
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.campaigns.form import CampaignForm
 from anica_app.features.predictors import query
 from anica_app.features.predictors.choosing import chosen_on
 from anica_app.features.predictors.processors import different_processors, options_for, processor_here
 from anica_app.features.predictors.query import listed
 from anica_app.models import Predictor
-from anica_app.predictors.kinds import KINDS, FoundKind
 from inference.models import ISA, Machine, Run
+from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from tests.views.conftest import isa, visitor
 from tests.views.lab import machine

@@ -6,11 +6,11 @@ import io
 
 import pytest
 
-from anica_app.core.protocols import Answer, Failure
 from anica_app.features.block_sets.accuracy import Accuracy, accuracy_of
 from anica_app.features.campaigns import opening
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BasicBlockSet, Predictor
+from inference.predictors.protocol import Answer, Failure
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from tests.anica.campaigning.test_matrix_and_coverage import TEXT, do

@@ -11,12 +11,12 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from inference.predictors.kinds import KINDS
+from inference.predictors.processor_names import not_known
 
-from anica_app.core.protocols import PredictorError
 from anica_app.features.predictors.query import listed, row_for
 from anica_app.models import Predictor
-from anica_app.predictors.kinds import KINDS
-from anica_app.predictors.processor_names import not_known
+from inference.predictors.protocol import PredictorError
 from tests.anica.llvm import newest
 from tests.anica.predictors.fakes import python, script
 

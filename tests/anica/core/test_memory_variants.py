@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Decoder, Instruction, RegisterExt
 
-from anica_app.core.memory_variants import APART, Memory, variants
-from anica_app.core.protocols import AnicaError
+from inference.core.errors import InvalidInputError
 from inference.isa.x86.blocks import Block, block_of_bytes, block_of_text
+from inference.predictors.memory_variants import APART, Memory, variants
 
 REGISTERS = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r12", "r13"]
 ADDRESSES = st.builds(
@@ -67,12 +67,12 @@ def test_what_cannot_be_chosen_is_left_and_counted():
     "lines", [["add rax, rbx"], ["lea rax, [rbx+8]"], ["push rax"], ["mov eax, [rip+5]"]]
 )
 def test_a_block_without_an_address_to_choose_is_refused(lines: list[str]):
-    with pytest.raises(AnicaError, match="accesses memory at an address that can be chosen"):
+    with pytest.raises(InvalidInputError, match="accesses memory at an address that can be chosen"):
         variants(block(*lines).code)
 
 
 def test_a_block_with_more_accesses_than_registers_is_refused():
-    with pytest.raises(AnicaError, match="general-purpose registers left"):
+    with pytest.raises(InvalidInputError, match="general-purpose registers left"):
         variants(block(*["mov xmm0, [rcx]".replace("mov", "movups")] * 16).code)
 
 

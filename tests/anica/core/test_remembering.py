@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anica_app.core.protocols import Answer, Failure
-from anica_app.core.remembering import Remembering
+from inference.predictors.protocol import Answer, Failure
+from inference.predictors.remembering import Remembering
 
 
 class Counting:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.core.residual_traits import (
+from inference.core.judging.residual_traits import (
     SIGNIFICANT,
     Trait,
     TraitFindings,

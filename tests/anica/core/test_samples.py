@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.core.protocols import AnicaError, Answer, Failure
-from anica_app.core.samples import Sample, pack, unpack
+from inference.core.errors import InvalidInputError
+from inference.predictors.protocol import Answer, Failure
+from inference.predictors.samples import Sample, pack, unpack
 
 numbers = st.floats(min_value=0, max_value=1e6, allow_nan=False).map(abs)
 details = st.text(max_size=30)
@@ -53,11 +54,11 @@ def test_other_bytes_are_refused(data: bytes) -> None:
     for packed in (data, b"\x01" + zlib.compress(data)):
         try:
             unpack(packed)
-        except AnicaError:
+        except InvalidInputError:
             continue
         assert packed == b"" or pack(unpack(packed))
 
 
 def test_samples_of_different_tools_are_no_batch() -> None:
-    with pytest.raises(AnicaError, match="same tools"):
+    with pytest.raises(InvalidInputError, match="same tools"):
         pack([Sample(b"\x90", (Answer(cycles=1.0),)), Sample(b"\x90", ())])

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from anica_app.core.protocols import Answer, Failure
 from anica_app.core.value_dependence import (
     NEVER_AGAIN,
     NOT_AGAIN,
@@ -18,6 +17,7 @@ from anica_app.core.value_dependence import (
 from inference.isa.start_values import StartValues
 from inference.isa.x86.blocks import read_blocks
 from inference.measuring.blocks import BlockOptions
+from inference.predictors.protocol import Answer, Failure
 
 USUAL = BlockOptions().start
 SHIFT = "shl rax, cl\ncmove rbx, rdx"

@@ -13,7 +13,6 @@ from urllib.parse import unquote
 import pytest
 
 from anica_app.core.domain.wording import Words
-from anica_app.core.protocols import Answer, Failure
 from anica_app.features.discoveries.bug_report import BugReport, markdown, version_of
 from anica_app.features.discoveries.report_parts import (
     exegesis_snippet,
@@ -26,6 +25,7 @@ from anica_app.features.discoveries.reproducing import link, state
 from anica_app.features.discoveries.tool_commands import commands_for, core_of, osaca_name
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
 from inference.formats.provenance import PRODUCT
+from inference.predictors.protocol import Answer, Failure
 
 GOLDEN = Path(__file__).with_name("golden_bug_report.md")
 BLOCK = bytes.fromhex("4801d8480fafcb")

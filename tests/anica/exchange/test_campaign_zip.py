@@ -13,8 +13,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from anica_app.core.protocols import Answer, Failure
-from anica_app.core.samples import Sample, pack, unpack
 from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.formats.campaign_zip import read_archive, write_campaign
 from anica_app.formats.file_trees import Directory, ZipTree
@@ -30,6 +28,8 @@ from anica_app.models import (
     SampleBatch,
     identity_key,
 )
+from inference.predictors.protocol import Answer, Failure
+from inference.predictors.samples import Sample, pack, unpack
 from inference.storage.errors import ExchangeError
 from tests.anica.exchange.published import write_directory
 from tests.zips import packed, unpacked

@@ -13,10 +13,10 @@ import pytest
 from django.conf import settings
 
 from anica_app.core.domain.documents import expanded
-from anica_app.core.samples import unpack
 from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.formats.file_trees import Directory
 from anica_app.models import Campaign, GeneralisationStep
+from inference.predictors.samples import unpack
 
 pytestmark = [pytest.mark.django_db, pytest.mark.shared]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from anica_app.core.protocols import Failure
-from anica_app.core.samples import unpack
 from anica_app.formats.anica_abstract import abstract_document
 from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.formats.file_trees import Directory, ZipTree
 from anica_app.formats.incoming import Sort, read_rows, sort_of_content, sort_of_path
 from anica_app.models import Campaign, Predictor
+from inference.predictors.protocol import Failure
+from inference.predictors.samples import unpack
 from inference.storage.errors import ExchangeError, NameTakenError
 from tests.anica.exchange.published import LABEL, RESULT, START, documents, write_directory
 

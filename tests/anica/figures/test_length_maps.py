@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.figures.length_maps import MOST_PANELS, PER_ROW, LengthMap, length_maps
+from inference.figures.length_maps import MOST_PANELS, PER_ROW, LengthMap, length_maps
 from tests.drawn import examples
 
 points = st.lists(st.tuples(st.integers(1, 8), st.floats(0.1, 50), st.floats(0, 80)), min_size=1, max_size=60)

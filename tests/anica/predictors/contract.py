@@ -6,9 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anica_app.core.protocols import Predictor
-from anica_app.core.remembering import Remembering
-from anica_app.predictors import (
+from inference.predictors.llvm.mca import LlvmMca
+from inference.predictors.llvm.mca_settings import McaSettings
+from inference.predictors.osaca.predictor import Osaca, OsacaSettings
+from inference.predictors.shared_out import SharedOut
+from inference.predictors.uica import facile
+from inference.predictors.uica import simulator as uica
+
+from inference.agent.protocol import Result
+from inference.core.events import PacedReporter
+from inference.core.executor import LocalExecutor
+from inference.core.mapping import PortMapping
+from inference.core.predicting import MappingPredictor
+from inference.isa.start_values import StartValues
+from inference.isa.x86.blocks import Block
+from inference.predictors import (
     command,
     cqa,
     difftune,
@@ -18,19 +30,8 @@ from anica_app.predictors import (
     mapping,
     nanobench,
 )
-from anica_app.predictors.llvm.mca import LlvmMca
-from anica_app.predictors.llvm.mca_settings import McaSettings
-from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings
-from anica_app.predictors.shared_out import SharedOut
-from anica_app.predictors.uica import facile
-from anica_app.predictors.uica import simulator as uica
-from inference.agent.protocol import Result
-from inference.core.events import PacedReporter
-from inference.core.executor import LocalExecutor
-from inference.core.mapping import PortMapping
-from inference.core.predicting import MappingPredictor
-from inference.isa.start_values import StartValues
-from inference.isa.x86.blocks import Block
+from inference.predictors.protocol import Predictor
+from inference.predictors.remembering import Remembering
 from tests.anica.predictors import fakes
 from tests.core.pmevo.small import Listener
 

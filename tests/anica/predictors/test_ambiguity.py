@@ -7,10 +7,10 @@ import time
 
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
+from inference.predictors.ambiguity import Growth, ambiguity_of
+from inference.predictors.pattern_automaton import PatternUse
+from inference.predictors.reading import MOST_AMBIGUOUS, CyclesPattern
 
-from anica_app.predictors.ambiguity import Growth, ambiguity_of
-from anica_app.predictors.pattern_automaton import PatternUse
-from anica_app.predictors.reading import MOST_AMBIGUOUS, CyclesPattern
 from inference.core.errors import InvalidInputError
 
 BYTES_ONCE = r"(?:0x|\\x)?(?:[0-9a-f]{2})+(?:[\s_]*(?:0x|\\x)?(?:[0-9a-f]{2})+)*"

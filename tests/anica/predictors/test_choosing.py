@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inference.predictors.calling import Call, CalledTool, CallSettings
+from inference.predictors.kinds import KINDS, PredictorKind
+from inference.predictors.permission import ARGUMENTS, COMMAND, FILE, PROGRAM
+from inference.predictors.reading import CyclesPattern
+from inference.predictors.tool_paths import check_program
 
 import anica_app
-from anica_app.core.protocols import PredictorError
-from anica_app.predictors import nanobench, permission
-from anica_app.predictors.calling import Call, CalledTool, CallSettings
-from anica_app.predictors.kinds import KINDS, PredictorKind
-from anica_app.predictors.permission import ARGUMENTS, COMMAND, FILE, PROGRAM
-from anica_app.predictors.reading import CyclesPattern
-from anica_app.predictors.tool_paths import check_program
 from inference.containment import client
 from inference.core.tunables import setting
+from inference.predictors import nanobench, permission
+from inference.predictors.protocol import PredictorError
 from inference.sandbox import strangers
 from tests.anica.predictors import fakes
 from tests.anica.predictors.fakes import GOOD

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from anica_app.core.protocols import Answer, Failure, Predictor
+from inference.predictors.protocol import Answer, Failure, Predictor
 from tests.anica.predictors.contract import CASES, Case
 from tests.anica.predictors.fakes import CRASHING, GARBAGE, GOOD, HANGING, UNKNOWN
 

@@ -6,16 +6,16 @@ import csv
 
 import pytest
 from django.conf import settings as django_settings
+from inference.predictors.llvm.mca import LlvmMca
+from inference.predictors.llvm.mca_dialogue import McaBatch, read_reply
+from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
+from inference.predictors.llvm.processors import processors
+from inference.predictors.llvm.releases import installed, release_of
+from inference.predictors.llvm.text import texts_of
 
-from anica_app.core.protocols import Failure, PredictorError
-from anica_app.predictors.llvm.mca import LlvmMca
-from anica_app.predictors.llvm.mca_dialogue import McaBatch, read_reply
-from anica_app.predictors.llvm.mca_settings import TOTAL, McaSettings
-from anica_app.predictors.llvm.processors import processors
-from anica_app.predictors.llvm.releases import installed, release_of
-from anica_app.predictors.llvm.text import texts_of
 from inference.containment import Limits
 from inference.core.errors import InvalidInputError
+from inference.predictors.protocol import Failure, PredictorError
 from tests.anica.predictors.fakes import script
 
 RELEASES = {release.number: release for release in installed() if release.mc}

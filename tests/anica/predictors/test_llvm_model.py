@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from inference.predictors.llvm.model import LlvmModel
 
-from anica_app.core.protocols import PredictorError
-from anica_app.predictors.llvm.model import LlvmModel
 from inference.isa.x86.att import encoded
+from inference.predictors.protocol import PredictorError
 from tests.anica.llvm import newest
 
 

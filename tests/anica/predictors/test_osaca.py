@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
+from inference.predictors.llvm.releases import installed
+from inference.predictors.osaca.predictor import Osaca, OsacaSettings, own_models
+from inference.predictors.osaca.worker import may_access
 
-from anica_app.core.protocols import Failure, PredictorError
-from anica_app.predictors.llvm.releases import installed
-from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings, own_models
-from anica_app.predictors.osaca.worker import may_access
+from inference.predictors.protocol import Failure, PredictorError
 
 BLOCKS = 60
 COMPARE_MEMORY = bytes.fromhex("807aff00")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from inference.predictors.machine import MachineSettings, MeasuredBlocks
+from inference.predictors.mapping import MappedBlocks, MappingSettings
 
-from anica_app.core.protocols import Answer, Failure
-from anica_app.predictors.machine import MachineSettings, MeasuredBlocks
-from anica_app.predictors.mapping import MappedBlocks, MappingSettings
 from inference.agent.protocol import Result
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import PortMapping
 from inference.core.predicting import MappingPredictor
+from inference.predictors.protocol import Answer, Failure
 
 ADD, STORE = "add GPR[64]:RW, GPR[64]:R", "mov MEM[64]:W, GPR[64]:R"
 VALUE = PortMapping(ports=("0", "1", "s"), usage={ADD: ((3, 1),), STORE: ((1, 1), (4, 1))}, r_max=2.0)

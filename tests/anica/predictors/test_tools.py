@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
+from inference.predictors.kinds import KINDS
+from inference.predictors.osaca.predictor import Osaca, OsacaSettings, python_of
 
-from anica_app.core.protocols import Failure, PredictorError
-from anica_app.predictors import command, cqa, difftune, iaca, ithemal, nanobench
-from anica_app.predictors.kinds import KINDS
-from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings, python_of
 from inference.isa.x86.blocks.surrounding import BEGIN, END
+from inference.predictors import command, cqa, difftune, iaca, ithemal, nanobench
+from inference.predictors.protocol import Failure, PredictorError
 from tests.anica.predictors.fakes import CRASHING, GOOD, HANGING, osaca, script
 
 BLOCK = bytes.fromhex("4801d8")

@@ -6,7 +6,6 @@ import io
 
 import pytest
 
-from anica_app.core.protocols import Answer, Failure
 from anica_app.features.block_sets.query import (
     BlockFilter,
     ColumnKind,
@@ -18,6 +17,7 @@ from anica_app.features.block_sets.query import (
 )
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BasicBlockSet
+from inference.predictors.protocol import Answer, Failure
 from inference.storage.errors import ExchangeError
 from inference.web.paging import Order
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from django.test.utils import CaptureQueriesContext
 
-from anica_app.core.protocols import Answer, Failure
-from anica_app.core.samples import Sample, pack
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,
     DISCOVERY_ORDERS,
@@ -29,6 +27,8 @@ from anica_app.models import (
     Predictor,
     SampleBatch,
 )
+from inference.predictors.protocol import Answer, Failure
+from inference.predictors.samples import Sample, pack
 from inference.web.paging import Order
 
 pytestmark = pytest.mark.django_db

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.features.predictors.query import OfferedPredictor, Offers
 from anica_app.features.questions import asking
 from anica_app.features.questions import form as choosing
 from anica_app.features.questions.query import KIND
 from anica_app.models import Predictor
 from inference.models import Run
+from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from tests.anica.views.test_discovery import discovery, text_of, visitor  # noqa: F401  fixtures

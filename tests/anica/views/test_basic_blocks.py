@@ -6,13 +6,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from inference.predictors.kinds import KINDS
 from pytest_django import DjangoAssertNumQueries
 
 from anica_app.features.predictors import query
 from anica_app.features.predictors.query import Listed
 from anica_app.features.questions.query import KIND
 from anica_app.models import Predictor
-from anica_app.predictors.kinds import KINDS
 from inference.models import ISA, Machine, PortMapping, Run
 from tests.views.conftest import IMUL, isa, mapping, visitor
 from tests.views.lab import machine

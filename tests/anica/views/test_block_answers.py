@@ -7,13 +7,13 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from anica_app.core.memory_variants import Memory, variants
-from anica_app.core.protocols import Answer, Failure
 from anica_app.features.questions import job
 from anica_app.features.questions.answers import reading
 from anica_app.features.questions.query import ANSWERS, KIND, PredictorAnswer, PredictorSaid, said_document
 from anica_app.models import Campaign, Predictor
 from inference.models import PortMapping, Run
+from inference.predictors.memory_variants import Memory, variants
+from inference.predictors.protocol import Answer, Failure
 from inference.runs.journal import write
 from inference.runs.lifecycle import submit
 from tests.anica.views.test_discovery import discovery

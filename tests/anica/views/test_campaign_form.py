@@ -10,12 +10,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from inference.predictors.kinds import KINDS
 
 from anica_app.features.campaigns import starting
 from anica_app.features.campaigns.request import GROUPS, CampaignConfig
 from anica_app.features.predictors.query import Listed
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
-from anica_app.predictors.kinds import KINDS
 from inference.core.errors import InvalidInputError
 from inference.models import Run
 from inference.runs.lifecycle import submit

@@ -12,11 +12,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.core.protocols import Answer, Failure
-from anica_app.core.samples import Sample, pack
 from anica_app.features.campaigns.standing import SUPPORT, lacking_of
 from anica_app.models import Campaign, CampaignFile, CampaignPredictor, Discovery, Predictor, SampleBatch
 from inference.models import Run, RunEvent
+from inference.predictors.protocol import Answer, Failure
+from inference.predictors.samples import Sample, pack
 
 pytestmark = pytest.mark.django_db
 

@@ -10,8 +10,6 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from anica_app.core.protocols import Answer
-from anica_app.core.samples import Sample, pack
 from anica_app.features.families import pages
 from anica_app.features.predictors.query import OfferedPredictor, Offers
 from anica_app.models import (
@@ -25,6 +23,8 @@ from anica_app.models import (
 )
 from anica_app.models.predictor import block_key
 from inference.models import Run, RunEvent
+from inference.predictors.protocol import Answer
+from inference.predictors.samples import Sample, pack
 
 pytestmark = pytest.mark.django_db
 

@@ -8,13 +8,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from inference.predictors.kinds import KINDS
 
 from anica_app.features.block_sets.query import differing_blocks
 from anica_app.features.matrices import pages
 from anica_app.features.predictors.query import Listed
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BasicBlockSet, Predictor
-from anica_app.predictors.kinds import KINDS
 from inference.models import Run
 from inference.web.paging import Order
 

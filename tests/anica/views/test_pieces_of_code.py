@@ -7,12 +7,12 @@ import subprocess
 import pytest
 from django.test import Client
 from django.urls import reverse
+from inference.predictors.kinds import KINDS
 
 from anica_app.features.predictors import query
 from anica_app.features.predictors.query import Listed
 from anica_app.features.questions.query import KIND
 from anica_app.models import Predictor
-from anica_app.predictors.kinds import KINDS
 from inference.isa.x86.blocks import block_of_hex
 from inference.models import PortMapping, Run
 from tests.anica.views.test_basic_blocks import FIELDS

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.core.comparing import (
+from inference.core.experiment import Experiment
+from inference.core.judging.compared_points import (
     GRADES,
     ComparedPoints,
     PointSelection,
@@ -18,7 +19,6 @@ from anica_app.core.comparing import (
     compared,
     grade_of,
 )
-from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.core.tables import ExperimentTable
 

@@ -18,7 +18,7 @@ from anica_app.core.domain.abstractions import (
     distance,
 )
 from anica_app.core.domain.features import weaker_access, weaker_operand
-from anica_app.core.protocols import AnicaError
+from anica_app.core.errors import AnicaError
 
 WORDS = st.text("abc", max_size=5)
 

@@ -9,7 +9,7 @@ import pytest
 from anica_app.core.domain.sampleable import group_of, why_not
 from anica_app.core.domain.settings import GROUPS, DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace, reasons
-from anica_app.core.protocols import AnicaError
+from anica_app.core.errors import AnicaError
 from anica_app.core.x86_domain import X86Domain
 from inference.core.errors import InvalidInputError
 from inference.isa.x86 import schemes

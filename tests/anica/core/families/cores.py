@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from iced_x86 import Decoder, InstructionInfoFactory, OpAccess, Register, RegisterExt
 
-from anica_app.core.protocols import Answer
+from inference.predictors.protocol import Answer
 
 _INFO = InstructionInfoFactory()
 _READS = (OpAccess.READ, OpAccess.READ_WRITE, OpAccess.COND_READ, OpAccess.READ_COND_WRITE)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Decoder, InstructionInfoFactory, OpAccess, OpKind, RegisterExt
 
+from anica_app.core.errors import AnicaError
 from anica_app.core.families.accesses import loads_first
 from anica_app.core.families.changes import CarrierKind, ChangedBlock, ChangeKind
 from anica_app.core.families.evidence import (
@@ -19,9 +20,9 @@ from anica_app.core.families.evidence import (
     causes_of,
 )
 from anica_app.core.families.touched import CarrierRole
-from anica_app.core.protocols import AnicaError, Answer, Failure
 from anica_app.core.x86_domain import X86Domain
 from inference.isa.x86.blocks import block_of_text, mnemonics_of
+from inference.predictors.protocol import Answer, Failure
 from tests.anica.core.families.cores import PlantedCore, name_of
 from tests.anica.core.search.planted import few_schemes
 from tests.drawn import examples

@@ -20,11 +20,11 @@ from anica_app.core.families.grouping import FamilyMember, grouped
 from anica_app.core.families.matching import FamilyIdentity, matched, nearest
 from anica_app.core.families.naming import names_of
 from anica_app.core.families.touched import CarrierRole
-from anica_app.core.protocols import Answer
 from anica_app.core.ranking import fresh_blocks
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.x86_domain import X86Domain
 from inference.isa.x86.scheme_set import described
+from inference.predictors.protocol import Answer
 from tests.anica.core.families.cores import PlantedCore
 from tests.anica.core.search.planted import few_schemes
 from tests.drawn import examples

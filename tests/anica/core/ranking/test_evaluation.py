@@ -5,7 +5,8 @@ from __future__ import annotations
 from anica_app.core.ranking import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.findings import FoundDiscovery
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver, Panel
+from anica_app.core.search.panel import Driver
+from inference.predictors.panel import Panel
 from tests.anica.core.search.toy import Scripted, ToyDomain, abstract_of, plain
 
 DOMAIN = ToyDomain()

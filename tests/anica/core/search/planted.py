@@ -6,8 +6,8 @@ from functools import cache
 
 from iced_x86 import Decoder, InstructionInfoFactory, MemorySizeExt, Mnemonic, OpAccess, OpKind, RegisterExt
 
-from anica_app.core.protocols import Answer, Failure
 from inference.isa.x86.scheme_set import schemes
+from inference.predictors.protocol import Answer, Failure
 
 NAMES = frozenset(
     [

@@ -8,15 +8,16 @@ import time
 
 import pytest
 
-from anica_app.core.protocols import Failure, PredictorError
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.findings import Became
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Panel, World
+from anica_app.core.search.panel import World
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import checkpoint_of
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import InterruptedRunError, InvalidInputError
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import Failure, PredictorError
 from tests.anica.core.search.toy import (
     MUST,
     Abstract,

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from anica_app.core.protocols import Answer, Failure
 from anica_app.core.search.judging import Disagreement, InterestSettings, SameAs
 from inference.core.errors import InvalidInputError
+from inference.predictors.protocol import Answer, Failure
 
 CRASH, TIMEOUT = Answer(failure=Failure.CRASH), Answer(failure=Failure.TIMEOUT)
 

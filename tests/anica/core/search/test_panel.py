@@ -6,10 +6,11 @@ import threading
 
 import pytest
 
-from anica_app.core.protocols import Answer, Failure
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver, Panel
+from anica_app.core.search.panel import Driver
 from inference.core.errors import InterruptedRunError
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import Answer, Failure
 from tests.anica.core.search.toy import Scripted, ToyDomain, plain
 
 DOMAIN = ToyDomain()

@@ -6,10 +6,11 @@ import pytest
 
 from anica_app.core.search.discovering import BlockExplanation, CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver, Panel, World
+from anica_app.core.search.panel import Driver, World
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.x86_domain import X86Domain
 from inference.isa.x86.blocks import block_of_text
+from inference.predictors.panel import Panel
 from tests.anica.core.search.planted import (
     FLAG_NAMES,
     Decoding,

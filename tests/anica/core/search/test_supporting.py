@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from anica_app.core.protocols import Answer, Failure
-from anica_app.core.search.panel import Panel, find_support
+from anica_app.core.search.panel import find_support
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import Answer, Failure
 from tests.anica.core.search.toy import Scripted
 
 

@@ -10,7 +10,7 @@ import itertools
 from dataclasses import dataclass
 from functools import cache
 
-from anica_app.core.protocols import Answer
+from inference.predictors.protocol import Answer
 
 NAMES = ("a1", "a2", "b1", "b2")
 REGISTERS = ("x", "y")

@@ -1,0 +1,137 @@
+"""A core model as a predictor of blocks: the largest of its bounds.
+
+Its assumptions are explicit: all memory is in the first cache, accesses whose addresses are not surely the
+same are apart, branches are predicted, and a straight block is code that runs once, as the harness has it,
+or in `mode=loop` copies in a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from inference.core.core_model import Assumptions, BoundKind, CoreModel, CorePrediction
+from inference.core.core_model.blocks import CoreModelBlocks
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import setting
+from inference.isa.x86.blocks import Block, BlockError, block_of_bytes
+from inference.measuring.blocks import LOOP, MODES, UNROLLED
+from inference.predictors.forms import check_choices, choice
+from inference.predictors.protocol import Answer, Failure
+
+KIND = "core-model"
+_KINDS = tuple(kind.value for kind in BoundKind)
+
+
+@dataclass(frozen=True)
+class CoreModelSettings:
+    """Which core model, what it assumes, and which bounds are left out."""
+
+    model: str = setting("", "name of a core model", None)
+    registers: str = choice(
+        "alike",
+        ("alike", "apart"),
+        "what they start with: alike, as machines start blocks, different bases lead to one place",
+        None,
+    )
+    unknown: str = choice(
+        "unsupported",
+        ("unsupported", "nearest"),
+        "instructions that the mapping does not describe: no answer, or that of the nearest scheme",
+        None,
+    )
+    mode: str = choice(
+        UNROLLED,
+        MODES,
+        "how blocks without a jump follow each other: as straight code, or as copies in a loop",
+        None,
+    )
+    without: str = setting("", f"bounds to leave out, separated by +: {', '.join(_KINDS)}", None)
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        for one in self.left_out:
+            if one not in _KINDS:
+                raise InvalidInputError(f"without: there is no bound {one!r}; there are {', '.join(_KINDS)}")
+
+    @property
+    def assumed(self) -> Assumptions:
+        """The same as the core model's own value."""
+        return Assumptions(
+            tuple(map(BoundKind, self.left_out)),
+            self.registers == "alike",
+            self.unknown == "nearest",
+            self.mode == LOOP,
+        )
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The bounds by name."""
+        return tuple(filter(None, (one.strip() for one in self.without.split("+"))))
+
+
+class ModelledBlocks:
+    """A predictor over a core model, loaded with the first question.
+
+    A block with an instruction that the mapping does not describe is unsupported, unless the nearest schemes
+    are to be taken. `content` stands for all that the model says.
+    """
+
+    def __init__(
+        self, title: str, load: Callable[[], CoreModel], settings: CoreModelSettings, content: Json
+    ) -> None:
+        self._title = title
+        self._load = load
+        self._settings = settings
+        self._content = content
+
+    @property
+    def name(self) -> str:
+        """E.g. `core model lab · loop · nearest schemes · without ports`."""
+        left_out = self._settings.left_out
+        mode = " · loop" if self._settings.assumed.in_loop else ""
+        nearest = " · nearest schemes" if self._settings.assumed.nearest else ""
+        return f"core model {self._title}{mode}{nearest}" + (
+            f" · without {', '.join(left_out)}" if left_out else ""
+        )
+
+    @property
+    def identity(self) -> Json:
+        """What changes its answers."""
+        settings: Json = {"registers": self._settings.registers, "without": list(self._settings.left_out)}
+        if self._settings.assumed.nearest:
+            settings["unknown"] = self._settings.unknown
+        if self._settings.assumed.in_loop:
+            settings["mode"] = self._settings.mode
+        return {"kind": KIND, "content": self._content, **settings}
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `inference.predictors.protocol.Predictor`."""
+        return [self._answer(code) for code in blocks]
+
+    def explain(self, block: Block) -> CorePrediction:
+        """All bounds of a block, with what the model lacks."""
+        return self._explained.predict(block)
+
+    def close(self) -> None:
+        """Nothing is kept running."""
+
+    @cached_property
+    def _explained(self) -> CoreModelBlocks:
+        return CoreModelBlocks(self._load(), self._settings.assumed)
+
+    def _answer(self, code: bytes) -> Answer:
+        try:
+            found = self.explain(block_of_bytes(code))
+        except BlockError as error:
+            return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
+        if found.unknown:
+            detail = f"the mapping does not describe {'; '.join(found.unknown)}"
+            return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
+        if not found.cycles:
+            return Answer(failure=Failure.NO_NUMBER, detail="nothing bounds this block")
+        taken = "".join(f"; {one.text}" for one in found.taken)
+        detail = f"bound by {found.bounds[0].kind}: {found.bounds[0].why}{taken}"
+        return Answer(cycles=found.cycles, detail=detail[:300])

@@ -1,0 +1,78 @@
+"""CQA of MAQAO: analyses loops alone, so that each block is wrapped in one (thesis §8.2.1)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from inference.containment import CannotStartError, Limits, run
+from inference.core.tunables import setting
+from inference.predictors.calling import Call, CalledTool, ToolSettings, digest_of
+from inference.predictors.forms import LOOP, OBJECT, content_of, surrounded
+from inference.predictors.processor_names import check_name, not_known
+from inference.predictors.protocol import PredictorError
+from inference.predictors.reading import CyclesPattern
+from inference.predictors.tool_paths import program_of
+
+KIND = "cqa"
+INSTALL = "download MAQAO from www.maqao.org and put `maqao` on the PATH or into /opt/maqao/bin"
+
+_READING = CyclesPattern(number=r"Overall L1: +(\d+(?:\.\d+)?)")
+_USUAL = "HASWELL"
+_LISTED = re.compile(r"^[^\w\n]*([A-Z][A-Z0-9_]{2,})\b", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class CqaSettings(ToolSettings):
+    """Which processor CQA analyses for."""
+
+    arch: str = setting(_USUAL, "architecture, --uarch; `maqao cqa --uarch=list` tells them", "HASWELL")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_name("arch", self.arch)
+
+
+def find(chosen: str = "") -> str:
+    """The path of MAQAO. Raises `PredictorError`."""
+    return program_of(chosen, ("maqao",), ("/opt/maqao/bin", "/opt/maqao"), "MAQAO", INSTALL)
+
+
+def make(settings: CqaSettings) -> CalledTool:
+    """CQA as a predictor. Raises `PredictorError` where MAQAO is not installed or lacks the processor."""
+    program = find(settings.program)
+    known = _known(program, digest_of(program))
+    if _USUAL in known and settings.arch not in known:  # without it, it was no list
+        raise PredictorError(not_known("arch", "CQA", settings.arch, known))
+    command = [
+        program,
+        "cqa",
+        f"--uarch={settings.arch}",
+        "--fct-loops=.*",
+        "--confidence-levels=expert",
+        "block.o",
+    ]
+    return CalledTool(
+        name=f"CQA · {settings.arch}",
+        identity={
+            "kind": KIND,
+            "program": digest_of(program),
+            "arch": settings.arch,
+            "seconds": settings.seconds,
+        },
+        call=lambda block: Call(command, files={"block.o": content_of(surrounded(block, LOOP), OBJECT)}),
+        reading=_READING,
+        settings=settings,
+        advice=INSTALL,
+    )
+
+
+@lru_cache(maxsize=16)
+def _known(program: str, _content: str) -> tuple[str, ...]:
+    """The architectures that MAQAO lists; () where it does not."""
+    try:
+        told = run([program, "cqa", "--uarch=list"], limits=Limits(seconds=10.0, output=1))
+    except CannotStartError:
+        return ()
+    return tuple(dict.fromkeys(_LISTED.findall(told.output.decode(errors="replace"))))

@@ -1,0 +1,54 @@
+"""IACA 3.0, Intel's Architecture Code Analyzer: a file with the block between its markers (thesis §8.2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inference.predictors.calling import Call, CalledTool, ToolSettings, digest_of
+from inference.predictors.forms import MARKERS, choice, surrounded
+from inference.predictors.reading import CyclesPattern
+from inference.predictors.tool_paths import program_of
+
+KIND = "iaca"
+INSTALL = (
+    "download IACA 3.0 from Intel (withdrawn; archives have it), put `iaca` into /opt/iaca or name its path"
+)
+ARCHITECTURES = ("HSW", "BDW", "SKL", "SKX")
+
+_READING = CyclesPattern(
+    number=r"^Block Throughput: +(\d+(?:\.\d+)?)",
+    unknown=r"^X - instruction not supported|unsupported instruction",
+)
+
+
+@dataclass(frozen=True)
+class IacaSettings(ToolSettings):
+    """Which processor IACA analyses for."""
+
+    arch: str = choice("HSW", ARCHITECTURES, "architecture, -arch", "HSW")
+
+
+def find(chosen: str = "") -> str:
+    """The path of IACA. Raises `PredictorError`."""
+    return program_of(
+        chosen, ("iaca", "iaca.sh"), ("/opt/iaca", "/opt/iaca-lin64", "~/iaca"), "IACA", INSTALL
+    )
+
+
+def make(settings: IacaSettings) -> CalledTool:
+    """IACA as a predictor. Raises `PredictorError` where it is not installed."""
+    program = find(settings.program)
+    command = [program, "-arch", settings.arch, "block"]
+    return CalledTool(
+        name=f"IACA · {settings.arch}",
+        identity={
+            "kind": KIND,
+            "program": digest_of(program),
+            "arch": settings.arch,
+            "seconds": settings.seconds,
+        },
+        call=lambda block: Call(command, files={"block": surrounded(block, MARKERS)}),
+        reading=_READING,
+        settings=settings,
+        advice=INSTALL,
+    )

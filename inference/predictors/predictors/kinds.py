@@ -1,0 +1,280 @@
+"""The kinds of predictors: what each needs, what is found of it on this computer, how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import values_of
+from inference.measuring.blocks import LOOP, MODES, UNROLLED
+from inference.predictors import command, cqa, difftune, iaca, ithemal, nanobench
+from inference.predictors.calling import digest_of
+from inference.predictors.forms import NOTHING
+from inference.predictors.llvm import mca, releases
+from inference.predictors.llvm.mca_settings import McaSettings
+from inference.predictors.osaca import predictor as osaca
+from inference.predictors.permission import HOW_TO_ALLOW, are_commands_allowed, choosing, is_offered
+from inference.predictors.protocol import Predictor, PredictorError
+from inference.predictors.uica import facile, installation
+from inference.predictors.uica import simulator as uica
+
+
+class UnconfiguredError(PredictorError):
+    """What a kind needs is there, but options are wanted that nobody can guess."""
+
+
+@dataclass(frozen=True)
+class FoundKind:
+    """What this computer has of a kind: options that make a predictor, and the version behind them.
+
+    `make`: makes it with less effort than the options do, where there is such a way.
+    """
+
+    options: Json
+    version: str
+    make: Callable[[], Predictor] | None = None
+
+
+@dataclass(frozen=True)
+class PredictorKind:
+    """A kind of predictor.
+
+    `summary` says what it is, `install` what to do to have it; `settings` is the dataclass of its options and
+    `make` takes one. `found` lists what can be used without further ado, and raises `PredictorError` with
+    what is missing. `anywhere`: the same program on another computer gives the same answers. `takes_jumps`:
+    it is asked about a loop with the jump that closes it; others are asked about the body alone.
+    `processors`: what the tool here knows of the option `arch`, () where it does not say. `is_uncontained`:
+    the operator has to allow it (`permission`), since it is any program of this computer, or executes blocks
+    with rights that no other program has. `modes`: {mode of `inference.measuring.blocks`: the options with
+    which a block without a jump is asked for in it}; a single one is that of all its answers, and none means
+    that the answer is the same in both, or that nothing is known of it.
+    """
+
+    name: str
+    title: str
+    summary: str
+    install: str
+    settings: type[Any]
+    make: Callable[[Any], Predictor]
+    found: Callable[[], Sequence[FoundKind]]
+    anywhere: bool = False
+    takes_jumps: bool = False
+    processors: Callable[[], Sequence[str]] = tuple
+    is_uncontained: bool = False
+    modes: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def obstacle(self) -> str:
+        """Why the operator of this site does not let it be used; empty where it can."""
+        if self.is_uncontained and not are_commands_allowed():
+            return f"this site runs no programs of its users' own and does not ask nanoBench: {HOW_TO_ALLOW}"
+        return ""
+
+    @property
+    def options(self) -> list[Field[Any]]:
+        """The options that there are on this site."""
+        return [option for option in fields(self.settings) if is_offered(option)]
+
+    def choosing(self, options: Mapping[str, Any]) -> list[str]:
+        """Which of the options choose something of the program that is started; see `permission`."""
+        return choosing(self.settings, options)
+
+    def predictor(self, options: Mapping[str, Any]) -> Predictor:
+        """The predictor of these options, or of texts for them. Raises `PredictorError`."""
+        try:
+            return self.make(self.settings_of(options))
+        except OSError as error:  # of a file that they name: a name too long, no right to read it
+            raise PredictorError(f"{self.name}: {error}") from error
+
+    def mode_of(self, options: Mapping[str, Any]) -> str:
+        """The mode that options ask for; "" where it makes no difference to this kind."""
+        if len(self.modes) < len(MODES):
+            return next(iter(self.modes), "")
+        usual = {option.name: option.default for option in fields(self.settings)}
+        is_unrolled = all(
+            str(options.get(name, usual[name])) == str(value) for name, value in self.modes[UNROLLED].items()
+        )
+        return UNROLLED if is_unrolled else LOOP
+
+    def in_mode(self, options: Mapping[str, Any], mode: str) -> Json:
+        """The same options, asking for a mode as far as this kind knows it."""
+        if mode not in self.modes or self.mode_of(options) == mode:
+            return dict(options)
+        names = {name for own in self.modes.values() for name in own}
+        kept = {name: value for name, value in options.items() if name not in names}
+        return kept if mode == UNROLLED else {**kept, **self.modes[mode]}
+
+    def choices_of(self, option: str) -> Sequence[str]:
+        """What the tool here takes for an option; () where it does not say, which is not all it may take."""
+        return self.processors() if option == "arch" else ()
+
+    def settings_of(self, options: Mapping[str, Any]) -> Any:
+        """The options as settings. Raises `PredictorError` that names the one that is wrong or forbidden."""
+        if self.obstacle:
+            raise PredictorError(self.obstacle)
+        allowed = {option.name for option in self.options}
+        if refused := [name for name in self.choosing(options) if name not in allowed]:
+            raise PredictorError(f"{refused[0]} is not an option on this site: {HOW_TO_ALLOW}")
+        try:
+            return self.settings(**values_of(self.settings, options, self.name))
+        except InvalidInputError as error:
+            raise PredictorError(f"{self.name}: {error}") from error
+
+
+def _releases_found() -> list[FoundKind]:
+    found = [FoundKind({"release": one.number}, one.version) for one in releases.installed() if one.mc]
+    if not found:
+        raise PredictorError(f"llvm-mca is not installed here: {releases.INSTALL}")
+    return found
+
+
+def _osaca_found() -> list[FoundKind]:
+    return [FoundKind({}, osaca.version_of(osaca.python_of()))]
+
+
+def _uica_found() -> list[FoundKind]:
+    files = installation.find()
+    return [FoundKind({}, f"files {files.digest(uica.UicaSettings.arch)[:8]}")]
+
+
+def _program_found(find: Callable[[], str]) -> Callable[[], Sequence[FoundKind]]:
+    """A tool with a program that says nothing of its version: a digest of it stands for that."""
+    return lambda: [FoundKind({}, f"program {digest_of(find())[:8]}")]
+
+
+def _to_configure(advice: str, find: Callable[[], str] | None = None) -> Callable[[], Sequence[FoundKind]]:
+    """A kind that no option can be guessed of: it has to be configured, even where its program is there."""
+
+    def found() -> Sequence[FoundKind]:
+        if find is not None:
+            find()
+        raise UnconfiguredError(f"it has to be configured: {advice}")
+
+    return found
+
+
+_ANALYSERS_MODES: Mapping[str, Json] = {
+    UNROLLED: {"around": NOTHING, "mode": UNROLLED},
+    LOOP: {"mode": LOOP},
+}
+
+KINDS: dict[str, PredictorKind] = {
+    kind.name: kind
+    for kind in (
+        PredictorKind(
+            mca.KIND,
+            "llvm-mca",
+            "LLVM's machine code analyser: simulates a back end from LLVM's scheduling models.",
+            releases.INSTALL,
+            McaSettings,
+            mca.LlvmMca,
+            _releases_found,
+            anywhere=True,
+            takes_jumps=True,
+        ),
+        PredictorKind(
+            osaca.KIND,
+            "OSACA",
+            "Open Source Architecture Code Analyzer: port pressure and loop-carried dependencies.",
+            osaca.INSTALL,
+            osaca.OsacaSettings,
+            osaca.Osaca,
+            _osaca_found,
+            anywhere=True,
+            processors=osaca.processors,
+        ),
+        PredictorKind(
+            uica.KIND,
+            "uiCA",
+            "uops.info Code Analyzer: simulates recent Intel processors from measured data.",
+            installation.INSTALL,
+            uica.UicaSettings,
+            uica.make,
+            _uica_found,
+            anywhere=True,
+            takes_jumps=True,
+            processors=installation.processors,
+            modes=_ANALYSERS_MODES,
+        ),
+        PredictorKind(
+            iaca.KIND,
+            "IACA",
+            "Intel Architecture Code Analyzer 3.0: Intel's own analyser, no longer maintained.",
+            iaca.INSTALL,
+            iaca.IacaSettings,
+            iaca.make,
+            _program_found(iaca.find),
+            anywhere=True,
+        ),
+        PredictorKind(
+            ithemal.KIND,
+            "Ithemal",
+            "A neural network trained on measured blocks.",
+            ithemal.INSTALL,
+            ithemal.IthemalSettings,
+            ithemal.make,
+            _to_configure("name its model and its data", ithemal.find),
+            anywhere=True,
+        ),
+        PredictorKind(
+            difftune.KIND,
+            "DiffTune",
+            "llvm-mca with scheduling parameters that were learnt from measured blocks.",
+            difftune.INSTALL,
+            difftune.DiffTuneSettings,
+            difftune.DiffTune,
+            _to_configure("name the file with its parameters", difftune.find),
+            anywhere=True,
+        ),
+        PredictorKind(
+            cqa.KIND,
+            "CQA",
+            "Code Quality Analyzer of MAQAO: analyses the block as the body of a loop.",
+            cqa.INSTALL,
+            cqa.CqaSettings,
+            cqa.make,
+            _program_found(cqa.find),
+            anywhere=True,
+            takes_jumps=True,
+            modes={LOOP: {}},
+        ),
+        PredictorKind(
+            facile.KIND,
+            "Facile",
+            "Analytical bounds over uiCA's data, the largest of which counts.",
+            installation.INSTALL,
+            facile.FacileSettings,
+            facile.make,
+            _uica_found,
+            anywhere=True,
+            takes_jumps=True,
+            processors=installation.processors,
+            modes=_ANALYSERS_MODES,
+        ),
+        PredictorKind(
+            nanobench.KIND,
+            "nanoBench",
+            "Measures on this computer with performance counters.",
+            nanobench.INSTALL,
+            nanobench.NanoBenchSettings,
+            nanobench.NanoBench,
+            _program_found(nanobench.find),
+            is_uncontained=True,
+            modes={UNROLLED: {"loop": 0}, LOOP: {"loop": nanobench.ROUNDS}},
+        ),
+        PredictorKind(
+            command.KIND,
+            "any command",
+            "A program of your own: called once per block, or kept running and asked line by line.",
+            command.INSTALL,
+            command.CommandSettings,
+            command.make,
+            _to_configure("name its program and arguments, and how its answer is read"),
+            is_uncontained=True,
+        ),
+    )
+}
+"""{name: kind} of all programs."""

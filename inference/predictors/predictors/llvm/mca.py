@@ -1,0 +1,189 @@
+"""llvm-mca as a predictor: many blocks per process, several processes side by side (thesis §8.2.1)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from inference.containment import CallOutcome, CannotStartError, Limits, run
+from inference.core.protocols import Json
+from inference.predictors.batches import cores, in_batches
+from inference.predictors.llvm.mca_dialogue import McaBatch, missing, read_reply
+from inference.predictors.llvm.mca_settings import RATE, McaSettings
+from inference.predictors.llvm.processors import check_processor
+from inference.predictors.llvm.releases import INSTALL, Release, installed, release_at
+from inference.predictors.llvm.text import Text, texts_of
+from inference.predictors.protocol import Answer, Failure, PredictorError
+
+KIND = "llvm-mca"
+
+_FIRST_THAT_SKIPS = 19
+_TEXTS_AT_A_TIME = 500
+_SURROUNDINGS = {"LLVM_DISABLE_SYMBOLIZATION": "1"}
+"""A crash does not look up names for its stack, which would take most of the time."""
+
+
+class LlvmMca:
+    """One release, processor and set of flags. Threads may share it.
+
+    Raises `PredictorError` where the release is not installed or does not know the processor; whether it
+    takes the flags shows at the first question.
+    """
+
+    def __init__(
+        self,
+        settings: McaSettings,
+        *,
+        release: Release | None = None,
+        mc: str = "",
+        extra: Sequence[str] = (),
+    ) -> None:
+        """`release`: instead of those that are found; `mc`: another disassembler than the release's own;
+        `extra`: options beside a user's flags.
+        """
+        self._settings = settings
+        self.release = release or _chosen(settings)
+        check_processor(self.release, settings.cpu)
+        self._mc = mc or self.release.mc
+        self._limits = Limits(seconds=settings.seconds, memory=settings.memory)
+        self._pool = ThreadPoolExecutor(settings.processes or cores(), thread_name_prefix=KIND)
+        self._command = (*_command(self.release, settings), *extra)
+        self._checked = False
+        self._checking = threading.Lock()
+        self._lacking: set[str] = set()
+        self._crashing: set[str] = set()
+
+    @property
+    def name(self) -> str:
+        """E.g. `llvm-mca 19 · haswell -noalias=false`."""
+        words = [f"{KIND} {self.release.number} · {self._settings.cpu}", *self._settings.flags.split()]
+        if self._settings.counting != RATE:
+            words.append(f"{self._settings.counting} of {self._settings.iterations}")
+        return " ".join(words)
+
+    @property
+    def identity(self) -> Json:
+        """What changes its answers."""
+        chosen = self._settings
+        return {
+            "kind": KIND,
+            "version": self.release.banner,
+            "cpu": chosen.cpu,
+            "flags": sorted(chosen.flags.split()),
+            "counting": chosen.counting,
+            "iterations": chosen.iterations,
+            "seconds": chosen.seconds,
+        }
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `inference.predictors.protocol.Predictor`."""
+        try:
+            self._check()
+            texts = self._texts(blocks)
+            found: list[Answer | None] = [self._at_once(text) for text in texts]
+            for alone in (False, True):
+                asked = [
+                    k for k, text in enumerate(texts) if found[k] is None and self._is_risky(text) == alone
+                ]
+                wanted = [text for k in asked if not isinstance(text := texts[k], Answer)]
+                answers = in_batches(wanted, self._ask, 1 if alone else self._settings.batch, self._pool)
+                for k, answer in zip(asked, answers, strict=True):
+                    found[k] = answer
+        except CannotStartError as error:
+            raise PredictorError(f"{error}; install it: {INSTALL}") from error
+        return [answer for answer in found if answer is not None]
+
+    def close(self) -> None:
+        """Nothing is kept running between questions but threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _at_once(self, text: Text | Answer) -> Answer | None:
+        """What is known without asking."""
+        if isinstance(text, Answer):
+            return text
+        reason = missing(text, self._lacking) if self._lacking else ""
+        return Answer(failure=Failure.UNSUPPORTED, detail=reason) if reason else None
+
+    def _is_risky(self, text: Text | Answer) -> bool:
+        """Whether it has an instruction that crashes this release by itself: such blocks are asked alone."""
+        return bool(self._crashing) and not isinstance(text, Answer) and not self._crashing.isdisjoint(text)
+
+    def _texts(self, blocks: Sequence[bytes]) -> list[Text | Answer]:
+        parts = [blocks[k : k + _TEXTS_AT_A_TIME] for k in range(0, len(blocks), _TEXTS_AT_A_TIME)]
+        found = self._pool.map(lambda part: texts_of(self._mc, part, self._limits), parts)
+        return [text for part in found for text in part]
+
+    def _ask(self, texts: Sequence[Text]) -> tuple[Sequence[Answer | None], Answer]:
+        question = McaBatch.of(texts, self._settings)
+        ended = self._run(f"-iterations={question.iterations}", question.given)
+        reply = read_reply(question, texts, self._settings, ended.output, ended.complaints)
+        self._lacking |= reply.lacking
+        failed = _failure(ended)
+        if failed.failure == Failure.CRASH and len(texts) == 1 and reply.answers[0] is None:
+            self._remember(texts[0])
+        return reply.answers, failed
+
+    def _run(self, iterations: str, given: bytes) -> CallOutcome:
+        return run([*self._command, iterations], given, limits=self._limits, environment=_SURROUNDINGS)
+
+    def _remember(self, text: Text) -> None:
+        """Which instructions of a block that made it crash do so by themselves."""
+        for line in dict.fromkeys(text):
+            if len(text) > 1:
+                question = McaBatch.of([(line,)], self._settings)
+                ended = self._run(f"-iterations={question.iterations}", question.given)
+                if _failure(ended).failure != Failure.CRASH:
+                    continue
+            self._crashing.add(line)
+
+    def _check(self) -> None:
+        """Raise `PredictorError` unless it simulates a no-op for this processor with these flags."""
+        with self._checking:
+            if self._checked:
+                return
+            if not self._mc:
+                raise PredictorError(
+                    f"beside {self.release.mca} there is no llvm-mc, which turns machine code into assembly: "
+                    f"{INSTALL}"
+                )
+            tried = self._run("-iterations=1", b"nop\n")
+            if tried.status != 0 or b"Total Cycles:" not in tried.output:
+                raise PredictorError(
+                    f"llvm-mca {self.release.version} does not work with -mcpu={self._settings.cpu} "
+                    f"{self._settings.flags}".rstrip()
+                    + f": {tried.last_complaint}"
+                )
+            self._checked = True
+
+
+def _command(release: Release, settings: McaSettings) -> list[str]:
+    command = [release.mca, "-mtriple=x86_64", f"-mcpu={settings.cpu}"]
+    command += ["-instruction-info=0", "-resource-pressure=0"]
+    if int(release.number) >= _FIRST_THAT_SKIPS:
+        command.append("-skip-unsupported-instructions=any")
+    return [*command, *settings.flags.split()]
+
+
+def _chosen(settings: McaSettings) -> Release:
+    if settings.program:
+        return release_at(settings.program)
+    here = installed()
+    wanted = [one for one in here if settings.release in ("", one.number)]
+    if wanted:
+        return wanted[-1]
+    numbers = ", ".join(one.number for one in here) or "none at all"
+    raise PredictorError(
+        f"llvm-mca {settings.release} is not installed here; there is {numbers}: {INSTALL}".replace("  ", " ")
+    )
+
+
+def _failure(ended: CallOutcome) -> Answer:
+    """What is to be said of a block without an answer, by how the process ended."""
+    if ended.late:
+        return Answer(failure=Failure.TIMEOUT, detail=ended.ending)
+    if ended.flooded:
+        return Answer(failure=Failure.NO_NUMBER, detail=ended.ending)
+    if ended.status != 0:
+        return Answer(failure=Failure.CRASH, detail=ended.ending)
+    return Answer(failure=Failure.NO_NUMBER, detail="no cycles in its output")

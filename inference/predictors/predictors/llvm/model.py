@@ -1,0 +1,138 @@
+"""What LLVM's scheduling model says of instructions, by `llvm-mca -json`: not simulated, looked up.
+
+The simulation of `mca` answers for blocks with their dependencies. Here the question is the model behind it:
+how many µops LLVM gives an instruction, which resources they take up for how long, and how often it could so
+be executed if nothing else mattered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from inference.containment import CannotStartError, Limits, run
+from inference.predictors.batches import cores, in_batches
+from inference.predictors.llvm.processors import check_processor
+from inference.predictors.llvm.releases import INSTALL, Release
+from inference.predictors.llvm.text import Text, texts_of
+from inference.predictors.protocol import Answer, PredictorError
+
+BLOCKS_PER_PROCESS = 100
+_ITERATIONS = 100
+"""Enough for the simulation to spread µops over the ports of a group evenly to two digits."""
+_FIRST_THAT_SKIPS = 19
+_UNIT = re.compile(r"[\x00-\x1f]")
+"""Of a resource with several units, llvm-mca's JSON has a unit's number as a character of that code."""
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """`cycles`: inverse throughput of the block by resources and dispatch alone. `uops` of one execution.
+
+    `pressure`: (resource, cycles of it that one execution takes), those that are used. `text`: the
+    instructions in AT&T syntax. `failure`: why there is no answer; everything else is empty then.
+    """
+
+    cycles: float = 0.0
+    uops: float = 0.0
+    pressure: tuple[tuple[str, float], ...] = ()
+    text: Text = ()
+    failure: str = ""
+
+
+class LlvmModel:
+    """The model of one processor in one release. Raises `PredictorError` where it knows no such processor."""
+
+    def __init__(self, release: Release, cpu: str, limits: Limits | None = None) -> None:
+        self.release = release
+        self.cpu = cpu
+        self._limits = limits or Limits(seconds=60.0)
+        check_processor(release, cpu)
+        if not release.mc:
+            raise PredictorError(
+                f"beside {release.mca} there is no llvm-mc, which turns code into text: {INSTALL}"
+            )
+
+    @property
+    def name(self) -> str:
+        """E.g. `llvm-mca 19.1.7, -mcpu=haswell`."""
+        return f"llvm-mca {self.release.version}, -mcpu={self.cpu}"
+
+    def command(self, text: Text) -> str:
+        """A line for a shell that asks for the same."""
+        given = shlex.quote("\n".join(text))
+        program = f"llvm-mca-{self.release.number} -mtriple=x86_64 -mcpu={self.cpu} -json"
+        return f"printf '%s\\n' {given} | {program}"
+
+    def ask(self, blocks: Sequence[bytes], pulse: Callable[[], None] = lambda: None) -> list[Modelled]:
+        """One answer per block of machine code, in order; `pulse` is called after every few batches."""
+        found: list[Modelled] = []
+        with ThreadPoolExecutor(cores()) as pool:
+            step = BLOCKS_PER_PROCESS * cores()
+            for begin in range(0, len(blocks), step):
+                found += self._some(blocks[begin : begin + step], pool)
+                pulse()
+        return found
+
+    def _some(self, blocks: Sequence[bytes], pool: ThreadPoolExecutor) -> list[Modelled]:
+        try:
+            texts = texts_of(self.release.mc, blocks, self._limits)
+            known = [text for text in texts if not isinstance(text, Answer)]
+            answers = iter(in_batches(known, self._batch, BLOCKS_PER_PROCESS, pool))
+        except CannotStartError as error:
+            raise PredictorError(f"{error}; install it: {INSTALL}") from error
+        return [
+            Modelled(failure=text.detail) if isinstance(text, Answer) else next(answers) for text in texts
+        ]
+
+    def _batch(self, texts: Sequence[Text]) -> tuple[list[Modelled | None], Modelled]:
+        command = [self.release.mca, "-mtriple=x86_64", f"-mcpu={self.cpu}", "-json"]
+        command.append(f"-iterations={_ITERATIONS}")
+        if int(self.release.number) >= _FIRST_THAT_SKIPS:
+            command.append("-skip-unsupported-instructions=any")
+        regions = (
+            line
+            for number, text in enumerate(texts)
+            for line in (f"# LLVM-MCA-BEGIN {number}", *text, "# LLVM-MCA-END")
+        )
+        ended = run(command, ("\n".join(regions) + "\n").encode(), limits=self._limits)
+        otherwise = Modelled(failure=ended.last_complaint)
+        try:
+            said = json.loads(ended.output) if ended.status == 0 else {}
+        except ValueError:
+            said = {}
+        return _read(said, texts), otherwise
+
+
+def _read(said: Any, texts: Sequence[Text]) -> list[Modelled | None]:
+    """The answers by the names of the regions; None for a region that is missing or lacks an instruction."""
+    names = said.get("TargetInfo", {}).get("Resources", [])
+    regions = {region.get("Name"): region for region in said.get("CodeRegions", [])}
+    return [_modelled(regions.get(str(number)), names, text) for number, text in enumerate(texts)]
+
+
+def _modelled(region: Any, names: Sequence[str], text: Text) -> Modelled | None:
+    if region is None or len(region.get("Instructions", ())) != len(text):
+        return None
+    summary = region["SummaryView"]
+    pressure = [
+        (_UNIT.sub(lambda unit: str(ord(unit[0])), names[each["ResourceIndex"]]), each["ResourceUsage"])
+        for each in region["ResourcePressureView"]["ResourcePressureInfo"]
+        if each["InstructionIndex"] == len(text)
+    ]
+    return Modelled(
+        cycles=summary["BlockRThroughput"],
+        uops=summary["TotaluOps"] / summary["Iterations"],
+        pressure=tuple(pressure),
+        text=tuple(_plain(line) for line in text),
+    )
+
+
+def _plain(line: str) -> str:
+    """An instruction with single blanks and without the comment that the disassembler puts behind some."""
+    return " ".join(line.partition("#")[0].split())

@@ -1,0 +1,115 @@
+"""Which releases of llvm-mca are on this computer, with the assembler and disassembler of each."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from inference.containment import CannotStartError, Limits, run
+from inference.predictors.protocol import PredictorError
+from inference.predictors.tool_paths import check_program
+
+PROGRAM = "llvm-mca"
+INSTALL = "apt install llvm, or a package of one release such as llvm-19"
+
+_PLACES = ("usr/lib/llvm-*/bin", "usr/local/lib/llvm-*/bin", "opt/llvm*/bin")
+_DEPTH = 1
+"""How far above such a directory the one lies in which a new release shows."""
+_VERSION = re.compile(r"version (\d+(?:\.\d+)*\S*)")
+_LIMITS = Limits(seconds=10.0, output=1)
+
+
+@dataclass(frozen=True)
+class Release:
+    """An installed llvm-mca; `mc` is the llvm-mc beside it, "" where there is none.
+
+    `banner` is all that it says of its version: two builds of one version are different predictors.
+    """
+
+    version: str
+    banner: str
+    mca: str
+    mc: str
+
+    @property
+    def number(self) -> str:
+        """The major version, as packages have it in their names."""
+        return self.version.partition(".")[0]
+
+
+def installed() -> list[Release]:
+    """Every release that is found on the PATH and where packages put them, oldest first; one per version."""
+    watched = [*_path(), *(Path("/", pattern).parents[_DEPTH] for pattern in _PLACES)]
+    return list(_installed(tuple((str(place), _changed(place)) for place in watched)))
+
+
+@lru_cache(maxsize=8)
+def _installed(_watched: tuple[tuple[str, int], ...]) -> tuple[Release, ...]:
+    """The releases, looked for anew when one of the directories has changed."""
+    found: dict[str, Release] = {}
+    for path in _candidates():
+        release = _asked(str(path), path.stat().st_mtime_ns)
+        if release is not None:
+            found.setdefault(release.banner, release)
+    return tuple(
+        sorted(found.values(), key=lambda one: [int(part) for part in re.findall(r"\d+", one.version)])
+    )
+
+
+def release_at(chosen: str) -> Release:
+    """The release of a path that somebody chose. Raises `PredictorError` for one that may not be chosen."""
+    return release_of(check_program("program", chosen, map(str, _candidates()), INSTALL))
+
+
+def release_of(program: str) -> Release:
+    """The release of one executable. Raises `PredictorError` where it is none."""
+    try:
+        path = Path(program).resolve(strict=True)
+        found = _asked(str(path), path.stat().st_mtime_ns)
+    except OSError as error:
+        raise PredictorError(f"there is no {program}: {error.strerror}; install it: {INSTALL}") from error
+    if found is None:
+        raise PredictorError(f"{program} does not say which version of LLVM it is: is it llvm-mca?")
+    return found
+
+
+def _path() -> list[Path]:
+    return [Path(place) for place in os.environ.get("PATH", "").split(os.pathsep) if place]
+
+
+def _changed(place: Path) -> int:
+    try:
+        return place.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _candidates() -> list[Path]:
+    found = [
+        path
+        for place in _path()
+        for path in (*place.glob(PROGRAM), *place.glob(f"{PROGRAM}-[0-9]*"))
+        if os.access(path, os.X_OK)
+    ]
+    for pattern in _PLACES:
+        found += sorted(path for path in Path("/").glob(f"{pattern}/{PROGRAM}") if os.access(path, os.X_OK))
+    return list(dict.fromkeys(path.resolve() for path in found))
+
+
+@lru_cache(maxsize=64)
+def _asked(mca: str, _changed: int) -> Release | None:
+    """What a program says of itself; remembered until the file changes."""
+    try:
+        told = run([mca, "--version"], limits=_LIMITS).output.decode(errors="replace")
+    except CannotStartError:
+        return None
+    version = _VERSION.search(told)
+    if version is None:
+        return None
+    lines = [line.strip() for line in told.splitlines() if "version" in line or "build" in line]
+    path = Path(mca)
+    mc = path.with_name(path.name.replace(PROGRAM, "llvm-mc"))
+    return Release(version.group(1), " · ".join(lines), mca, str(mc) if os.access(mc, os.X_OK) else "")

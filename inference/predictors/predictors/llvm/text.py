@@ -1,0 +1,85 @@
+"""Blocks as the assembly text of one release: its own disassembler, many blocks in one call.
+
+Each block is decoded by itself and followed by a prefetch that carries its number, so that bytes that a
+release cannot decode never shift the text of the blocks behind them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from inference.containment import Limits, run
+from inference.predictors.protocol import Answer, Failure, PredictorError
+
+_MARK = bytes.fromhex("0f188400")
+_MARK_TEXT = re.compile(r"prefetchnta\s+(-?\d*)\(%rax,%rax\)")
+_INVALID = re.compile(rb"^<stdin>:(\d+):\d+: warning: invalid instruction encoding", re.MULTILINE)
+_PREFIXES = frozenset(("lock", "rep", "repe", "repne", "repz", "repnz", "xacquire", "xrelease", "notrack"))
+_MOST_AT_A_TIME = 2000
+
+Text = tuple[str, ...]
+
+
+def texts_of(mc: str, blocks: Sequence[bytes], limits: Limits) -> list[Text | Answer]:
+    """The instructions of each block in AT&T syntax, or an answer: the release does not know the code.
+
+    Raises `PredictorError` where the disassembler does not work, `CannotStartError` where it is missing.
+    """
+    found: list[Text | Answer] = []
+    for group in _groups(blocks):
+        found += _disassembled(mc, group, limits)
+    return found
+
+
+def _groups(blocks: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    """Blocks that go into one call; one that could contain a mark goes by itself."""
+    begin = 0
+    for index, block in enumerate(blocks):
+        alone = _MARK in block
+        if index > begin and (alone or index - begin == _MOST_AT_A_TIME):
+            yield blocks[begin:index]
+            begin = index
+        if alone:
+            yield [block]
+            begin = index + 1
+    if begin < len(blocks):
+        yield blocks[begin:]
+
+
+def _disassembled(mc: str, blocks: Sequence[bytes], limits: Limits) -> list[Text | Answer]:
+    given = "".join(
+        f"[{_written(block)}]\n{_written(_MARK + number.to_bytes(4, 'little'))}\n"
+        for number, block in enumerate(blocks)
+    )
+    told = run([mc, "-triple=x86_64", "--disassemble"], given.encode(), limits=limits)
+    invalid = {int(line) // 2 for line in _INVALID.findall(told.complaints)}
+    parts = list(_parts(told.output.decode(errors="replace"), len(blocks)))
+    if len(parts) != len(blocks):
+        raise PredictorError(f"{mc} does not disassemble: {told.last_complaint}")
+    unknown = Answer(failure=Failure.UNSUPPORTED, detail="its disassembler does not know these bytes")
+    return [unknown if number in invalid or not part else tuple(part) for number, part in enumerate(parts)]
+
+
+def _written(code: bytes) -> str:
+    return " ".join(f"0x{byte:02x}" for byte in code)
+
+
+def _parts(output: str, count: int) -> Iterator[list[str]]:
+    """The lines between one mark and the next; of a single block, its own marks count as instructions."""
+    part: list[str] = []
+    number = 0
+    lines = [line.strip() for line in output.splitlines()]
+    last = max((k for k, line in enumerate(lines) if _MARK_TEXT.fullmatch(line)), default=-1)
+    prefix = ""
+    for k, line in enumerate(lines):
+        mark = _MARK_TEXT.fullmatch(line)
+        if mark and int(mark.group(1) or 0) == number and (count > 1 or k == last):
+            yield [*part, prefix.strip()] if prefix else part
+            part, prefix = [], ""
+            number += 1
+        elif line in _PREFIXES:  # printed on a line of its own, which would be an instruction of its own
+            prefix += f"{line} "
+        elif line and not line.startswith("."):
+            part.append(prefix + line)
+            prefix = ""

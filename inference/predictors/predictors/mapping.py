@@ -1,0 +1,136 @@
+"""A port mapping, or a resource mapping, as a predictor of blocks.
+
+Its assumptions are explicit: dependencies are left out, all memory is in the first cache, the block runs in a
+steady state, and the front end lets through what the mapping says, or what the user sets. A loop has its
+branch besides (`inference.core.core_model.loop_branch`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from inference.core.core_model.loop_branch import iteration_terms, loop_branch, with_branch_slot
+from inference.core.experiment import Experiment
+from inference.core.mapping import R_MAX_RANGE
+from inference.core.predicting import MappingPredictor
+from inference.core.predicting import ThroughputModel as ExperimentPredictor
+from inference.core.protocols import Json
+from inference.core.tables import ExperimentTable
+from inference.core.tunables import check_number, setting
+from inference.isa.x86.blocks import BlockError, block_of_bytes, body_of
+from inference.isa.x86.blocks.schemes import schemes_of_bytes
+from inference.predictors.protocol import Answer, Failure
+
+KIND = "mapping"
+NO_LIMIT = 0.0
+
+
+@dataclass(frozen=True)
+class MappingSettings:
+    """Which mapping answers, under which assumption of the front end."""
+
+    mapping: str = setting("", "name of a port mapping or a resource mapping", None)
+    r_max: float | None = setting(
+        None,
+        "instructions per cycle that the front end lets through; empty: as the mapping says; 0: any",
+        None,
+    )
+
+    def __post_init__(self) -> None:
+        if self.r_max is not None and self.r_max != NO_LIMIT:
+            check_number("r_max", self.r_max, *R_MAX_RANGE)
+
+
+class MappedBlocks:
+    """A predictor over what knows experiments: a block is the multiset of its schemes.
+
+    A block with an instruction that the mapping does not describe is unsupported.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        mapping: ExperimentPredictor,
+        settings: MappingSettings,
+        content: str,
+        fused: Callable[[], Collection[str] | None] = lambda: None,
+    ) -> None:
+        """`content` stands for all that the mapping says; `fused`: see `loop_branch`."""
+        self._settings = settings
+        self._title = title
+        self._mapping = _assuming(mapping, settings.r_max)
+        self._content = content
+        self._load_fused = fused
+
+    @property
+    def name(self) -> str:
+        """E.g. `mapping Zen+ · R_max 5`."""
+        limit = self._settings.r_max
+        words = "" if limit is None else " · no R_max" if limit == NO_LIMIT else f" · R_max {limit:g}"
+        return f"mapping {self._title}{words}"
+
+    @property
+    def identity(self) -> Json:
+        """What changes its answers: what the mapping says, not how it is called."""
+        return {"kind": KIND, "content": self._content, "r_max": self._settings.r_max}
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `inference.predictors.protocol.Predictor`."""
+        found: list[Answer | None] = []
+        experiments: list[Experiment] = []
+        for block in blocks:
+            terms = self._terms(block)
+            found.append(terms if isinstance(terms, Answer) else None)
+            if not isinstance(terms, Answer):
+                experiments.append(Experiment.of(terms))
+        cycles = iter(self._cycles(experiments))
+        return [answer or Answer(cycles=next(cycles)) for answer in found]
+
+    def close(self) -> None:
+        """Nothing is kept running."""
+
+    @cached_property
+    def _fused(self) -> Collection[str] | None:
+        return self._load_fused()
+
+    @cached_property
+    def _described(self) -> frozenset[str]:
+        return frozenset(self._mapping.described)
+
+    def _cycles(self, experiments: Sequence[Experiment]) -> list[float]:
+        if not experiments:
+            return []
+        return [float(one) for one in self._mapping.cycles(ExperimentTable.from_experiments(experiments))]
+
+    def _terms(self, code: bytes) -> dict[str, int] | Answer:
+        try:
+            schemes = schemes_of_bytes(code)
+        except BlockError as error:
+            return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
+        lacking = [
+            scheme or "an instruction of no scheme" for scheme in schemes if scheme not in self._described
+        ]
+        if lacking:
+            detail = f"the mapping does not describe {'; '.join(dict.fromkeys(lacking))}"
+            return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
+        if body_of(code) == code:
+            return dict(Counter(filter(None, schemes)))
+        block = block_of_bytes(code)
+        terms = iteration_terms(block, loop_branch(block, self._described, self._fused))
+        return {scheme: count for scheme, count in terms.items() if scheme in self._described}
+
+
+def with_loops(model: ExperimentPredictor) -> ExperimentPredictor:
+    """The same, which knows the slot of a loop's branch where it knows slots at all."""
+    return MappingPredictor(with_branch_slot(model.mapping)) if isinstance(model, MappingPredictor) else model
+
+
+def _assuming(model: ExperimentPredictor, r_max: float | None) -> ExperimentPredictor:
+    if r_max is None or not isinstance(model, MappingPredictor):
+        return with_loops(model)
+    if r_max == NO_LIMIT:
+        return with_loops(MappingPredictor(replace(model.mapping, r_max=None, issue_width=None)))
+    return with_loops(MappingPredictor(replace(model.mapping, r_max=r_max)))

@@ -1,0 +1,163 @@
+"""nanoBench: measures on this computer with performance counters; the least of several runs counts.
+
+It needs the rights to use the counters, which no stranger has: it alone of all programs runs with those of
+this user, or what its prefix gives it. Nothing else may run beside it: all processes of this user take turns,
+and a block is measured by one at a time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from inference.containment import UNBOUNDED
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import check_whole, setting
+from inference.predictors.calling import Call, CalledTool, ToolSettings, digest_of
+from inference.predictors.forms import INTEL, line_of
+from inference.predictors.permission import COMMAND, FILE
+from inference.predictors.protocol import Answer, PredictorError
+from inference.predictors.reading import CyclesPattern
+from inference.predictors.tool_paths import check_file, executables, program_of
+
+KIND = "nanobench"
+INSTALL = (
+    "git clone https://github.com/andreas-abel/nanoBench /opt/nanoBench && cd /opt/nanoBench && make user; "
+    "it runs as root alone, and needs msr-tools; on AMD name a file of its configs"
+)
+
+ROUNDS = 1000
+"""Of a loop, where blocks are asked for in one: what comes before and after it is then below 0.1 %."""
+
+_READING = CyclesPattern(
+    number=r"^(?:CORE_CYCLES|LsNotHaltedCyc|Core cycles): +(\d+(?:\.\d+)?)",
+    unknown=r"[Ii]llegal instruction|invalid instruction|Error: no such instruction",
+)
+"""As its configurations for Intel and AMD name that counter, and as Intel's fixed counters are printed."""
+
+
+@dataclass(frozen=True)
+class NanoBenchSettings(ToolSettings):
+    """How nanoBench measures."""
+
+    program: str = setting(
+        "", "path of the program; empty: where its installation puts it", None, chooses=COMMAND
+    )
+    prefix: str = setting("", "what gives it its rights, such as `sudo -n`", "sudo", chooses=COMMAND)
+    config: str = setting(
+        "",
+        "path of a file of its configs that counts core cycles, -config; empty: -fixed_counters, on Intel",
+        "cfg_Skylake_common.txt",
+        chooses=FILE,
+    )
+    unroll: int = setting(100, "copies of the block in a row, -unroll_count", None)
+    loop: int = setting(0, "rounds of a loop over them, -loop_count; 0: no loop", None)
+    warm_up: int = setting(5, "runs before those that count, -warm_up_count", None)
+    samples: int = setting(3, "calls, of which the least counts", None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least, most in (
+            ("unroll", 1, 10_000),
+            ("loop", 0, 10**6),
+            ("warm_up", 0, 1000),
+            ("samples", 1, 100),
+        ):
+            check_whole(name, getattr(self, name), least, most)
+        if self.config and not Path(self.config).is_absolute():
+            raise InvalidInputError(f"config must be an absolute path, not {self.config!r}")
+
+
+class NanoBench:
+    """A predictor that measures; see the module. Raises `PredictorError` where it is not installed."""
+
+    def __init__(self, settings: NanoBenchSettings) -> None:
+        self._samples = settings.samples
+        program = find(settings.program)
+        if settings.config:
+            check_file("config", settings.config, program, INSTALL)
+        command = [*_prefix(settings.prefix), program, "-unroll_count", str(settings.unroll)]
+        command += ["-loop_count", str(settings.loop), "-warm_up_count", str(settings.warm_up)]
+        command += ["-config", settings.config] if settings.config else ["-fixed_counters"]
+        home = str(Path(program).parent)
+        self._tool = CalledTool(
+            name=f"nanoBench · {settings.loop}×{settings.unroll}"
+            if settings.loop
+            else f"nanoBench · {settings.unroll}",
+            identity={
+                "kind": KIND,
+                "program": digest_of(program),
+                "computer": os.uname().nodename,
+                "config": digest_of(settings.config) if settings.config else "",
+                "counts": [settings.unroll, settings.loop, settings.warm_up, settings.samples],
+                "seconds": settings.seconds,
+            },
+            call=lambda block: Call([*command, "-asm", line_of(block, INTEL)], elsewhere=home),
+            reading=_READING,
+            settings=settings,
+            advice=INSTALL,
+            access=UNBOUNDED,
+        )
+
+    @property
+    def name(self) -> str:
+        """See `inference.predictors.protocol.Predictor`."""
+        return self._tool.name
+
+    @property
+    def identity(self) -> Json:
+        """What changes its answers; the computer is among it."""
+        return self._tool.identity
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `inference.predictors.protocol.Predictor`; one block after the other."""
+        found = []
+        with _alone():
+            self._tool.check()
+            for block in blocks:
+                answers = [self._tool.answer(block) for _ in range(self._samples)]
+                cycles = [one.cycles for one in answers if one.cycles is not None]
+                found.append(Answer(cycles=min(cycles)) if cycles else answers[0])
+        return found
+
+    def close(self) -> None:
+        """Nothing is kept running."""
+        self._tool.close()
+
+
+def find(chosen: str = "") -> str:
+    """The path of nanoBench.sh. Raises `PredictorError`."""
+    if not chosen:
+        return program_of("", ("nanoBench.sh",), ("/opt/nanoBench", "~/nanoBench"), "nanoBench", INSTALL)
+    if not executables((chosen,)):
+        raise PredictorError(f"nanoBench is not here at {chosen}: {INSTALL}")
+    return chosen
+
+
+def _prefix(text: str) -> list[str]:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise PredictorError(f"prefix must be a list of words: {error}") from error
+    if not words:
+        return []
+    return [program_of("", words[:1], (), words[0], "install it, or leave the prefix empty"), *words[1:]]
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """While nobody else of this user measures with nanoBench."""
+    path = Path(tempfile.gettempdir()) / f"pmweb-nanobench-{os.getuid()}.lock"
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,326 @@
+"""OSACA: the larger of the busiest port's cycles and the longest loop-carried dependency (thesis §8.2.1).
+
+OSACA is published under the AGPL and stays a program of its own: `worker.py` is run by OSACA's Python, and
+both sides talk in lines of JSON. Its analysis is fed AT&T syntax; Intel syntax gives other results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from inference.containment import CannotStartError, FileAccess, Limits, WorkerError, access_of, run
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import check_number, check_whole, setting
+from inference.isa.x86.blocks import BlockError
+from inference.isa.x86.blocks.listing import ASSEMBLY, plain_att_of_bytes
+from inference.predictors.batches import cores
+from inference.predictors.forms import check_choices, choice
+from inference.predictors.llvm.releases import installed
+from inference.predictors.llvm.text import texts_of
+from inference.predictors.permission import PROGRAM
+from inference.predictors.processor_names import check_name, not_known
+from inference.predictors.protocol import Answer, Failure, PredictorError
+from inference.predictors.tool_paths import check_program, executables
+from inference.predictors.warm import Workers
+
+KIND = "osaca"
+INSTALL = "pipx install osaca, or name its Python or its command in PMWEB_OSACA"
+
+_WORKER = Path(__file__).with_name("worker.py")
+_SHEBANG = re.compile(rb"#!\s*(?:(/\S*python[\d.]*)\s*\n|/bin/sh\n'''exec' \"?(/\S*python[\d.]*))")
+_PLACES = ("~/.local/bin", "/usr/local/bin", "/opt/osaca/bin")
+_ASK = """
+import re
+from importlib.metadata import distribution
+from pathlib import Path
+found = distribution("osaca")
+models = {}
+for each in found.files or ():
+    if each.suffix == ".yml" and each.parent.name == "data":
+        with Path(each.locate()).open(errors="replace") as file:
+            isa = re.search(r"^isa: *(\\w+)", file.read(1 << 16), re.MULTILINE)
+        models[each.stem.upper()] = isa.group(1).lower() if isa else ""
+print(found.version, *(f"{name}:{isa}" for name, isa in sorted(models.items())))
+"""
+"""Told without loading it, which takes seconds: its version, and each model with its instruction set."""
+_X86 = "x86"
+_FIRST_SECONDS = 300.0
+"""Where OSACA may not write beside its data, it reads its largest models anew, which takes minutes."""
+_GREETING = b""
+"""Answered with its version, when all is loaded: a block has no more than its own time."""
+
+
+@dataclass(frozen=True)
+class OsacaSettings:
+    """Which processor OSACA analyses for."""
+
+    program: str = setting(
+        "",
+        "OSACA's Python or its command `osaca`; empty: $PMWEB_OSACA, else from the PATH",
+        None,
+        chooses=PROGRAM,
+    )
+    arch: str = setting("HSW", "architecture, --arch; one that OSACA has a model of for x86", "HSW")
+    flags: bool = setting(False, "dependencies through flags count as well, --consider-flag-deps", False)
+    unknown: str = choice(
+        "unsupported",
+        ("unsupported", "ignored"),
+        "what an instruction makes of its block that OSACA's data lacks: unsupported, or ignored as with "
+        "--ignore-unknown, which counts it as free of cost",
+        "ignored",
+    )
+    dependency_seconds: int = setting(10, "time for finding the loop-carried dependencies, --lcd-timeout", 10)
+    processes: int = setting(0, "workers; 0: one per processor", 20)
+    seconds: float = setting(15.0, "time for one block", 10)
+    memory: int = setting(4096, "MiB of addresses for one worker", None)
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_whole("dependency_seconds", self.dependency_seconds, 1, 3600)
+        check_whole("processes", self.processes, 0, 1024)
+        check_number("seconds", self.seconds, 0.1, 3600)
+        check_whole("memory", self.memory, 256, 1 << 20)
+        if self.program and not Path(self.program).is_absolute():
+            raise InvalidInputError(f"program must be an absolute path, not {self.program!r}")
+        check_name("arch", self.arch)
+
+
+class Osaca:
+    """A predictor that keeps several workers warm. Threads may share it.
+
+    Raises `PredictorError` where OSACA is not found or has no model of the processor; whether it works shows
+    at the first question.
+    """
+
+    def __init__(self, settings: OsacaSettings) -> None:
+        self._settings = settings
+        self._python = python_of(settings.program)
+        self.version = version_of(self._python)
+        _check_model(self._python, self.version, settings.arch)
+        self._mc = next((one for one in reversed(installed()) if one.mc), None)
+        self._limits = Limits(seconds=settings.seconds, memory=settings.memory)
+        command = [self._python, "-I", str(_WORKER), settings.arch]
+        command += [str(settings.dependency_seconds), str(int(settings.flags))]
+        self._workers = Workers(
+            command,
+            settings.processes or cores(),
+            self._limits,
+            first_seconds=_FIRST_SECONDS,
+            environment={"HOME": str(Path.home())},
+            access=_access(command),
+            greeting=_GREETING,
+        )
+        self._checked = False
+        self._checking = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """E.g. `OSACA 0.7.1 · HSW`."""
+        words = [f"OSACA {self.version} · {self._settings.arch}"]
+        words += ["with flags"] if self._settings.flags else []
+        words += ["ignoring unknown"] if self._settings.unknown == "ignored" else []
+        return ", ".join(words)
+
+    @property
+    def identity(self) -> Json:
+        """What changes its answers."""
+        chosen = self._settings
+        return {
+            "kind": KIND,
+            "version": self.version,
+            "arch": chosen.arch,
+            "flags": chosen.flags,
+            "unknown": chosen.unknown,
+            "assembly": f"llvm-mc {self._mc.version}" if self._mc else ASSEMBLY,
+            "seconds": [chosen.seconds, chosen.dependency_seconds],
+            **own_models(chosen.arch),
+        }
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `inference.predictors.protocol.Predictor`."""
+        try:
+            self._check()
+            return self._workers.answers(self._questions(blocks), self._read)
+        except CannotStartError as error:
+            raise PredictorError(f"{error}; install OSACA: {INSTALL}") from error
+
+    def close(self) -> None:
+        """End the workers."""
+        self._workers.close()
+
+    def _questions(self, blocks: Sequence[bytes]) -> list[bytes | Answer]:
+        if self._mc is not None:
+            texts = texts_of(self._mc.mc, blocks, self._limits)
+        else:
+            texts = [_text_without_llvm(block) for block in blocks]
+        return [
+            text if isinstance(text, Answer) else json.dumps("\n".join(text) + "\n").encode()
+            for text in texts
+        ]
+
+    def _read(self, line: bytes) -> Answer:
+        try:
+            answer = json.loads(line)
+            unknown = answer.get("unknown", [])
+            if "error" in answer:
+                return Answer(failure=Failure.CRASH, detail=str(answer["error"])[:300])
+            if unknown and self._settings.unknown == "unsupported":
+                detail = f"its data for {self._settings.arch} lacks: {'; '.join(unknown)}"
+                return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
+            if answer["late"]:
+                return Answer(failure=Failure.TIMEOUT, detail="the search for dependencies was broken off")
+            return Answer(cycles=float(max(answer["pressure"], answer["carried"])))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return Answer(failure=Failure.NO_NUMBER, detail=f"answered {line[:80]!r}")
+
+    def _check(self) -> None:
+        """Raise `PredictorError` unless a worker comes up."""
+        with self._checking:
+            if self._checked:
+                return
+            try:
+                said = json.loads(self._workers.greeted(_GREETING))
+            except (WorkerError, ValueError) as error:
+                raise PredictorError(
+                    f"OSACA does not work with {self._python} for {self._settings.arch}: {error}; {INSTALL}"
+                ) from error
+            if "version" not in said:
+                raise PredictorError(f"OSACA's worker greets with {said!r} instead of its version")
+            self._checked = True
+
+
+def _access(command: Sequence[str]) -> FileAccess:
+    """Beside what it needs anyway, the directory where it keeps the models that it has read."""
+    kept = Path.home() / ".osaca"
+    with contextlib.suppress(OSError):  # it does without, and is slower to start
+        kept.mkdir(mode=0o700, exist_ok=True)
+    usual = access_of(command, str(_WORKER))
+    return replace(usual, writes=(*usual.writes, str(kept)))
+
+
+def python_of(program: str = "") -> str:
+    """OSACA's interpreter: itself, or the one that the command `osaca` names in its first line.
+
+    Raises `PredictorError` where there is none, or for a program that may not be chosen.
+    """
+    named = os.environ.get("PMWEB_OSACA", "")
+    found = [named] if named else executables(("osaca",), _PLACES)
+    if program:
+        with_pythons = [path for place in found for path in (place, *_interpreters_of(place))]
+        return _python_of(check_program("program", program, with_pythons, INSTALL))
+    if not found:
+        raise PredictorError(f"OSACA is not installed here: {INSTALL}")
+    return _python_of(found[0])
+
+
+def _interpreters_of(command: str) -> list[str]:
+    try:
+        return [_python_of(command)]
+    except PredictorError:
+        return []
+
+
+def _python_of(command: str) -> str:
+    try:
+        with Path(command).open("rb") as file:
+            begin = file.read(1000)
+    except OSError as error:
+        raise PredictorError(
+            f"OSACA's program {command} cannot be read: {error.strerror}; {INSTALL}"
+        ) from error
+    if Path(command).name.startswith("python") or not begin.startswith(b"#!"):
+        return str(Path(command).absolute())
+    found = _SHEBANG.match(begin)
+    if found is None:
+        raise PredictorError(
+            f"{command} does not say which Python runs it: name OSACA's Python in PMWEB_OSACA"
+        )
+    python: bytes = found.group(1) or found.group(2)
+    return python.decode()
+
+
+def version_of(python: str) -> str:
+    """The version of OSACA that a Python has. Raises `PredictorError` where it has none."""
+    return _told(python)[0]
+
+
+def processors() -> tuple[str, ...]:
+    """Those that OSACA here has a model of and that execute our blocks; () where it is not installed."""
+    try:
+        return _for_x86(_models(python_of()))
+    except PredictorError:
+        return ()
+
+
+def _models(python: str) -> dict[str, str]:
+    """{model: instruction set} of the package and of those that its user has made, where OSACA looks first.
+
+    An instruction set that is not told is "".
+    """
+    made = _made_by_user().glob("*.yml")
+    return {**dict.fromkeys((file.stem.upper() for file in made), ""), **_told(python)[1]}
+
+
+def _made_by_user() -> Path:
+    """Where OSACA looks for models before it takes those of its package."""
+    return Path.home() / ".osaca" / "data"
+
+
+def own_models(arch: str) -> Json:
+    """{file: digest} of what the user has put in place of the package's own; {} where there is none."""
+    files = (f"{arch.lower()}.yml", f"isa/{_X86}.yml")
+    contents = {name: _made_by_user() / name for name in files}
+    return {
+        name: hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
+        for name, file in contents.items()
+        if file.is_file()
+    }
+
+
+def _for_x86(models: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name, isa in models.items() if isa in ("", _X86))
+
+
+@lru_cache(maxsize=16)
+def _told(python: str) -> tuple[str, dict[str, str]]:
+    """The version of OSACA that a Python has, and {model: instruction set} of its package."""
+    try:
+        told = run([python, "-I", "-c", _ASK], limits=Limits(seconds=20.0, output=1))
+    except CannotStartError as error:
+        raise PredictorError(f"{error}; {INSTALL}") from error
+    version, *models = told.output.decode(errors="replace").split() or [""]
+    if told.status != 0 or not version:
+        raise PredictorError(f"{python} has no OSACA: {told.last_complaint}; {INSTALL}")
+    named = (one.partition(":") for one in models)
+    return version, {name: isa for name, _, isa in named}
+
+
+def _check_model(python: str, version: str, arch: str) -> None:
+    """Raise `PredictorError` for a processor of which neither this OSACA nor its user has a model for x86."""
+    models = _models(python)
+    there = _for_x86(models)
+    if arch in there or not _told(python)[1]:
+        return
+    if arch in models:
+        raise PredictorError(
+            f"arch: OSACA {version} has a model of {arch}, but for {models[arch]}; blocks here are x86-64. "
+            f"For these it knows {', '.join(there)}"
+        )
+    raise PredictorError(not_known("arch", f"OSACA {version}", arch, there))
+
+
+def _text_without_llvm(block: bytes) -> tuple[str, ...] | Answer:
+    try:
+        return plain_att_of_bytes(block)
+    except BlockError as error:
+        return Answer(failure=Failure.UNSUPPORTED, detail=str(error))

@@ -1,0 +1,76 @@
+"""Where the programs and files of a tool may lie: where the site finds it, or where the operator says.
+
+A path that somebody chooses is compared with these without its links. What is run then is the path that was
+found, so that a link that is replaced afterwards leads nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from inference.containment import places_of
+from inference.containment.access import READS, operators_directories
+from inference.predictors.protocol import PredictorError
+
+_PYTHONS = ("python3", "python", *(f"python3.{minor}" for minor in range(6, 30)))
+
+
+def executables(names: Iterable[str], places: Iterable[str] = ()) -> list[str]:
+    """Programs of these names, the best name first, each on the PATH before it is in other places."""
+    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    directories = [Path(place) for place in (*path, *map(os.path.expanduser, places)) if place]
+    files = (directory / name for name in names for directory in directories)
+    return [str(file.absolute()) for file in files if os.path.isfile(file) and os.access(file, os.X_OK)]  # noqa: PTH113  no error for what may not be looked at
+
+
+def pythons() -> list[str]:
+    """Interpreters that tools may be run by: those of the PATH, and what this site's own is made from."""
+    return executables(_PYTHONS, (f"{sys.base_prefix}/bin",))
+
+
+def program_of(chosen: str, names: Sequence[str], places: Sequence[str], title: str, install: str) -> str:
+    """The path of a tool's program: the chosen one, else the first from the PATH or where it is put.
+
+    Raises `PredictorError` that says what to install, or where the program may lie.
+    """
+    found = executables(names, places)
+    if chosen:
+        return check_program("program", chosen, found, install)
+    if not found:
+        raise PredictorError(f"{title} is not here: {install}")
+    return found[0]
+
+
+def check_program(option: str, chosen: str, found: Iterable[str], install: str) -> str:
+    """The path to run for a chosen program. Raises `PredictorError` for one that may not be chosen."""
+    if not os.path.exists(chosen):  # noqa: PTH110  no error for what may not be looked at
+        raise PredictorError(f"{option} {chosen} is not there: {install}")
+    real = os.path.realpath(chosen)
+    for path in (chosen, *found) if is_operators(chosen) else found:
+        if os.path.realpath(path) == real:
+            return path
+    places = ", ".join(dict.fromkeys(found)) or "nothing"
+    raise PredictorError(
+        f"{option} {chosen} is neither what is found of the tool on this computer ({places}) nor in a "
+        f"directory of {READS}: {install}"
+    )
+
+
+def check_file(option: str, chosen: str, program: str, install: str) -> None:
+    """Raise `PredictorError` unless a file belongs to the installation of a program or is the operator's."""
+    file = Path(os.path.realpath(chosen))
+    installation = [Path(os.path.realpath(place)) for place in places_of(program)]
+    if not is_operators(chosen) and not any(file.is_relative_to(place) for place in installation):
+        raise PredictorError(
+            f"{option} {chosen} lies neither in the installation of {program} nor in a directory of {READS}: "
+            f"{install}"
+        )
+
+
+def is_operators(path: str) -> bool:
+    """Whether a path lies in a directory that the operator opens to tools; its last link counts as there."""
+    place = Path(os.path.realpath(path if os.path.isdir(path) else os.path.dirname(path)))  # noqa: PTH112, PTH120
+    return any(place.is_relative_to(os.path.realpath(directory)) for directory in operators_directories())

@@ -1,0 +1,132 @@
+"""Where uiCA and Facile are: a directory with their modules and data, and the Python that runs them.
+
+Both are in uiCA's repository, and in PyPI's package `machine-code-analyzer`. Either way they need the Python
+module `xed`, which is built from XED's sources for one version of Python and says so in its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inference.predictors.calling import digest_of
+from inference.predictors.protocol import PredictorError
+from inference.predictors.tool_paths import check_program, executables, pythons
+
+INSTALL = (
+    "git clone https://github.com/andreas-abel/uiCA /opt/uiCA && cd /opt/uiCA && ./setup.sh, or install "
+    "machine-code-analyzer in a Python environment, build XED's module `xed` from its sources into it (the "
+    "package of that name is another thing), and name that Python in PMWEB_UICA"
+)
+VARIABLE = "PMWEB_UICA"
+_PLACES = ("/opt/uiCA", "~/uiCA")
+_IN_A_PACKAGE = Path("machine_code_analyzer", "deps", "uiCA")
+_DATA = "_data.py"
+_BUILT_FOR = re.compile(r"xed\.cpython-(\d)(\d+)")
+
+
+@dataclass(frozen=True)
+class UicaFiles:
+    """`directory` has uiCA.py, facile.py and instrData; `python` runs them; `decoder` is the module `xed`."""
+
+    directory: Path
+    python: str
+    decoder: Path
+
+    @property
+    def processors(self) -> tuple[str, ...]:
+        """Those that there is data of."""
+        return _processors(self.directory)
+
+    def digest(self, arch: str) -> str:
+        """What stands for all that the answers for a processor rest on. Raises `PredictorError`."""
+        parts = [*sorted(self.directory.glob("*.py")), self.directory / "instrData" / f"{arch}{_DATA}"]
+        digests = [f"{part.name} {digest_of(str(part))}" for part in [*parts, self.decoder]]
+        return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
+
+
+def find(program: str = "", python: str = "") -> UicaFiles:
+    """The installation that `program` names, else that of `PMWEB_UICA`, else where it usually lies.
+
+    `program`: uiCA.py, facile.py, their directory, or a Python that has the package. Raises `PredictorError`
+    that says what is missing.
+    """
+    named = os.environ.get(VARIABLE, "")
+    places = [named] if named else [*executables(("uiCA.py",)), *map(os.path.expanduser, _PLACES)]
+    directories = [found for place in places if (found := _directory_of(Path(place)))]
+    if program:
+        directories = [_chosen_directory(program, directories)]
+    if not directories:
+        raise PredictorError(f"uiCA is not here{f' at {named}' if named else ''}: {INSTALL}")
+    directory = directories[0]
+    own = _environment_of(directory)
+    decoder = _decoder(directory, own)
+    if decoder is None:
+        raise PredictorError(
+            f"uiCA in {directory} lacks its decoder, the Python module `xed`, which is built from XED's "
+            f"sources and put beside uiCA.py: {INSTALL}"
+        )
+    if not python:
+        return UicaFiles(directory, _python_of(own, decoder), decoder)
+    usual = [str(own / "bin" / "python")] if own else []
+    return UicaFiles(directory, check_program("python", python, [*usual, *pythons()], INSTALL), decoder)
+
+
+def _chosen_directory(program: str, found: Sequence[Path]) -> Path:
+    """The directory that a chosen path leads to. Raises `PredictorError` for one that may not be chosen."""
+    directory = _directory_of(Path(program))
+    if directory is None:
+        raise PredictorError(f"uiCA is not here at {program}: {INSTALL}")
+    return Path(check_program("program", str(directory), map(str, found), INSTALL))
+
+
+def _directory_of(named: Path) -> Path | None:
+    """The directory with uiCA.py that a file, a directory or a Python leads to."""
+    candidates = [named, named.parent, named.resolve().parent]
+    candidates += [site / _IN_A_PACKAGE for site in _sites(named.parent.parent)]
+    return next((one.absolute() for one in candidates if (one / "uiCA.py").is_file()), None)
+
+
+def _sites(prefix: Path) -> list[Path]:
+    return sorted(prefix.glob("lib/python3*/site-packages"))
+
+
+def _environment_of(directory: Path) -> Path | None:
+    """The Python environment that a directory is installed in."""
+    return next((one for one in directory.parents if (one / "pyvenv.cfg").is_file()), None)
+
+
+def _decoder(directory: Path, environment: Path | None) -> Path | None:
+    places = [directory, *(_sites(environment) if environment else ())]
+    return next((file for place in places for file in sorted(place.glob("xed*.so"))), None)
+
+
+def _python_of(environment: Path | None, decoder: Path) -> str:
+    """That of its environment; else one of the version for which its decoder was built."""
+    if environment is not None:
+        return str(environment / "bin" / "python")
+    built = _BUILT_FOR.match(decoder.name)
+    name = f"python{built[1]}.{built[2]}" if built else "python3"
+    ours = Path(sys.base_prefix, "bin", name)  # no shim of a version manager, which cannot start contained
+    found = str(ours) if ours.is_file() else shutil.which(name)
+    if found is None:
+        raise PredictorError(f"uiCA's decoder {decoder} was built for {name}, which is not here: {INSTALL}")
+    return found
+
+
+def _processors(directory: Path) -> tuple[str, ...]:
+    return tuple(sorted(file.name.removesuffix(_DATA) for file in directory.glob(f"instrData/*{_DATA}")))
+
+
+def processors() -> tuple[str, ...]:
+    """Those of the installation here; () where there is none."""
+    try:
+        return find().processors
+    except PredictorError:
+        return ()

@@ -1,0 +1,82 @@
+"""What a predictor is: something that says how many cycles a basic block takes, or why it cannot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from inference.core.protocols import Json
+
+
+class PredictorError(Exception):
+    """A predictor cannot work: the message says what to install or to configure."""
+
+
+class Failure(StrEnum):
+    """Why there is no number. The four are different findings and are never mixed up."""
+
+    CRASH = "crash"
+    """The tool ended by a signal, or with a complaint about itself."""
+    TIMEOUT = "timeout"
+    """The tool did not answer within its time."""
+    UNSUPPORTED = "unsupported"
+    """The tool says that it does not know an instruction of the block."""
+    NO_NUMBER = "no number"
+    """The tool ended well, but its output holds no usable number of cycles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Inverse throughput in cycles per execution of the block in a steady state, or why there is none.
+
+    Exactly one of `cycles` (finite, ≥ 0) and `failure` is there. `detail` is one line for the reader: what
+    the tool complained of, "" where nothing is to be said.
+    """
+
+    cycles: float | None = None
+    failure: Failure | None = None
+    detail: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.cycles is None) == (self.failure is None):
+            raise ValueError(
+                f"an answer is a number of cycles or a failure, not {self.cycles!r} and {self.failure!r}"
+            )
+        if self.cycles is not None and not (math.isfinite(self.cycles) and self.cycles >= 0):
+            raise ValueError(f"cycles must be a finite number from 0 on, not {self.cycles!r}")
+
+    @property
+    def supported(self) -> bool:
+        """Whether the tool can work with such a block at all: a number other than zero (thesis §8.2.2)."""
+        return self.cycles is not None and self.cycles > 0
+
+
+class Predictor(Protocol):
+    """Says how many cycles a basic block takes per execution: a tool, a mapping, a machine.
+
+    A basic block is its machine code: one or more x86-64 instructions without control flow.
+    """
+
+    @property
+    def name(self) -> str:
+        """What people call it, e.g. `llvm-mca 19 · haswell`."""
+        ...
+
+    @property
+    def identity(self) -> Json:
+        """Whatever changes its answers: kind, version, options; with a block, the key of an answer."""
+        ...
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """One answer per block, in the order asked; blocks are asked in bulk because tools are slow to start.
+
+        A failure for one block is an answer. Raises `PredictorError` where the tool cannot work at all.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what it keeps running. It is not asked afterwards."""
+        ...

@@ -1,0 +1,179 @@
+"""Judged blocks as one compact string of bytes: a decision can be looked at without reading the others.
+
+Equal things stand side by side and are compressed together (zlib): first all lengths, then all machine code,
+then per tool what kind of answer it gave, which number, and what it complained of. Numbers and complaints are
+listed once each and referred to by their place, since tools repeat themselves. Layout, little-endian:
+
+    1 byte    version, 1
+    the rest  zlib of
+        u32   n, number of samples      u8  t, number of tools      u8  1 if times are kept, else 0
+        u16[n] lengths of the code      bytes, all code
+        t times
+            u8[n]   0 a number, else the place of the failure in `Failure`, from 1
+            numbers of those with one (see below)
+            u32 m, m bytes of JSON: distinct details;  u8|u16|u32[n] which, unless there is but one
+            if times are kept: numbers of all
+    numbers: u32 d, f64[d] distinct numbers ascending, u8|u16|u32 which, as wide as d needs
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.errors import InvalidInputError
+from inference.predictors.protocol import Answer, Failure
+
+VERSION = 1
+LONGEST_CODE = 0xFFFF  # bytes; blocks are limited to far less
+MOST_BYTES = 1 << 28
+"""More than this is never uncompressed: a step of millions of samples is no step."""
+
+_FAILURES = tuple(Failure)
+_PLACES = {failure: place for place, failure in enumerate(_FAILURES, start=1)}
+_HEAD = struct.Struct("<IBB")
+_COUNT = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A block's machine code and what each tool says of it, in the order of the campaign's tools.
+
+    `seconds`: how long each tool took, () where nobody has noted it.
+    """
+
+    code: bytes
+    answers: tuple[Answer, ...]
+    seconds: tuple[float, ...] = ()
+
+
+def pack(samples: Iterable[Sample]) -> bytes:
+    """The samples as bytes; b"" for none. All have the same number of answers, and of times.
+
+    Raises `InvalidInputError` where they have not, and for code of more than 65,535 bytes.
+    """
+    kept = list(samples)
+    if not kept:
+        return b""
+    tools, timed = len(kept[0].answers), bool(kept[0].seconds)
+    for sample in kept:
+        if len(sample.answers) != tools or len(sample.seconds) != tools * timed:
+            raise InvalidInputError(f"all samples of a batch have the same tools: {tools}, not {sample!r}")
+        if len(sample.code) > LONGEST_CODE:
+            raise InvalidInputError(f"a block has at most {LONGEST_CODE:,} bytes, not {len(sample.code):,}")
+    lengths = np.array([len(sample.code) for sample in kept], dtype="<u2")
+    parts = [_HEAD.pack(len(kept), tools, timed), lengths.tobytes(), *(sample.code for sample in kept)]
+    for tool in range(tools):
+        answers = [sample.answers[tool] for sample in kept]
+        parts.append(bytes(0 if one.failure is None else _PLACES[one.failure] for one in answers))
+        parts += _numbers([one.cycles for one in answers if one.cycles is not None])
+        parts += _details([one.detail for one in answers])
+        if timed:
+            parts += _numbers([sample.seconds[tool] for sample in kept])
+    return bytes([VERSION]) + zlib.compress(b"".join(parts), 6)
+
+
+def unpack(packed: bytes) -> list[Sample]:
+    """Back from `pack`. Raises `InvalidInputError` for bytes that it has not made."""
+    if not packed:
+        return []
+    if packed[0] != VERSION:
+        raise InvalidInputError(
+            f"samples of version {packed[0]} cannot be read, only those of version {VERSION}"
+        )
+    try:
+        return _samples(_Reader(_uncompressed(memoryview(packed)[1:])))
+    except (struct.error, zlib.error, ValueError, IndexError) as error:
+        raise InvalidInputError(f"these bytes are no samples: {error}") from error
+
+
+def _uncompressed(packed: memoryview) -> bytes:
+    reader = zlib.decompressobj()
+    found = reader.decompress(packed, MOST_BYTES)
+    if not reader.eof:
+        raise ValueError(f"cut short, or more than {MOST_BYTES >> 20} MiB")
+    return found
+
+
+class _Reader:
+    """Takes one piece after the other off a string of bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = memoryview(data)
+        self._at = 0
+
+    def take(self, size: int) -> memoryview:
+        if self._at + size > len(self._data):
+            raise ValueError(f"{size} bytes are expected at {self._at}, of {len(self._data)}")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def count(self) -> int:
+        return int(_COUNT.unpack(self.take(_COUNT.size))[0])
+
+    def array(self, kind: str, count: int) -> npt.NDArray[np.generic]:
+        found = np.dtype(kind)
+        return np.frombuffer(self.take(found.itemsize * count), dtype=found)
+
+    def numbers(self, count: int) -> list[float]:
+        distinct = self.array("<f8", self.count())
+        which = self.array(_width(len(distinct)), count)
+        found: list[float] = distinct[which.astype(np.int64)].tolist()
+        return found
+
+    def details(self, count: int) -> list[str]:
+        distinct = json.loads(bytes(self.take(self.count())))
+        if len(distinct) == 1:
+            return [str(distinct[0])] * count
+        return [str(distinct[place]) for place in self.array(_width(len(distinct)), count).tolist()]
+
+
+def _samples(reader: _Reader) -> list[Sample]:
+    count, tools, timed = _HEAD.unpack(reader.take(_HEAD.size))
+    codes = [bytes(reader.take(length)) for length in reader.array("<u2", count).tolist()]
+    answers: list[list[Answer]] = []
+    seconds: list[list[float]] = []
+    for _ in range(tools):
+        places = bytes(reader.take(count))
+        cycles = iter(reader.numbers(places.count(0)))
+        details = reader.details(count)
+        answers.append(
+            [
+                Answer(failure=_FAILURES[place - 1], detail=detail)
+                if place
+                else Answer(cycles=next(cycles), detail=detail)
+                for place, detail in zip(places, details, strict=True)
+            ]
+        )
+        if timed:
+            seconds.append(reader.numbers(count))
+    times = zip(*seconds, strict=True) if timed else [()] * count
+    rows = zip(codes, zip(*answers, strict=True) if tools else [()] * count, times, strict=True)
+    return [Sample(code, row, time) for code, row, time in rows]
+
+
+def _numbers(values: Sequence[float]) -> list[bytes]:
+    distinct, which = np.unique(np.array(values, dtype="<f8"), return_inverse=True)
+    return [
+        _COUNT.pack(len(distinct)),
+        distinct.tobytes(),
+        which.astype(_width(len(distinct))).tobytes(),
+    ]
+
+
+def _details(values: Sequence[str]) -> list[bytes]:
+    distinct = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    text = json.dumps(list(distinct), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    which = np.array([distinct[value] for value in values], dtype=_width(len(distinct)))
+    return [_COUNT.pack(len(text)), text, which.tobytes() if len(distinct) > 1 else b""]
+
+
+def _width(distinct: int) -> str:
+    """The narrowest whole number that can count so many things."""
+    return "u1" if distinct <= 1 << 8 else "<u2" if distinct <= 1 << 16 else "<u4"

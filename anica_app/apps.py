@@ -61,5 +61,5 @@ class AnicaConfig(AppConfig):
             )
         )
         offers.say_schemes_of_blocks("anica_app.features.block_sets.query.scheme_texts")
-        offers.say_dependents("anica_app.BasicBlockSet", "anica_app.features.block_sets.query.of_block_set")
+        offers.say_dependents("inference.BasicBlockSet", "anica_app.features.block_sets.query.of_block_set")
         offers.say_dependents("anica_app.Campaign", "anica_app.features.campaigns.query.of_campaign")

@@ -15,15 +15,8 @@ from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.x86_domain import X86Domain
 from anica_app.formats.campaign_rows import Bulk, CampaignRows
-from anica_app.models import (
-    Campaign,
-    Discovery,
-    Family,
-    Generalisation,
-    GeneralisationStep,
-    Predictor,
-    SampleBatch,
-)
+from anica_app.models import Campaign, Discovery, Family, Generalisation, GeneralisationStep, SampleBatch
+from inference.models import Predictor
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack
 

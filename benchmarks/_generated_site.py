@@ -18,7 +18,7 @@ from anica_app.features.accuracy_checks.result import AccuracyCheck, MeasuredBlo
 from anica_app.features.predictors.query import row_for
 from anica_app.formats.block_sets import BlockSetOptions
 from anica_app.formats.block_sets import store as store_blocks
-from anica_app.models import BasicBlockSet, Campaign, Predictor
+from anica_app.models import Campaign
 from benchmarks._generated_campaign import Size, generated_campaign
 from benchmarks._generated_measurements import generated_sets
 from benchmarks._generated_verdicts import explained_mapping
@@ -37,6 +37,7 @@ from inference.measuring.simulated_chains import SimulatedLatencies, drawn_laten
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import (
     ISA,
+    BasicBlockSet,
     Evaluation,
     ExperimentSet,
     LatencySet,
@@ -44,6 +45,7 @@ from inference.models import (
     MachineReading,
     MeasuredFrontEnd,
     PortMapping,
+    Predictor,
     ResourceMapping,
     Run,
     RunEvent,

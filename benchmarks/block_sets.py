@@ -20,11 +20,10 @@ from django.test import Client, override_settings
 
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.block_sets.accuracy import Accuracy
-from anica_app.models import BasicBlockSet
 from benchmarks import Result
 from benchmarks._in_process_worker import done
 from benchmarks._temporary_database import temporary_database
-from inference.models import Upload
+from inference.models import BasicBlockSet, Upload
 from pmweb.accounts.people import ensure_administrator
 
 BLOCKS = 100_000

@@ -14,9 +14,10 @@ from anica_app.features.discoveries.query import JudgedBlock
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.steps import finite
 from anica_app.formats.operand_values import condition_of
-from anica_app.models import BlockColumn, Discovery
+from anica_app.models import Discovery
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.models import BlockColumn
 from inference.predictors.protocol import Answer
 from inference.web.validation import Id
 

@@ -23,10 +23,11 @@ from anica_app.formats.anica_measurements import DATABASE_LIMIT, opened
 from anica_app.formats.anica_rows import Gathering, Told
 from anica_app.formats.campaign_rows import CampaignRows
 from anica_app.formats.file_trees import FILE_LIMIT, FileTree
-from anica_app.models import IMPORTED, Campaign, CampaignFile, Predictor
+from anica_app.models import Campaign, CampaignFile
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import BlockError, block_of_text
+from inference.models import IMPORTED, Predictor
 from inference.predictors.protocol import Failure
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86

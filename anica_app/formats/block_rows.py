@@ -14,9 +14,9 @@ import numpy as np
 from django.db import connection
 from django.db.models import Model
 
-from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
-from anica_app.models.block_set import searchable
 from inference.core.arrays import Floats
+from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
+from inference.models.block_set import searchable
 from inference.predictors.protocol import Answer
 
 ROWS = 2000

@@ -17,12 +17,11 @@ from django.db import transaction
 from anica_app.formats.block_rows import BlockToStore, insert_answers, insert_blocks
 from anica_app.formats.block_scales import AnswersBelowBounds, Bounds, first_rows, scales_of
 from anica_app.formats.blocks_csv import ORIGIN, WEIGHT, BlockFile, BlockRow, Broken, Scale, answer_of
-from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.core.protocols import Json
 from inference.formats.csv_cells import cell, rows_text
 from inference.formats.problems import Problems
 from inference.formats.provenance import head_of
-from inference.models import ISA
+from inference.models import ISA, BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.predictors.protocol import Answer
 from inference.storage.errors import ExchangeError, RefusedError
 from inference.storage.names import free_or_refuse

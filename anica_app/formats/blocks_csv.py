@@ -24,13 +24,13 @@ from itertools import chain
 from typing import BinaryIO
 
 from anica_app.formats.block_cells import block_of_cell, code_of, is_first_cell, separator_of
-from anica_app.models.block_set import ORIGIN_LIMIT
 from inference.formats.csv_cells import plain_text
 from inference.formats.experiment_csv import COLUMN_LIMIT
 from inference.formats.problems import Problems, excerpt
 from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
 from inference.isa.x86.blocks import BlockError, mnemonics_of
 from inference.isa.x86.blocks.reading import TITLES
+from inference.models.block_set import ORIGIN_LIMIT
 from inference.predictors.protocol import Answer, Failure
 
 ROW_LIMIT = 400_000  # rows are not held, but stored in one transaction

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from django.db import transaction
 
 from anica_app.models import (
-    IMPORTED,
     Campaign,
     CampaignFile,
     CampaignPredictor,
@@ -23,11 +22,9 @@ from anica_app.models import (
     Family,
     Generalisation,
     GeneralisationStep,
-    Predictor,
     SampleBatch,
-    identity_key,
 )
-from inference.models import ISA
+from inference.models import IMPORTED, ISA, Predictor, identity_key
 from inference.storage.names import free_name, free_or_refuse
 
 if TYPE_CHECKING:

@@ -39,12 +39,12 @@ from anica_app.models import (
     Discovery,
     Generalisation,
     GeneralisationStep,
-    Predictor,
     SampleBatch,
 )
 from inference.core.protocols import Json
 from inference.formats.foreign_texts import clean_texts
 from inference.formats.quoting import json_text
+from inference.models import Predictor
 from inference.predictors.samples import pack, unpack
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86

@@ -18,9 +18,10 @@ from anica_app.formats.campaign_zip import is_campaign_archive, read_archive, wr
 from anica_app.formats.file_trees import Directory, FileTree, PartOfTree, ZipTree
 from anica_app.formats.listed_loops import is_listing
 from anica_app.formats.perf_texts import is_script
-from anica_app.models import BasicBlockSet, Campaign
+from anica_app.models import Campaign
 from inference.formats.other_formats import BEGINNING
 from inference.isa.x86.binaries import is_binary
+from inference.models import BasicBlockSet
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 

@@ -14,12 +14,11 @@ from django.db import transaction
 from anica_app.formats.block_rows import BlockToStore, insert_blocks
 from anica_app.formats.blocks_csv import ROW_LIMIT
 from anica_app.formats.perf_texts import Placed, placed, read_samples
-from anica_app.models import BasicBlockSet
-from anica_app.models.block_set import ORIGIN_LIMIT
 from inference.isa.x86.binaries import BinaryFileError, CompiledProgram, Function, read_program
 from inference.isa.x86.binaries.loops import Loop, Search, loops_in, weighed
 from inference.isa.x86.blocks import mnemonics_of
-from inference.models import ISA, Run
+from inference.models import ISA, BasicBlockSet, Run
+from inference.models.block_set import ORIGIN_LIMIT
 from inference.storage.errors import ExchangeError, RefusedError
 from inference.storage.names import free_or_refuse
 

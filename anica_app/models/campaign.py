@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from anica_app.models.predictor import Predictor
 from inference.models.isa import Named
+from inference.models.predictor import Predictor
 
 
 class Campaign(Named):

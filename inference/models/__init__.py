@@ -1,6 +1,8 @@
 """The database, one aggregate per file; constraints live here and in the schema, not in views."""
 
+from inference.models.block_set import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.models.characterisation import Characterisation, Witness
+from inference.models.comparison import ComparedColumn, Comparison
 from inference.models.core_model import StoredCoreModel
 from inference.models.experiment import (
     Experiment,
@@ -15,14 +17,22 @@ from inference.models.isa import ISA, InstructionScheme
 from inference.models.latency import LatencySet, SchemeLatencies
 from inference.models.machine import AgentToken, Batch, Machine, MachineReading
 from inference.models.mapping import Evaluation, FrontPoint, PortMapping, PortUsage, SchemeConflict
+from inference.models.predictor import IMPORTED, AnswerCache, Predictor, identity_key
 from inference.models.resource import ResourceLoad, ResourceMapping
 from inference.models.run import Run, RunCheckpoint, RunEvent, Webhook
 
 __all__ = [
+    "IMPORTED",
     "ISA",
     "AgentToken",
+    "AnswerCache",
+    "BasicBlock",
+    "BasicBlockSet",
     "Batch",
+    "BlockColumn",
     "Characterisation",
+    "ComparedColumn",
+    "Comparison",
     "Evaluation",
     "Experiment",
     "ExperimentSet",
@@ -36,6 +46,8 @@ __all__ = [
     "Measurement",
     "PortMapping",
     "PortUsage",
+    "Prediction",
+    "Predictor",
     "ResourceLoad",
     "ResourceMapping",
     "Run",
@@ -48,4 +60,5 @@ __all__ = [
     "Upload",
     "Webhook",
     "Witness",
+    "identity_key",
 ]

@@ -1,1 +1,1 @@
-"""predictors."""
+"""Throughput predictors, one file each: external programs, mappings of ours, machines."""

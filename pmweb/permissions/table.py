@@ -124,7 +124,7 @@ BLOCKS = {
     "asked-blocks-csv": export("inference.Run"),
 }
 
-BLOCK_SET = "anica_app.BasicBlockSet"
+BLOCK_SET = "inference.BasicBlockSet"
 
 BLOCK_SETS = {
     "block-sets": page(),

@@ -12,8 +12,7 @@ from django.db.models import Count, QuerySet, Sum
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Length
 
-from anica_app.models import AnswerCache, Predictor
-from inference.models import Run, RunCheckpoint, Upload
+from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, Upload
 from inference.models.experiment import UNDECIDED
 from pmweb.models import AuditEntry
 from pmweb.retention.trace import DAYS, Weight, breathe, days_ago

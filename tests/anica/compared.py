@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from anica_app.features.comparisons import columns
-from anica_app.models import Predictor
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.isa import x86
 from inference.isa.x86.blocks import block_of_bytes
-from inference.models import ISA, ExperimentSet, PortMapping, Run
+from inference.models import ISA, ExperimentSet, PortMapping, Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import X86, store_isa

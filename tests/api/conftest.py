@@ -17,7 +17,7 @@ from django.utils import timezone
 from anica_app.features.llvm_difference.report import Differing, LlvmDifference
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
-from anica_app.models import BasicBlockSet, Campaign, Discovery, Family, Predictor
+from anica_app.models import Campaign, Discovery, Family
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.metrics import Unit, score
 from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
@@ -32,6 +32,7 @@ from inference.measuring.simulated_chains import SimulatedLatencies, drawn_laten
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import (
     ISA,
+    BasicBlockSet,
     Evaluation,
     ExperimentSet,
     InstructionScheme,
@@ -39,6 +40,7 @@ from inference.models import (
     Machine,
     MeasuredFrontEnd,
     PortMapping,
+    Predictor,
     ResourceMapping,
     Run,
     Upload,

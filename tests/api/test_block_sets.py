@@ -10,8 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from anica_app.features.block_sets import accuracy
 from anica_app.features.predictors import query
 from anica_app.features.predictors.query import OfferedPredictor, Offers
-from anica_app.models import BasicBlockSet, Predictor
-from inference.models import ISA, Run
+from inference.models import ISA, BasicBlockSet, Predictor, Run
 from tests.api.conftest import BLOCKS, Program
 from tests.api.test_runs import done
 from tests.heads import behind_head

@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.features.predictors.query import all_kinds, chosen, kind_of, row_for
-from anica_app.models import Predictor
 from inference.containment import client as starter
+from inference.models import Predictor
 from inference.predictors.protocol import PredictorError
 from inference.web.api.site import document
 from pmweb.models import AuditEntry

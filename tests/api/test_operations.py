@@ -15,8 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from ninja import Schema
 from pydantic import BaseModel
 
-from anica_app.models import Predictor
-from inference.models import ExperimentSet, Machine, PortMapping
+from inference.models import ExperimentSet, Machine, PortMapping, Predictor
 from inference.runs import lifecycle
 from inference.web.api import registry
 from inference.web.api.document import BY_SESSION, FILE, SCOPE, STREAM, operations_of

@@ -8,8 +8,8 @@ from inference.predictors.kinds import KINDS
 from anica_app.features.predictors import query
 from anica_app.features.predictors.query import Listed
 from anica_app.features.questions.query import ANSWERS, PredictorSaid, said_document
-from anica_app.models import BasicBlockSet, Campaign, Predictor
-from inference.models import PortMapping, Run
+from anica_app.models import Campaign
+from inference.models import BasicBlockSet, PortMapping, Predictor, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.runs.journal import write
 from tests.api.conftest import Program

@@ -7,9 +7,17 @@ from typing import Any
 import pytest
 from inference.predictors.llvm.releases import installed
 
-from anica_app.models import BasicBlockSet, Discovery, Predictor
+from anica_app.models import Discovery
 from inference.features.running.runs.api import examples
-from inference.models import ExperimentSet, Machine, PortMapping, StoredCoreModel, Upload
+from inference.models import (
+    BasicBlockSet,
+    ExperimentSet,
+    Machine,
+    PortMapping,
+    Predictor,
+    StoredCoreModel,
+    Upload,
+)
 from inference.runs.kinds import JOBS, job
 from tests.api.conftest import measured_again
 from tests.api.test_operations import OPERATIONS

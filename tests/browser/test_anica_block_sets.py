@@ -23,7 +23,7 @@ from pathlib import Path
 from anica_app.features.predictors.query import row_for
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
-from anica_app.models import BlockColumn
+from inference.models import BlockColumn
 for cycles in (2, 7):
     words = ["/bin/echo", str(cycles)]
     row_for("command", {{"command": words, "title": f"says {{cycles}}"}}, may_choose=True)

@@ -8,9 +8,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command, get_commands
 
-from anica_app.models import Predictor
 from inference.core.mapping import PortMapping as Mapping
-from inference.models import PortMapping
+from inference.models import PortMapping, Predictor
 from inference.storage.instruction_sets import X86, new_isa
 from inference.storage.rows import store_mapping
 from tests.anica.predictors.fakes import script

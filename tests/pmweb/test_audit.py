@@ -16,8 +16,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from anica_app.models import Predictor
-from inference.models import ExperimentSet, PortMapping, Run
+from inference.models import ExperimentSet, PortMapping, Predictor, Run
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from pmweb.accounts import audit, people

@@ -16,8 +16,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from anica_app.models import Predictor
-from inference.models import AgentToken, Machine
+from inference.models import AgentToken, Machine, Predictor
 from inference.runs.machines.tokens import add_machine
 from inference.storage.instruction_sets import new_isa
 from pmweb.accounts import api_tokens, audit, credentials, links, people

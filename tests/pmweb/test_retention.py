@@ -21,10 +21,10 @@ from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.formats.campaign_zip import read_archive, write_campaign
 from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import read_rows, tree_of_path
-from anica_app.models import AnswerCache, Campaign, GeneralisationStep, Predictor, SampleBatch
+from anica_app.models import Campaign, GeneralisationStep, SampleBatch
 from inference.features.learning.inferring.evolution import CLOUD_FRAMES
 from inference.features.running.runs.record import fold, thinned
-from inference.models import Run, RunCheckpoint, RunEvent, Upload
+from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, RunEvent, Upload
 from inference.predictors.protocol import Answer
 from inference.predictors.samples import unpack
 from inference.runs.journal import events_since

@@ -22,9 +22,9 @@ from anica_app.features.families.job import FamiliesConfig
 from anica_app.features.llvm_difference.job import DifferenceConfig
 from anica_app.features.matrices.job import MatrixConfig
 from anica_app.features.questions.generalise_job import GeneraliseConfig
-from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Predictor
+from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
-from inference.models import ExperimentSet, PortMapping, Run, Upload
+from inference.models import BasicBlockSet, BlockColumn, ExperimentSet, PortMapping, Predictor, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import job, kinds

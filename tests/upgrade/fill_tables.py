@@ -23,12 +23,24 @@ from django.test import Client  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from anica_app.features.predictors.query import row_for  # noqa: E402
-from anica_app.models import AnswerCache, BasicBlockSet, Campaign, Predictor, identity_key  # noqa: E402
+from anica_app.models import Campaign  # noqa: E402
 from inference.core.mapping import PortMapping as Mapping  # noqa: E402
 from inference.core.resources import ResourceMapping as Resources  # noqa: E402
 from inference.features.learning.core_model.storing import store_parts  # noqa: E402
 from inference.isa import x86  # noqa: E402
-from inference.models import ISA, ExperimentSet, Machine, PortMapping, ResourceMapping, Run, Upload  # noqa: E402
+from inference.models import (  # noqa: E402  # noqa: E402
+    ISA,
+    AnswerCache,
+    BasicBlockSet,
+    ExperimentSet,
+    Machine,
+    PortMapping,
+    Predictor,
+    ResourceMapping,
+    Run,
+    Upload,
+    identity_key,
+)
 from inference.runs import lifecycle  # noqa: E402
 from inference.runs.machines import tokens  # noqa: E402
 from inference.storage.front_ends import store_front_end  # noqa: E402

@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 from django.test import Client
 
-from anica_app.models import BasicBlockSet, Campaign, Discovery, Family
+from anica_app.models import Campaign, Discovery, Family
 from inference.models import (
     ISA,
+    BasicBlockSet,
     Evaluation,
     ExperimentSet,
     InstructionScheme,

@@ -12,9 +12,8 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.features.predictors.query import listed, row_for
-from anica_app.models import Predictor
 from inference.core.mapping import PortMapping as Mapping
-from inference.models import PortMapping, Run
+from inference.models import PortMapping, Predictor, Run
 from inference.predictors import permission
 from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import X86, new_isa

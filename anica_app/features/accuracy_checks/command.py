@@ -13,12 +13,11 @@ from anica_app.features.accuracy_checks.query import check_of
 from anica_app.features.accuracy_checks.request import KIND, AccuracyCheckConfig
 from anica_app.features.accuracy_checks.result import AccuracyCheck, CheckedPredictor
 from anica_app.features.predictors.query import chosen
-from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.measuring.blocks import MODES
-from inference.models import Machine, Run
+from inference.models import BasicBlockSet, Machine, Run
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.storage.errors import ExchangeError

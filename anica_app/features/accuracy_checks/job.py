@@ -21,9 +21,8 @@ from anica_app.features.predictors.query import kind_of, row_for
 from anica_app.features.predictors.stored_kinds import measured
 from anica_app.features.questions.asking import PredictorColumn, ask
 from anica_app.formats.block_rows import insert_answers
-from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Predictor
 from inference.core.protocols import Checkpoint, Json
-from inference.models import Machine, Run
+from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Machine, Predictor, Run
 from inference.predictors import machine as measuring
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import JobError

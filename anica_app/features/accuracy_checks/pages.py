@@ -17,13 +17,12 @@ from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.processors import different_processors
 from anica_app.features.predictors.stored_kinds import MEASURING
 from anica_app.features.questions.form import ChoosingForm
-from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from anica_app.web.presentation import newest_runs
 from inference.core.judging.accuracy import AccuracyJudgement
 from inference.core.protocols import Json
 from inference.features.judging.comparing.pages import DeviationBin, cells_of
 from inference.formats.csv_cells import written
-from inference.models import Machine, Run
+from inference.models import BasicBlockSet, BlockColumn, Machine, Predictor, Run
 from inference.storage.instruction_sets import X86
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields

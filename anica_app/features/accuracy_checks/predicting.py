@@ -10,11 +10,10 @@ from anica_app.features.accuracy_checks.request import MOST_PREDICTORS
 from anica_app.features.predictors.modes import in_mode
 from anica_app.features.predictors.processors import options_for, processor_of_machine
 from anica_app.features.predictors.query import kind_of, programs, row_for
-from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.x86.blocks import BlockError, block_of_bytes
-from inference.models import Machine
+from inference.models import Machine, Predictor
 from inference.predictors import core_model, mapping, nanobench
 from inference.predictors.protocol import PredictorError
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from django.urls import reverse
 
 from anica_app.features.accuracy_checks.result import AccuracyCheck
-from anica_app.models import BasicBlockSet, Predictor
 from inference.features.running.runs.asked import DescriptionItem, links
 from inference.features.running.runs.outcome import RunOutcome
-from inference.models import Machine, Run
+from inference.models import BasicBlockSet, Machine, Predictor, Run
 
 
 def check_of(run: Run) -> AccuracyCheck | None:

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from anica_app.features.block_sets.columns import read_set
 from anica_app.features.predictors.modes import rows_in_mode
-from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.features.learning.inferring.request import read_machine
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import MODES, UNROLLED
+from inference.models import Predictor
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest

@@ -14,12 +14,11 @@ from typing import Any, Self
 import numpy as np
 
 from anica_app.formats.block_rows import cycles_of, weights_of
-from anica_app.models import BasicBlockSet, BlockColumn, Prediction
 from inference.core.arrays import Floats
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap, heat_map
-from inference.models import Run
+from inference.models import BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors import machine, nanobench
 from inference.storage.errors import ExchangeError
 

@@ -19,12 +19,12 @@ from anica_app.features.block_sets.accuracy import (
 from anica_app.features.block_sets.query import columns_of
 from anica_app.features.block_sets.recognition import look_apart, sort_apart
 from anica_app.formats.incoming import Sort
-from anica_app.models import BasicBlockSet, BlockColumn
 from inference.features.judging.evaluations.api import HeatMapOut
 from inference.features.library.uploads.api import FileProblemOut
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started
+from inference.models import BasicBlockSet, BlockColumn
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Ref, Scores, parameter, ref
 from inference.web.validation import Id

@@ -7,9 +7,8 @@ from functools import partial
 
 from anica_app.features.block_sets.accuracy import KIND, Accuracy, accuracy_of
 from anica_app.features.block_sets.columns import read_set
-from anica_app.models import BlockColumn
 from inference.core.protocols import Json
-from inference.models import Run
+from inference.models import BlockColumn, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task

@@ -29,11 +29,11 @@ from anica_app.features.block_sets.query import (
     compared_in_bin,
 )
 from anica_app.features.predictors.processors import different_processors
-from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn
 from inference.core.protocols import Json
 from inference.features.judging.comparing.pages import DeviationBin, cells_of
 from inference.figures.heatmap import HeatMap
 from inference.formats.csv_cells import written
+from inference.models import BasicBlock, BasicBlockSet, BlockColumn
 from inference.web.paging import Order, Page
 from inference.web.requests import chosen_bin, row_number, start_or_tell, table_answer, whole_number
 

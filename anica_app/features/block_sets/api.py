@@ -29,9 +29,9 @@ from anica_app.features.block_sets.query import (
 from anica_app.features.predictors.modes import AS_NAMED, QuestionMode
 from anica_app.features.questions.api import predictors_named
 from anica_app.formats.block_sets import export
-from anica_app.models import BasicBlockSet, BlockColumn
 from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import NameOfRun, started
+from inference.models import BasicBlockSet, BlockColumn
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE

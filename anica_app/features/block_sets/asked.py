@@ -10,12 +10,12 @@ from django.urls import reverse
 from anica_app.core.search.judging import ABSOLUTE
 from anica_app.features.campaigns.asked import campaigns_of
 from anica_app.formats.blocks_csv import Broken
-from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Predictor
+from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.running.runs.asked import DescriptionItem, links
 from inference.features.running.runs.outcome import RunOutcome
-from inference.models import Run
+from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 
 _TABS = {"columns": "?tab=columns", "accuracy": "?tab=accuracy&reference={reference}"}
 

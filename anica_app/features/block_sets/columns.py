@@ -12,9 +12,8 @@ from pydantic import Field
 from anica_app.features.campaigns.opening import opened_panel
 from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from anica_app.formats.block_rows import ROWS, insert_answers
-from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from inference.core.protocols import Checkpoint, Json
-from inference.models import Run
+from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_row, read_rows

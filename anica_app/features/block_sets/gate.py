@@ -14,8 +14,8 @@ from anica_app.features.block_sets.accuracy import Accuracy
 from anica_app.features.block_sets.columns import codes_of
 from anica_app.formats.accuracy_baseline import AccuracyBaseline, BaselineColumn, digest_of_blocks
 from anica_app.formats.junit import TestCase, write_junit
-from anica_app.models import BasicBlockSet, BlockColumn
 from inference.core.protocols import Json
+from inference.models import BasicBlockSet, BlockColumn
 from inference.storage.errors import ExchangeError
 
 DEFAULT_TOLERANCE = 0.5

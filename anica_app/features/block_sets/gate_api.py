@@ -12,7 +12,7 @@ from pydantic import Field
 from anica_app.features.block_sets.accuracy_api import Name, accuracy_or_refuse
 from anica_app.features.block_sets.gate import DEFAULT_TOLERANCE, MOST_TOLERANCE, baseline_of, judged
 from anica_app.formats.accuracy_baseline import AccuracyBaseline
-from anica_app.models import BasicBlockSet
+from inference.models import BasicBlockSet
 from inference.web.api.access import READS, reading
 from inference.web.api.shapes import Input
 from inference.web.validation import Id

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from anica_app.features.block_sets.accuracy import accuracy_of, column_named
 from anica_app.features.block_sets.gate import DEFAULT_TOLERANCE, GateResult, baseline_of, judged
 from anica_app.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline
-from anica_app.models import BasicBlockSet
+from inference.models import BasicBlockSet
 
 WORSE = 2
 """Exit status where a column is worse than its baseline; everything else that goes wrong is 1."""

@@ -20,7 +20,7 @@ from anica_app.features.block_sets.gate import (
 )
 from anica_app.features.block_sets.query import columns_of
 from anica_app.formats.accuracy_baseline import LIMIT_BYTES, AccuracyBaseline, read_baseline, write_baseline
-from anica_app.models import BasicBlockSet, BlockColumn
+from inference.models import BasicBlockSet, BlockColumn
 from inference.storage.errors import ExchangeError
 from inference.web.requests import file_answer
 

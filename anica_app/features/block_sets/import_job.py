@@ -32,12 +32,12 @@ from anica_app.formats.incoming import (
     sort_of_path,
     tree_of_path,
 )
-from anica_app.models import BasicBlockSet, Campaign
+from anica_app.models import Campaign
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choice
 from inference.features.library.uploads.query import claim_upload, discard_upload, free_upload
-from inference.models import ISA, Run, Upload
+from inference.models import ISA, BasicBlockSet, Run, Upload
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry

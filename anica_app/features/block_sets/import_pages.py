@@ -13,11 +13,11 @@ from anica_app.features.block_sets.import_job import FOUND_OUT, WIDEST, AnicaImp
 from anica_app.features.block_sets.importing_loops import SORTS as LOOP_SORTS
 from anica_app.formats.blocks_csv import WORDS, Broken, Scale
 from anica_app.formats.incoming import Sort
-from anica_app.models import BasicBlockSet, Campaign
+from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.library.uploads.reading import start_reading
-from inference.models import PortMapping, Upload
+from inference.models import BasicBlockSet, PortMapping, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import ExchangeError

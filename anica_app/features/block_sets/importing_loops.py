@@ -12,11 +12,10 @@ from anica_app.features.block_sets.loops_job import samples_of, wanted_of
 from anica_app.formats.incoming import Sort
 from anica_app.formats.listed_loops import find_listed_loops
 from anica_app.formats.program_loops import ProgramLoops, Weighing, find_loops, store_loops
-from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import discard_upload
 from inference.formats.importing import taken_in
-from inference.models import ISA, Upload
+from inference.models import ISA, BasicBlockSet, Upload
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.storage.errors import ExchangeError

@@ -16,13 +16,12 @@ from anica_app.features.block_sets.loops_job import KIND, LISTED, MOST_KEYS, Loo
 from anica_app.features.block_sets.recognition import have_samples
 from anica_app.formats.incoming import Sort
 from anica_app.formats.program_loops import Weighing
-from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.other_formats import BEGINNING
 from inference.isa.x86.binaries import BinaryFileError
 from inference.isa.x86.binaries.headers import described
-from inference.models import Run, Upload
+from inference.models import BasicBlockSet, Run, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import free_name

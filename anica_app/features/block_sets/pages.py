@@ -37,10 +37,9 @@ from anica_app.features.coverage.pages import coverage_tab
 from anica_app.features.predictors.modes import mode_field, mode_of_measurements
 from anica_app.features.questions.form import ChoosingForm
 from anica_app.formats.block_sets import export
-from anica_app.models import BasicBlockSet, BlockColumn
 from inference.features.library.uploads.reading import receive
 from inference.measuring.blocks import LOOP
-from inference.models import Run
+from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.predictors.odd_answers import odd_answers
 from inference.predictors.protocol import Answer
 from inference.runs.errors import LimitError

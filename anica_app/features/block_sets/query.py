@@ -31,10 +31,9 @@ from django.db.models import (
 from django.db.models.functions import Abs, Coalesce
 
 from anica_app.core.search.judging import ABSOLUTE
-from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.isa.x86.blocks import BlockError, block_of_bytes
 from inference.isa.x86.naming import mnemonics_named
-from inference.models import Run
+from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.errors import ExchangeError
 from inference.web.naming import ENDED, GONE, NEEDED, Dependent, counted

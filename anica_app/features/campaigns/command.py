@@ -20,10 +20,10 @@ from anica_app.features.families.shell import (
 )
 from anica_app.features.predictors.choosing import check_processor, chosen_on
 from anica_app.features.predictors.modes import add_mode_option
-from anica_app.models import Campaign, Discovery, Predictor
+from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
 from inference.features.learning.inferring.request import DEFAULT_SEED
-from inference.models import PortMapping, Run
+from inference.models import PortMapping, Predictor, Run
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.runs.events import rate_in_words

@@ -17,11 +17,11 @@ from anica_app.features.campaigns.request import DEFAULT_FRESH, DEFAULT_MINUTES,
 from anica_app.features.predictors.choosing import on_processor, processor_field
 from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.query import Listed, chosen
-from anica_app.models import Discovery, Predictor
+from anica_app.models import Discovery
 from inference.core.protocols import Json
 from inference.features.learning.inferring.request import DEFAULT_SEED
 from inference.features.machines.measure.pages import search_field
-from inference.models import PortMapping
+from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
 from inference.storage.instruction_sets import X86
 from inference.storage.names import NOTE_LIMIT

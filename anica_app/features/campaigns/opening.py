@@ -15,9 +15,9 @@ from anica_app.core.search.settings import SearchSettings
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.standing import SUPPORT
 from anica_app.features.predictors.query import opened
-from anica_app.models import Campaign, CampaignFile, Predictor
+from anica_app.models import Campaign, CampaignFile
 from inference.core.protocols import Checkpoint, Json
-from inference.models import ISA, PortMapping
+from inference.models import ISA, PortMapping, Predictor
 from inference.models.scheme_search import search_schemes
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError

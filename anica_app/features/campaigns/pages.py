@@ -44,9 +44,9 @@ from anica_app.features.families.query import answer_of, grouping_runs, growing_
 from anica_app.features.predictors.processors import different_processors
 from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
 from anica_app.formats.campaign_zip import write_campaign
-from anica_app.models import BasicBlockSet, Campaign, CampaignFile, Discovery, Predictor, SampleBatch
+from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
 from inference.core.protocols import Json
-from inference.models import Run
+from inference.models import BasicBlockSet, Predictor, Run
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import PAGE_SIZE, Order
 from inference.web.requests import file_answer, one_of, row_number, start_or_tell, whole_number

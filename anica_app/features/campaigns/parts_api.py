@@ -22,10 +22,11 @@ from anica_app.features.coverage.query import (
 )
 from anica_app.features.discoveries.generalisations import BY_BLOCK, sample_page, samples_of_batch
 from anica_app.features.discoveries.query import judged
-from anica_app.models import BasicBlockSet, Campaign, Discovery, SampleBatch
+from anica_app.models import Campaign, Discovery, SampleBatch
 from inference.core.protocols import Json
 from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started
+from inference.models import BasicBlockSet
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, number_of_page, page_json, sorts
 from inference.web.api.shapes import Input, parameter

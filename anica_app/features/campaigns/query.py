@@ -21,11 +21,11 @@ from django.db.models.functions import Coalesce, Least
 
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.formats import anica_campaigns
-from anica_app.models import BasicBlockSet, Campaign, CampaignPredictor, Discovery, SampleBatch
+from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.library.search.query import Hit, SearchHits, group, with_words
-from inference.models import ISA, Run
+from inference.models import ISA, BasicBlockSet, Run
 from inference.models.scheme_search import search_schemes
 from inference.predictors.samples import Sample, unpack
 from inference.storage.instruction_sets import X86

@@ -13,8 +13,9 @@ from anica_app.features.campaigns.form import SETTING, CampaignForm, WordsField,
 from anica_app.features.campaigns.query import CampaignPlan, plan_of
 from anica_app.features.campaigns.request import GROUPS, PRESETS, CampaignConfig, read_config
 from anica_app.features.predictors.query import Listed, listed
-from anica_app.models import Campaign, Discovery, Predictor
+from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
+from inference.models import Predictor
 from inference.runs.errors import ConfigError
 from inference.web.requests import one_of, row_number, row_numbers, start_run, whole_number
 

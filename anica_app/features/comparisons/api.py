@@ -28,14 +28,13 @@ from anica_app.features.comparisons.query import (
 )
 from anica_app.features.comparisons.request import KIND, ComparisonConfig
 from anica_app.features.questions.api import predictors_named
-from anica_app.models import ComparedColumn, Comparison
 from inference.core.judging.compared_points import PointSelection
 from inference.core.metrics import Unit as Units
 from inference.features.judging.evaluations.api import HeatMapOut, PredictedOut, predicted_json
 from inference.features.running.runs.api import RunOut, run_json
 from inference.features.running.runs.runs_of_kind import NameOfRun, listed_runs, not_done, started
 from inference.isa.search import SearchError
-from inference.models import Run
+from inference.models import ComparedColumn, Comparison, Run
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory

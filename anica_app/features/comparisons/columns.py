@@ -13,13 +13,12 @@ from anica_app.features.comparisons.experiment_blocks import ExperimentBlock, bl
 from anica_app.features.comparisons.request import ComparisonConfig
 from anica_app.features.comparisons.rows import ColumnCycles
 from anica_app.features.predictors.query import opened
-from anica_app.models import Predictor
 from inference.core.arrays import Floats, Int64s
 from inference.core.judging.compared_points import Points
 from inference.core.predicting import ThroughputModel as Model
 from inference.core.predicting import predicted
 from inference.core.tables import ExperimentTable
-from inference.models import ExperimentSet, Measurement
+from inference.models import ExperimentSet, Measurement, Predictor
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer
 from inference.runs.kinds import Task

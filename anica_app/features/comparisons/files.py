@@ -26,7 +26,6 @@ from anica_app.features.comparisons.query import (
     selected,
 )
 from anica_app.features.comparisons.rows import ColumnCycles
-from anica_app.models import ComparedColumn, Comparison
 from inference.core.experiment import Experiment
 from inference.core.judging.compared_points import Points, PointSelection, SchemeBias
 from inference.core.metrics import Scores, Unit
@@ -34,7 +33,7 @@ from inference.core.tables import ExperimentTable
 from inference.formats.csv_cells import cell, rows_text, written
 from inference.formats.provenance import head_of
 from inference.isa.search import SearchError
-from inference.models import InstructionScheme
+from inference.models import ComparedColumn, Comparison, InstructionScheme
 from inference.web.requests import one_of, table_answer, whole_number
 
 _LINES = 2000

@@ -17,12 +17,19 @@ from anica_app.features.comparisons.rows import (
     points_fields,
     summarised,
 )
-from anica_app.models import ComparedColumn, Comparison, Predictor
 from inference.core.judging.compared_points import Points, answered_by_all
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
-from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
+from inference.models import (
+    ComparedColumn,
+    Comparison,
+    ExperimentSet,
+    PortMapping,
+    Predictor,
+    ResourceMapping,
+    Run,
+)
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry

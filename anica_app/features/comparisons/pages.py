@@ -26,7 +26,6 @@ from anica_app.features.comparisons.query import (
     selected,
 )
 from anica_app.features.comparisons.request import KIND
-from anica_app.models import ComparedColumn, Comparison
 from anica_app.web.presentation import newest_runs
 from inference.core.judging.compared_points import GRADES, STEPS, PointSelection, SchemeBias
 from inference.core.metrics import Scores, Unit
@@ -34,7 +33,7 @@ from inference.core.protocols import Json
 from inference.features.running.runs.outcome import RunOutcome
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
-from inference.models import Run
+from inference.models import ComparedColumn, Comparison, Run
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, page_in_memory
 from inference.web.requests import chosen_bin, one_of, whole_number

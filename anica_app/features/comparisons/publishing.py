@@ -14,7 +14,6 @@ from anica_app.features.comparisons.query import (
     scores_of,
 )
 from anica_app.features.comparisons.request import KIND
-from anica_app.models import ComparedColumn, Comparison
 from inference.core.judging.compared_points import PointSelection
 from inference.core.metrics import Unit
 from inference.features.publishing.site.content import (
@@ -28,7 +27,7 @@ from inference.features.publishing.site.content import (
     Value,
 )
 from inference.figures.svg import heat_map_drawing
-from inference.models import Run
+from inference.models import ComparedColumn, Comparison, Run
 
 _EVERYTHING = PointSelection()
 _MOST_SCHEMES = 2000

@@ -20,7 +20,6 @@ from anica_app.features.comparisons.rows import (
     read_points,
     read_table,
 )
-from anica_app.models import ComparedColumn, Comparison
 from inference.core.arrays import Bools
 from inference.core.judging.compared_points import (
     ComparedPoints,
@@ -37,7 +36,7 @@ from inference.core.tables import ExperimentTable
 from inference.features.judging.evaluations.query import Predicted
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.figures.length_maps import LengthMap, length_maps
-from inference.models import Measurement
+from inference.models import ComparedColumn, Comparison, Measurement
 from inference.models.scheme_search import texts_found
 from inference.storage.rows import measurements_of
 

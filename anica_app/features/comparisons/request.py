@@ -8,10 +8,9 @@ from pydantic import Field
 
 from anica_app.features.comparisons.experiment_blocks import INSTRUCTIONS
 from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
-from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.measuring.blocks import LOOP
-from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.models import ExperimentSet, PortMapping, Predictor, ResourceMapping
 from inference.runs.described_rows import read_row, read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anica_app.models import ComparedColumn, Comparison
 from inference.core import checkpoint
 from inference.core.arrays import Bools, Floats
 from inference.core.judging.compared_points import Points, SchemeBias, biases, compared
@@ -22,6 +21,7 @@ from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import heat_map
 from inference.figures.length_maps import length_maps
+from inference.models import ComparedColumn, Comparison
 
 Array = npt.NDArray[np.generic]
 _WHOLE = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)

@@ -19,10 +19,9 @@ from anica_app.features.comparisons.experiment_blocks import INSTRUCTIONS
 from anica_app.features.comparisons.request import KIND, MOST_ASKED, ComparisonConfig
 from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.query import kind_of, programs, row_for
-from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
-from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.models import ExperimentSet, PortMapping, Predictor, ResourceMapping
 from inference.predictors import machine
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import X86, core_of

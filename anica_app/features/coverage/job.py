@@ -26,11 +26,11 @@ from anica_app.features.coverage.query import (
     overlap_of,
     standing_discoveries,
 )
-from anica_app.models import BasicBlockSet, Campaign, SampleBatch
+from anica_app.models import Campaign, SampleBatch
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json
-from inference.models import Run
+from inference.models import BasicBlockSet, Run
 from inference.predictors.samples import unpack
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError

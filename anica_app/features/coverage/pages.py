@@ -19,11 +19,11 @@ from anica_app.features.block_sets.query import answers_of, blocks_at, columns_o
 from anica_app.features.coverage.job import MOST_CAMPAIGNS, CoverageConfig
 from anica_app.features.coverage.query import KIND, CoverageRuns, coverage_of_set
 from anica_app.features.predictors.query import kinds
-from anica_app.models import BasicBlockSet, BlockColumn, Campaign
+from anica_app.models import Campaign
 from anica_app.web.presentation import asm
 from inference.core.protocols import Json
 from inference.formats.csv_cells import written
-from inference.models import Run
+from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web.paging import page_in_memory

@@ -13,9 +13,9 @@ from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import everything_domain, without_uops
 from anica_app.core.ranking import Covered, DiscoverySelection, best_selection, covered_blocks
 from anica_app.core.search.judging import InterestJudge
-from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Prediction
+from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
-from inference.models import Run
+from inference.models import BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.errors import ExchangeError
 from inference.web.paging import Order, Page, page_in_memory

@@ -8,7 +8,7 @@ from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.discoveries.tool_commands import options_here, tool_and_core
 from anica_app.features.predictors.query import row_for
 from anica_app.features.questions.query import PredictorSaid
-from anica_app.models import Predictor
+from inference.models import Predictor
 from inference.predictors.protocol import PredictorError
 
 

@@ -16,14 +16,14 @@ from anica_app.features.campaigns.query import judge_of
 from anica_app.features.coverage.query import measure_of
 from anica_app.features.discoveries.generalisations import Tree, generalisations_of, samples_of_step, tree_of
 from anica_app.features.discoveries.saying import words_of
-from anica_app.models import AnswerCache, Campaign, Discovery, Generalisation, Predictor
-from anica_app.models.predictor import block_key
+from anica_app.models import Campaign, Discovery, Generalisation
 from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.schemes import schemes_of_bytes
 from inference.isa.x86.scheme_set import described
-from inference.models import InstructionScheme
+from inference.models import AnswerCache, InstructionScheme, Predictor
+from inference.models.predictor import block_key
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample
 from inference.storage.instruction_sets import X86

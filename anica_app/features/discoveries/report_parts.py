@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 from anica_app.features.discoveries.tool_commands import LLVM_MCA, OSACA, UICA, tool_and_core
 from anica_app.features.predictors.modes import titled
 from anica_app.features.predictors.query import kind_of
-from anica_app.models import Predictor
 from inference.core.texts import one_line
 from inference.formats.exegesis import write_block_exegesis
 from inference.isa.start_values import StartValues
@@ -19,6 +18,7 @@ from inference.isa.x86.blocks import BlockError, block_of_bytes
 from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
 from inference.isa.x86.blocks.schemes import schemes_of_bytes
 from inference.measuring.blocks import BlockOptions
+from inference.models import Predictor
 from inference.predictors import machine, nanobench
 from inference.predictors.protocol import Answer
 

@@ -22,11 +22,11 @@ from anica_app.features.discoveries.tool_commands import (
 )
 from anica_app.features.predictors.modes import titled
 from anica_app.formats.operand_values import findings_of_block, repeated_findings
-from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.formats.quoting import assembly_comment
 from inference.isa.x86.blocks import block_of_hex
 from inference.isa.x86.blocks.listing import att_of_bytes
+from inference.models import Predictor
 from inference.predictors.protocol import Answer
 
 MOST_OTHERS = 5

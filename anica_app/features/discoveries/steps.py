@@ -20,10 +20,11 @@ from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.discoveries.saying import decision, reason
 from anica_app.features.questions.query import QuestionAnswers, asked_about
 from anica_app.formats.sample_document import sample_document
-from anica_app.models import Discovery, Generalisation, Predictor
+from anica_app.models import Discovery, Generalisation
 from inference.core.protocols import Json
 from inference.formats.csv_cells import written
 from inference.formats.provenance import PRODUCT, head_of
+from inference.models import Predictor
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample
 from inference.web.paging import Page

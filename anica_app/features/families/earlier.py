@@ -10,7 +10,8 @@ from anica_app.core.families.evidence import Answers
 from anica_app.features.families.query import tools_of
 from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.features.predictors.query import opened
-from anica_app.models import Campaign, GeneralisationStep, Predictor
+from anica_app.models import Campaign, GeneralisationStep
+from inference.models import Predictor
 from inference.predictors import machine, nanobench
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer, Failure, PredictorError

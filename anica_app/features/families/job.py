@@ -38,9 +38,9 @@ from anica_app.features.families.stage import CampaignGrouping, earlier_campaign
 from anica_app.features.families.storing import store_families
 from anica_app.features.predictors.modes import common_mode, rows_in_mode
 from anica_app.features.predictors.query import opened
-from anica_app.models import Campaign, Predictor
+from anica_app.models import Campaign
 from inference.core.protocols import Json
-from inference.models import Run
+from inference.models import Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
 from inference.runs.described_rows import read_row

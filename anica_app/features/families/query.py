@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from django.db.models import Count, QuerySet
 
 from anica_app.figures.treemap import HEIGHT, WIDTH, treemap
-from anica_app.models import Campaign, Family, Predictor
+from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
-from inference.models import Run
+from inference.models import Predictor, Run
 
 KIND = "families"
 GROWING = "families"

@@ -12,8 +12,8 @@ from anica_app.core.families.finding import CampaignFamilies
 from anica_app.core.families.refereeing import RefereedBlock, league, right_about
 from anica_app.core.search.judging import JudgedAnswers
 from anica_app.core.x86_domain import X86Domain
-from anica_app.models import Predictor
 from inference.core.protocols import Json
+from inference.models import Predictor
 from inference.predictors.protocol import Answer
 
 MOST_DISPUTED = 500

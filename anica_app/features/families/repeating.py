@@ -17,10 +17,11 @@ from anica_app.features.families.query import KIND
 from anica_app.features.families.referee import RefereedFamilies
 from anica_app.features.predictors.query import kind_of
 from anica_app.features.predictors.stored_kinds import measured
-from anica_app.models import Campaign, Predictor
+from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.isa.start_values import StartValues
 from inference.isa.x86.blocks import mnemonics_of
+from inference.models import Predictor
 from inference.predictors import machine
 from inference.predictors.protocol import Answer
 from inference.runs.kinds import Task

@@ -13,10 +13,9 @@ from anica_app.features.api_shapes import PredictorNames, SetBlockOut, block_jso
 from anica_app.features.block_sets.query import ORDERS, answers_of, differing_blocks
 from anica_app.features.matrices.job import KIND, MatrixConfig
 from anica_app.features.questions.api import predictors_named
-from anica_app.models import BlockColumn
 from inference.features.running.runs.api import RunOut, run_json
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
-from inference.models import Run
+from inference.models import BlockColumn, Run
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
 from inference.web.paging import Order

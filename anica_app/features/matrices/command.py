@@ -13,9 +13,8 @@ from anica_app.features.block_sets.accuracy import column_named
 from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND
 from anica_app.features.predictors.modes import add_mode_option
 from anica_app.features.predictors.query import chosen
-from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
-from inference.models import Run
+from inference.models import BasicBlockSet, Run
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from inference.storage.errors import ExchangeError

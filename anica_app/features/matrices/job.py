@@ -18,11 +18,10 @@ from anica_app.features.campaigns.opening import chosen_domain, opened_panel
 from anica_app.features.campaigns.request import Interest
 from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from anica_app.formats.block_rows import BlockToStore, cycles_of, insert_blocks
-from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import mnemonics_of
-from inference.models import ISA, Run
+from inference.models import ISA, BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError

@@ -16,11 +16,10 @@ from anica_app.features.block_sets.query import ORDERS, differing_blocks
 from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, MatrixConfig
 from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.query import Listed, chosen, listed
-from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from anica_app.web.presentation import newest_runs
 from inference.core.protocols import Json
 from inference.formats.csv_cells import written
-from inference.models import Run
+from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.protocol import PredictorError
 from inference.storage.names import NOTE_LIMIT
 from inference.web.paging import Order

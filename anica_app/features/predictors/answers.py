@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 
-from anica_app.models import AnswerCache, Predictor
-from anica_app.models.predictor import block_key
 from inference.isa.x86.blocks import body_of
+from inference.models import AnswerCache, Predictor
+from inference.models.predictor import block_key
 from inference.predictors.protocol import Answer, Failure
 
 MOST_ANSWERS = 1_000_000

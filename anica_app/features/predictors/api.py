@@ -13,7 +13,7 @@ from ninja import Router, Schema, Status
 from pydantic import Field
 
 from anica_app.features.predictors.query import Listed, kind_of, kinds, listed, row_for
-from anica_app.models import Predictor
+from inference.models import Predictor
 from inference.predictors import mapping
 from inference.predictors.protocol import PredictorError
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, free_or_refuse

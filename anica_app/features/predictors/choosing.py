@@ -10,7 +10,7 @@ from inference.predictors.processor_names import PROCESSORS, processor_option
 
 from anica_app.features.predictors.processors import options_for, processor_here
 from anica_app.features.predictors.query import chosen, row_for
-from anica_app.models import Predictor
+from inference.models import Predictor
 from inference.predictors.protocol import PredictorError
 from inference.storage.errors import UnknownNameError
 

@@ -8,7 +8,7 @@ from typing import Any
 from django import template
 
 from anica_app.features.predictors.modes import WORDS, mode_of
-from anica_app.models import Predictor
+from inference.models import Predictor
 
 register = template.Library()
 

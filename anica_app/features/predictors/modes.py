@@ -15,10 +15,9 @@ from django import forms
 from pydantic import AfterValidator, Field
 
 from anica_app.features.predictors.query import all_kinds, row_for
-from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
-from inference.models import Run
+from inference.models import Predictor, Run
 from inference.predictors import machine, nanobench
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError

@@ -19,7 +19,7 @@ from inference.predictors.permission import are_commands_allowed
 from anica_app.features.predictors.query import kinds, listed, row_for
 from anica_app.features.questions.form import BlockForm
 from anica_app.features.questions.query import KIND
-from anica_app.models import Predictor
+from inference.models import Predictor
 from inference.predictors import machine, mapping
 from inference.predictors.protocol import PredictorError
 from inference.runs.lifecycle import submit, unused_name

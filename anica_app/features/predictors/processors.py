@@ -8,9 +8,8 @@ from typing import Any
 from inference.predictors.kinds import KINDS
 from inference.predictors.processor_names import names_of_processor, processor_option, processors_named
 
-from anica_app.models import Predictor
 from inference.core.protocols import Json
-from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
+from inference.models import Machine, PortMapping, Predictor, ResourceMapping, StoredCoreModel
 from inference.predictors import core_model, machine, mapping
 from inference.storage.instruction_sets import X86, core_of
 

@@ -23,12 +23,11 @@ from anica_app.features.predictors.stored_kinds import (
     reason_against,
     shared,
 )
-from anica_app.models import Predictor as PredictorRow
-from anica_app.models import identity_key
 from inference.core.protocols import Json
 from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.x86.blocks import body_of
-from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel
+from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel, identity_key
+from inference.models import Predictor as PredictorRow
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.protocol import Predictor, PredictorError
 from inference.predictors.remembering import Remembering

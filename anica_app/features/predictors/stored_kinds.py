@@ -14,7 +14,6 @@ from django.conf import settings
 from inference.predictors.kinds import FoundKind, PredictorKind
 from inference.predictors.shared_out import AskedHere, SharedOut
 
-from anica_app.models import Predictor as PredictorRow
 from inference.agent.protocol import Result, Settings
 from inference.core.events import PacedReporter
 from inference.core.predicting import ThroughputModel as ExperimentPredictor
@@ -27,6 +26,7 @@ from inference.isa.start_values import StartValues
 from inference.isa.x86.blocks import Block
 from inference.measuring.blocks import MODES
 from inference.models import Machine, PortMapping, ResourceMapping
+from inference.models import Predictor as PredictorRow
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.protocol import Predictor, PredictorError
 from inference.runs.errors import JobError

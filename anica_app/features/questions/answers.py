@@ -30,7 +30,7 @@ from anica_app.features.questions.query import (
     said_of,
 )
 from anica_app.features.questions.why import why_of, with_closest
-from anica_app.models import Campaign, Generalisation, Predictor
+from anica_app.models import Campaign, Generalisation
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.asking.blocks.query import scheme_rows
@@ -39,7 +39,7 @@ from inference.features.running.runs.asked import Link
 from inference.features.running.runs.outcome import RunOutcome
 from inference.formats.csv_cells import written
 from inference.isa.x86.blocks import block_of_hex
-from inference.models import ISA, Run
+from inference.models import ISA, Predictor, Run
 from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.odd_answers import apart, odd_answers
 from inference.runs.described_rows import is_id

@@ -22,13 +22,13 @@ from anica_app.features.predictors.processors import different_processors
 from anica_app.features.predictors.query import named, offers
 from anica_app.features.questions.job import MOST_BLOCKS, MOST_PREDICTORS, memory_question
 from anica_app.features.questions.query import KIND, asked_predictors, said_of
-from anica_app.models import Campaign, Predictor
+from anica_app.models import Campaign
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.asking.blocks.api import MOST_TEXT
 from inference.features.running.runs.runs_of_kind import NameOfRun, submitted
 from inference.isa.x86.blocks import Block, block_of_hex, read_blocks
-from inference.models import Run
+from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, PredictorError
 from inference.storage.errors import ExchangeError
 from inference.web.api.errors import ProblemError

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from django.db import connection
 
 from anica_app.features.predictors.query import opened
-from anica_app.models import Predictor
 from inference.core.errors import MeasuringError
+from inference.models import Predictor
 from inference.predictors import machine
 from inference.predictors.protocol import Answer, PredictorError
 from inference.predictors.protocol import Predictor as Tool

@@ -18,7 +18,6 @@ from anica_app.features.predictors.modes import AS_NAMED, add_mode_option, diffe
 from anica_app.features.predictors.processors import different_processors
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.job import with_switch
-from anica_app.models import Predictor
 from inference.core.core_model import Assumptions
 from inference.core.errors import InvalidInputError
 from inference.features.asking.blocks.query import BlockLoad, load_of
@@ -28,7 +27,7 @@ from inference.formats.csv_cells import written
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_bytes
 from inference.measuring.blocks import LOOP
-from inference.models import PortMapping, StoredCoreModel
+from inference.models import PortMapping, Predictor, StoredCoreModel
 from inference.predictors import core_model
 from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.protocol import Answer, PredictorError

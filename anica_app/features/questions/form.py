@@ -14,12 +14,12 @@ from anica_app.features.predictors.modes import mode_field
 from anica_app.features.predictors.query import OfferedPredictor, Offers, chosen, offers
 from anica_app.features.predictors.stored_kinds import reason_against
 from anica_app.features.questions.query import PredictorAnswer, furthest_apart
-from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.features.asking.blocks.job import MOST_BLOCKS
 from inference.isa.x86.addresses import START
 from inference.isa.x86.blocks import Block, BlockError, BlocksOfText, body_of, read
 from inference.measuring.blocks import MOST_COPIES, MOST_PAGES, BlockOptions
+from inference.models import Predictor
 from inference.predictors import machine
 from inference.predictors.protocol import PredictorError
 from inference.storage.names import NOTE_LIMIT

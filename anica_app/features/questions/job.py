@@ -13,10 +13,9 @@ from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, rows_in_
 from anica_app.features.predictors.query import row_for
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.query import ANSWERS, KIND, PredictorSaid, said_document
-from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import BlockError, block_of_hex
-from inference.models import Run
+from inference.models import Predictor, Run
 from inference.predictors.memory_variants import variants
 from inference.predictors.protocol import PredictorError
 from inference.runs.described_rows import read_rows

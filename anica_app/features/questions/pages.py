@@ -16,13 +16,12 @@ from anica_app.features.predictors.modes import mode_asked
 from anica_app.features.predictors.query import all_kinds, written
 from anica_app.features.questions.form import SURROUNDINGS, BlockForm
 from anica_app.features.questions.query import KIND
-from anica_app.models import Predictor
 from inference.features.asking.blocks.query import describing, load_of
 from inference.features.asking.blocks.shown import load_context, shown
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_hex
 from inference.measuring.blocks import LOOP, UNROLLED
-from inference.models import ISA, Machine, Run
+from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
 from inference.storage.instruction_sets import X86
 from inference.web.requests import row_named, start_run, whole_number

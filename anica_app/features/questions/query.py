@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from inference.predictors.loops import asked_as
 
 from anica_app.formats.sample_document import read_samples, sample_document
-from anica_app.models import Campaign, Predictor
+from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import body_of
-from inference.models import Run, RunEvent
+from inference.models import Predictor, Run, RunEvent
 from inference.predictors import machine
 from inference.predictors.protocol import Answer
 from inference.predictors.samples import Sample

@@ -6,8 +6,7 @@ import numpy as np
 
 from anica_app.features.accuracy_checks.result import AccuracyCheck, AskedColumn, MeasuredBlockList
 from anica_app.features.accuracy_checks.traits import traits_of
-from anica_app.models import BasicBlockSet
-from inference.models import Machine, Run
+from inference.models import BasicBlockSet, Machine, Run
 from inference.predictors.protocol import Answer, Failure
 
 

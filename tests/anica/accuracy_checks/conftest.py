@@ -8,10 +8,9 @@ import random
 import pytest
 
 from anica_app.formats.block_sets import BlockSetOptions, store
-from anica_app.models import BasicBlockSet
 from inference.core.mapping import PortMapping, uops_of
 from inference.isa import x86
-from inference.models import ISA, Machine
+from inference.models import ISA, BasicBlockSet, Machine
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.instruction_sets import X86, store_isa
 from inference.storage.rows import store_mapping

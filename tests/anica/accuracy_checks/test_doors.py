@@ -14,8 +14,7 @@ from django.utils import timezone
 
 from anica_app.features.accuracy_checks import command
 from anica_app.features.accuracy_checks.result import AccuracyCheck
-from anica_app.models import BasicBlockSet, Predictor
-from inference.models import Machine, PortMapping, Run
+from inference.models import BasicBlockSet, Machine, PortMapping, Predictor, Run
 from tests.anica.accuracy_checks.checked import checked_run
 from tests.heads import behind_head
 

@@ -14,10 +14,9 @@ from anica_app.features.accuracy_checks.result import AccuracyCheck, MeasuredBlo
 from anica_app.features.accuracy_checks.traits import traits_of
 from anica_app.features.block_sets.accuracy import accuracy_of
 from anica_app.features.predictors.query import chosen
-from anica_app.models import BasicBlockSet, Predictor
 from inference.core.judging.residual_traits import Trait
 from inference.measuring.blocks import LOOP, UNROLLED
-from inference.models import Machine, PortMapping, Run, StoredCoreModel
+from inference.models import BasicBlockSet, Machine, PortMapping, Predictor, Run, StoredCoreModel
 from inference.predictors.protocol import Answer, Failure
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError

@@ -9,8 +9,8 @@ import pytest
 from anica_app.features.questions import asking
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.query import ANSWERS, KIND, lines_of, said_of
-from anica_app.models import Predictor
 from inference.core.errors import MeasuringError
+from inference.models import Predictor
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.runs import queue
 from tests.runs.agents import attempt, do

@@ -8,8 +8,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from anica_app.features.campaigns import command
-from anica_app.models import Campaign, Discovery, Predictor
-from inference.models import Run
+from anica_app.models import Campaign, Discovery
+from inference.models import Predictor, Run
 
 pytestmark = pytest.mark.django_db
 

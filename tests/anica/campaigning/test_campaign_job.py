@@ -10,9 +10,9 @@ import pytest
 
 from anica_app.core.domain.wording import words
 from anica_app.features.campaigns import opening
-from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep, Predictor
+from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep
 from inference.core.mapping import PortMapping as Mapping
-from inference.models import PortMapping
+from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import PredictorError
 from inference.predictors.samples import unpack
 from inference.runs import leases, lifecycle

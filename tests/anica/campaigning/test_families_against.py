@@ -12,7 +12,8 @@ from anica_app.features.campaigns import command, opening
 from anica_app.features.families import earlier, stage
 from anica_app.features.families import job as families_job
 from anica_app.features.predictors.answers import DatabaseAnswers
-from anica_app.models import Campaign, Family, Predictor
+from anica_app.models import Campaign, Family
+from inference.models import Predictor
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs import leases
 from inference.runs.errors import RunsError

@@ -20,7 +20,8 @@ from anica_app.features.predictors.query import chosen, kinds, listed, offers, o
 from anica_app.features.questions.job import with_switch
 from anica_app.formats.campaign_zip import read_archive, write_campaign
 from anica_app.formats.file_trees import ZipTree
-from anica_app.models import Campaign, Predictor, identity_key
+from anica_app.models import Campaign
+from inference.models import Predictor, identity_key
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from pmweb.models import AuditEntry

@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from anica_app.features.block_sets.asked import imports_of
 from anica_app.features.block_sets.import_job import AnicaImporter
-from anica_app.models import BasicBlockSet, Campaign
-from inference.models import Run, Upload
+from anica_app.models import Campaign
+from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError, JobError, LeaseLostError
 from inference.runs.execute import StopRequests, execute

@@ -10,9 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from anica_app.formats.block_sets import export
-from anica_app.models import BasicBlockSet
 from inference.isa.x86.blocks.surrounding import object_file
-from inference.models import Run, Upload
+from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from tests.compiled import compiled

@@ -12,11 +12,11 @@ from anica_app.features.predictors.modes import common_mode, different_modes, in
 from anica_app.features.predictors.query import all_kinds, chosen
 from anica_app.features.questions import command
 from anica_app.formats.block_sets import BlockSetOptions, store
-from anica_app.models import BlockColumn, Campaign, CampaignPredictor, Predictor
+from anica_app.models import Campaign, CampaignPredictor
 from inference.core.mapping import PortMapping, uops_of
 from inference.isa import x86
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
-from inference.models import ExperimentSet, Machine, StoredCoreModel
+from inference.models import BlockColumn, ExperimentSet, Machine, Predictor, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError

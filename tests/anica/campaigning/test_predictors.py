@@ -6,10 +6,9 @@ import pytest
 
 from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.features.predictors.query import chosen, kinds, listed, opened, row_for
-from anica_app.models import AnswerCache, Predictor
 from inference.core.mapping import PortMapping as Mapping
 from inference.formats.mapping_json import write_mapping_json
-from inference.models import ISA, Machine, PortMapping
+from inference.models import ISA, AnswerCache, Machine, PortMapping, Predictor
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.storage.instruction_sets import X86, new_isa
 from inference.storage.rows import load_mapping, store_mapping

@@ -18,8 +18,7 @@ from anica_app.features.predictors import query
 from anica_app.features.predictors.choosing import chosen_on
 from anica_app.features.predictors.processors import different_processors, options_for, processor_here
 from anica_app.features.predictors.query import listed
-from anica_app.models import Predictor
-from inference.models import ISA, Machine, Run
+from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from tests.views.conftest import isa, visitor

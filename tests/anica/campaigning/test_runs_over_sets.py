@@ -9,7 +9,7 @@ import pytest
 from anica_app.features.block_sets.accuracy import Accuracy, accuracy_of
 from anica_app.features.campaigns import opening
 from anica_app.formats.block_sets import BlockSetOptions, store
-from anica_app.models import BasicBlockSet, Predictor
+from inference.models import BasicBlockSet, Predictor
 from inference.predictors.protocol import Answer, Failure
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError

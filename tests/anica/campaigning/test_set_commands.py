@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from anica_app.formats.block_sets import BlockSetOptions, store
-from anica_app.models import BasicBlockSet, Campaign, Predictor
-from inference.models import Run
+from anica_app.models import Campaign
+from inference.models import BasicBlockSet, Predictor, Run
 
 pytestmark = pytest.mark.django_db
 

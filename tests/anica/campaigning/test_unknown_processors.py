@@ -15,7 +15,7 @@ from inference.predictors.kinds import KINDS
 from inference.predictors.processor_names import not_known
 
 from anica_app.features.predictors.query import listed, row_for
-from anica_app.models import Predictor
+from inference.models import Predictor
 from inference.predictors.protocol import PredictorError
 from tests.anica.llvm import newest
 from tests.anica.predictors.fakes import python, script

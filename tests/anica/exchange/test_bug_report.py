@@ -23,8 +23,9 @@ from anica_app.features.discoveries.report_parts import (
 )
 from anica_app.features.discoveries.reproducing import link, state
 from anica_app.features.discoveries.tool_commands import commands_for, core_of, osaca_name
-from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
+from anica_app.models import Campaign, CampaignPredictor, Discovery
 from inference.formats.provenance import PRODUCT
+from inference.models import Predictor
 from inference.predictors.protocol import Answer, Failure
 
 GOLDEN = Path(__file__).with_name("golden_bug_report.md")

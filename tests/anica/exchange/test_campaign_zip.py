@@ -24,10 +24,9 @@ from anica_app.models import (
     Family,
     Generalisation,
     GeneralisationStep,
-    Predictor,
     SampleBatch,
-    identity_key,
 )
+from inference.models import Predictor, identity_key
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack, unpack
 from inference.storage.errors import ExchangeError

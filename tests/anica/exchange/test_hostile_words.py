@@ -17,9 +17,9 @@ from anica_app.formats.accuracy_baseline import (
     write_baseline,
 )
 from anica_app.formats.junit import TestCase, write_junit
-from anica_app.models import Predictor
 from inference.core.texts import is_line
 from inference.formats.quoting import code_block, code_span, json_text, markdown_line, shell_word, yaml_line
+from inference.models import Predictor
 from tests.hostile_texts import MARK, WORST, shape_of_lines
 
 BLOCK = bytes.fromhex("4801d8")

@@ -15,7 +15,8 @@ from anica_app.formats.anica_abstract import abstract_document
 from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.formats.file_trees import Directory, ZipTree
 from anica_app.formats.incoming import Sort, read_rows, sort_of_content, sort_of_path
-from anica_app.models import Campaign, Predictor
+from anica_app.models import Campaign
+from inference.models import Predictor
 from inference.predictors.protocol import Failure
 from inference.predictors.samples import unpack
 from inference.storage.errors import ExchangeError, NameTakenError

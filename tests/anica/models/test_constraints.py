@@ -9,19 +9,21 @@ from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
 from anica_app.models import (
-    AnswerCache,
-    BasicBlock,
-    BasicBlockSet,
-    BlockColumn,
     Campaign,
     CampaignFile,
     CampaignPredictor,
     Discovery,
     Generalisation,
     GeneralisationStep,
+    SampleBatch,
+)
+from inference.models import (
+    AnswerCache,
+    BasicBlock,
+    BasicBlockSet,
+    BlockColumn,
     Prediction,
     Predictor,
-    SampleBatch,
     identity_key,
 )
 

@@ -15,10 +15,9 @@ from anica_app.features.block_sets import accuracy
 from anica_app.features.block_sets.accuracy import Accuracy, accuracy_known, accuracy_of, bin_ends
 from anica_app.features.block_sets.query import columns_of, compared_in_bin
 from anica_app.formats.block_sets import BlockSetOptions, store
-from anica_app.models import BasicBlockSet, BlockColumn
 from inference.core.metrics import score
 from inference.figures.heatmap import BINS, HeatMap, heat_map
-from inference.models import Run
+from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.web.paging import Order
 
 BLOCKS = 120

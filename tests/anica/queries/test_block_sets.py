@@ -16,7 +16,7 @@ from anica_app.features.block_sets.query import (
     numbers_of,
 )
 from anica_app.formats.block_sets import BlockSetOptions, store
-from anica_app.models import BasicBlockSet
+from inference.models import BasicBlockSet
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.errors import ExchangeError
 from inference.web.paging import Order

@@ -15,7 +15,8 @@ from anica_app.features.coverage.query import (
     standing_discoveries,
 )
 from anica_app.formats.block_sets import BlockSetOptions, store
-from anica_app.models import BasicBlockSet, Campaign, Discovery
+from anica_app.models import Campaign, Discovery
+from inference.models import BasicBlockSet
 from inference.storage.errors import ExchangeError
 
 pytestmark = pytest.mark.django_db

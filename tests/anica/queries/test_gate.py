@@ -22,7 +22,7 @@ from anica_app.formats.accuracy_baseline import (
 )
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.junit import TestCase, write_junit
-from anica_app.models import BasicBlockSet, Prediction
+from inference.models import BasicBlockSet, Prediction
 from inference.storage.errors import ExchangeError
 
 TEXT = b"bb,measured,good,partial\n4801d8,1.0,1.1,1.0\n480fafc3,2.0,2.1,-1\n4829d8,4.0,4.1,4.0\n"

@@ -24,9 +24,9 @@ from anica_app.models import (
     Discovery,
     Generalisation,
     GeneralisationStep,
-    Predictor,
     SampleBatch,
 )
+from inference.models import Predictor
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack
 from inference.web.paging import Order

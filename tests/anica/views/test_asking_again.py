@@ -9,8 +9,7 @@ from anica_app.features.predictors.query import OfferedPredictor, Offers
 from anica_app.features.questions import asking
 from anica_app.features.questions import form as choosing
 from anica_app.features.questions.query import KIND
-from anica_app.models import Predictor
-from inference.models import Run
+from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError

@@ -12,8 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from anica_app.features.predictors import query
 from anica_app.features.predictors.query import Listed
 from anica_app.features.questions.query import KIND
-from anica_app.models import Predictor
-from inference.models import ISA, Machine, PortMapping, Run
+from inference.models import ISA, Machine, PortMapping, Predictor, Run
 from tests.views.conftest import IMUL, isa, mapping, visitor
 from tests.views.lab import machine
 

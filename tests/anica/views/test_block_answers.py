@@ -10,8 +10,8 @@ from pytest_django import DjangoAssertNumQueries
 from anica_app.features.questions import job
 from anica_app.features.questions.answers import reading
 from anica_app.features.questions.query import ANSWERS, KIND, PredictorAnswer, PredictorSaid, said_document
-from anica_app.models import Campaign, Predictor
-from inference.models import PortMapping, Run
+from anica_app.models import Campaign
+from inference.models import PortMapping, Predictor, Run
 from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.protocol import Answer, Failure
 from inference.runs.journal import write

@@ -15,8 +15,8 @@ from anica_app.features.predictors.query import OfferedPredictor, Offers
 from anica_app.features.questions import form
 from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.blocks_csv import Broken
-from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Prediction, Predictor
-from inference.models import Run, Upload
+from anica_app.models import Campaign, Discovery
+from inference.models import BasicBlockSet, BlockColumn, Prediction, Predictor, Run, Upload
 from tests.heads import behind_head
 from tests.work import read_uploads
 

@@ -15,9 +15,9 @@ from inference.predictors.kinds import KINDS
 from anica_app.features.campaigns import starting
 from anica_app.features.campaigns.request import GROUPS, CampaignConfig
 from anica_app.features.predictors.query import Listed
-from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
+from anica_app.models import Campaign, CampaignPredictor, Discovery
 from inference.core.errors import InvalidInputError
-from inference.models import Run
+from inference.models import Predictor, Run
 from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import new_isa
 

@@ -13,8 +13,8 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.features.campaigns.standing import SUPPORT, lacking_of
-from anica_app.models import Campaign, CampaignFile, CampaignPredictor, Discovery, Predictor, SampleBatch
-from inference.models import Run, RunEvent
+from anica_app.models import Campaign, CampaignFile, CampaignPredictor, Discovery, SampleBatch
+from inference.models import Predictor, Run, RunEvent
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack
 

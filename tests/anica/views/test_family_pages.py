@@ -12,17 +12,9 @@ from django.test import Client
 
 from anica_app.features.families import pages
 from anica_app.features.predictors.query import OfferedPredictor, Offers
-from anica_app.models import (
-    AnswerCache,
-    Campaign,
-    CampaignPredictor,
-    Discovery,
-    Family,
-    Predictor,
-    SampleBatch,
-)
-from anica_app.models.predictor import block_key
-from inference.models import Run, RunEvent
+from anica_app.models import Campaign, CampaignPredictor, Discovery, Family, SampleBatch
+from inference.models import AnswerCache, Predictor, Run, RunEvent
+from inference.models.predictor import block_key
 from inference.predictors.protocol import Answer
 from inference.predictors.samples import Sample, pack
 

@@ -8,8 +8,7 @@ from itertools import cycle
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.models import BasicBlockSet
-from inference.models import PortMapping, Run, Upload
+from inference.models import BasicBlockSet, PortMapping, Run, Upload
 from tests.anica.views.test_basic_blocks import FIELDS, MAPPED, tool
 from tests.directives import SPELLINGS, watching, written
 from tests.views.conftest import isa, mapping, visitor

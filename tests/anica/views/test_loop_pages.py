@@ -8,8 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.models import BasicBlockSet
-from inference.models import Run, Upload
+from inference.models import BasicBlockSet, Run, Upload
 from tests.anica.campaigning.test_importing_loops import LOOP, OTHER, PROGRAM
 from tests.work import read_uploads, work_off
 

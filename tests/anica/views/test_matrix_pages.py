@@ -14,8 +14,7 @@ from anica_app.features.block_sets.query import differing_blocks
 from anica_app.features.matrices import pages
 from anica_app.features.predictors.query import Listed
 from anica_app.formats.block_sets import BlockSetOptions, store
-from anica_app.models import BasicBlockSet, Predictor
-from inference.models import Run
+from inference.models import BasicBlockSet, Predictor, Run
 from inference.web.paging import Order
 
 pytestmark = pytest.mark.django_db

@@ -12,9 +12,8 @@ from inference.predictors.kinds import KINDS
 from anica_app.features.predictors import query
 from anica_app.features.predictors.query import Listed
 from anica_app.features.questions.query import KIND
-from anica_app.models import Predictor
 from inference.isa.x86.blocks import block_of_hex
-from inference.models import PortMapping, Run
+from inference.models import PortMapping, Predictor, Run
 from tests.anica.views.test_basic_blocks import FIELDS
 from tests.views.conftest import isa, mapping, visitor
 

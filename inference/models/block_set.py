@@ -8,8 +8,8 @@ from typing import Any
 from django.db import connection, models, transaction
 from django.db.models import Q
 
-from anica_app.models.predictor import FAILURES, NO_FAILURE, Predictor, one_answer
 from inference.models.isa import Named
+from inference.models.predictor import FAILURES, NO_FAILURE, Predictor, one_answer
 
 ORIGIN_LIMIT = 300
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
-from anica_app.models.predictor import Predictor
+from inference.models.predictor import Predictor
 
 
 class Comparison(models.Model):

@@ -1,1 +1,0 @@
-"""Throughput predictors, one file each: external programs, mappings of ours, machines."""

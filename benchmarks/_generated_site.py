@@ -14,10 +14,6 @@ from datetime import timedelta
 import numpy as np
 from django.utils import timezone
 
-from anica_app.features.accuracy_checks.result import AccuracyCheck, MeasuredBlockList
-from anica_app.features.predictors.query import row_for
-from anica_app.formats.block_sets import BlockSetOptions
-from anica_app.formats.block_sets import store as store_blocks
 from anica_app.models import Campaign
 from benchmarks._generated_campaign import Size, generated_campaign
 from benchmarks._generated_measurements import generated_sets
@@ -27,7 +23,11 @@ from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.resources.conversion import from_port_mapping
+from inference.features.asking.predictors.query import row_for
+from inference.features.judging.accuracy_checks.result import AccuracyCheck, MeasuredBlockList
 from inference.features.learning.core_model.storing import store_parts
+from inference.formats.block_sets import BlockSetOptions
+from inference.formats.block_sets import store as store_blocks
 from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.formats.run_archive.writing import write_archive
 from inference.isa.x86.blocks.surrounding import object_file

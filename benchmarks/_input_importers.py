@@ -92,7 +92,7 @@ def _read_core_model(content: bytes) -> bool:
 
 
 def _read_baseline(content: bytes) -> bool:
-    from anica_app.formats.accuracy_baseline import read_baseline
+    from inference.formats.accuracy_baseline import read_baseline
 
     return _is_read(lambda: read_baseline(content, "baseline.json").model_dump(), ExchangeError)
 
@@ -139,7 +139,7 @@ def _read_samples(content: bytes) -> bool:
 
 
 def _has_loops(program: bytes, samples: tuple[bytes, str] | None) -> bool:
-    from anica_app.formats.program_loops import LoopFilter, find_loops
+    from inference.formats.program_loops import LoopFilter, find_loops
 
     try:
         found = find_loops(program, "work", LoopFilter(), samples)
@@ -152,9 +152,9 @@ def _has_loops(program: bytes, samples: tuple[bytes, str] | None) -> bool:
 
 
 def _read_blocks(content: bytes) -> bool:
-    from anica_app.formats.block_sets import BlockSetOptions, look
-    from anica_app.formats.blocks_csv import Broken
     from anica_app.formats.incoming import sort_of_content
+    from inference.formats.block_sets import BlockSetOptions, look
+    from inference.formats.blocks_csv import Broken
 
     sort_of_content(content)
     accepted = False

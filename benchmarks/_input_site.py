@@ -12,8 +12,8 @@ from benchmarks import _input_seeds as seeds
 
 def furnished() -> tuple[Client, str]:
     """(a browser of the administrator, an API token of hers) of a site that had no rows before."""
-    from anica_app.formats.block_sets import BlockSetOptions, store
     from inference.core.resources import ResourceMapping as Resources
+    from inference.formats.block_sets import BlockSetOptions, store
     from inference.models import ISA, ResourceMapping
     from inference.runs.machines.tokens import add_machine
     from inference.storage.instruction_sets import load_x86

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from django.test import Client, override_settings
 
 from anica_app.core.x86_domain import X86Domain
-from anica_app.features.block_sets.accuracy import Accuracy
 from benchmarks import Result
 from benchmarks._in_process_worker import done
 from benchmarks._temporary_database import temporary_database
+from inference.features.asking.block_sets.accuracy import Accuracy
 from inference.models import BasicBlockSet, Upload
 from pmweb.accounts.people import ensure_administrator
 

@@ -13,12 +13,12 @@ from functools import partial
 
 from django.test import Client, override_settings
 
-from anica_app.features.comparisons import files
-from anica_app.features.comparisons import query as looking
 from benchmarks import Result
 from benchmarks._generated_set import generate_set, generated_mapping
 from benchmarks._in_process_worker import done
 from benchmarks._temporary_database import temporary_database
+from inference.features.judging.comparisons import file_pages as files
+from inference.features.judging.comparisons import query as looking
 from inference.models import Comparison, PortMapping, Run
 from inference.storage.rows import store_mapping
 from pmweb.accounts.people import ensure_administrator

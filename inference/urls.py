@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.features import modules
+from inference.features import PACKAGES, addresses
 from inference.web.api.urls import urlpatterns as api
 
-urlpatterns = [*api, *(each for pages in modules("pages") for each in getattr(pages, "urlpatterns", ()))]
+urlpatterns = [*api, *addresses(PACKAGES)]

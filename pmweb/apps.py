@@ -24,5 +24,5 @@ class PmwebConfig(AppConfig):
             ("audit_log", "Audit log"),
             ("storage", "Storage"),
         ):
-            registry.register("", f"pmweb.api.{module}.router", heading, place=2)
+            registry.register("", f"pmweb.api.{module}.router", heading)
         chores.register(chores.Chore("pmweb.retention.pruning.due", ("prune", "--asked")))

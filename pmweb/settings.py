@@ -80,9 +80,9 @@ URL = os.environ.get("PMWEB_URL", "").strip().rstrip("/")
 CSRF_TRUSTED_ORIGINS = environment.words("PMWEB_CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
-    "pmweb",
-    "anica_app",  # before inference, whose command `predict` it extends
     "inference",
+    "anica_app",
+    "pmweb",
     "channels",
     "csp",
     "django.contrib.auth",
@@ -130,7 +130,7 @@ TEMPLATES = [
                 "django.templatetags.static",
                 "inference.web.presentation",
                 "anica_app.web.presentation",
-                "anica_app.features.predictors.mode_tags",
+                "inference.features.asking.predictors.mode_tags",
                 "pmweb.help.tags",
                 "pmweb.accounts.presentation",
             ],

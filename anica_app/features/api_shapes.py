@@ -9,71 +9,18 @@ from ninja import Schema
 from pydantic import Field
 
 from anica_app.core.domain.wording import Words
-from anica_app.features.block_sets.query import Answered
 from anica_app.features.discoveries.query import JudgedBlock
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.steps import finite
 from anica_app.formats.operand_values import condition_of
 from anica_app.models import Discovery
-from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.listing import intel_of_bytes
-from inference.models import BlockColumn
-from inference.predictors.protocol import Answer
+from inference.web.api.answers import NamedAnswerOut, assembly
 from inference.web.validation import Id
 
-PredictorNames = Annotated[
-    list[str], Field(max_length=50, description="Names of those to ask.", examples=[["osaca 0.7.1"]])
-]
 Interestingness = Annotated[
     float | Literal["infinite"] | None,
     Field(description="How far the tools are apart; infinite where a crash counts.", examples=[0.73]),
 ]
-
-
-class SetAnswerOut(Schema):
-    """What a tool says of a block: a number, or why it has none."""
-
-    cycles: float | None = Field(examples=[1.03])
-    failure: str | None = Field(
-        description="crash, timeout, unsupported or no number; null with a number.", examples=[None]
-    )
-
-
-class SetBlockOut(Schema):
-    """A block of a set with what its columns say, null for a tool that was not asked."""
-
-    position: int = Field(description="Its place in the set, from 0.", examples=[0])
-    hex: str = Field(examples=["4801d8480fafc3"])
-    assembly: list[str] = Field(examples=[["add rax, rbx", "imul rax, rbx"]])
-    length: int = Field(description="Number of instructions.", examples=[2])
-    weight: float | None = Field(description="How often it ran, where the file said so.", examples=[0.004])
-    origin: str = Field(description="Where it was found, if known.", examples=["a.out, dot, 0x11c8"])
-    answers: dict[str, SetAnswerOut | None] = Field(
-        examples=[{"llvm-mca 22": {"cycles": 1.03, "failure": None}, "osaca": None}]
-    )
-
-
-class AnswerOut(Schema):
-    """Cycles per execution in a steady state, or a failure: crash, timeout, unsupported, no number."""
-
-    cycles: float | None = Field(examples=[6.0])
-    failure: str | None = Field(examples=[None])
-    detail: str = Field(description="What the tool said.", examples=[""])
-
-
-class AskedAnswerOut(AnswerOut):
-    """What a predictor said of a block of a question."""
-
-    asked_as: str = Field(
-        description="Of a loop: with or without the jump that closes it, or how a machine closes it.",
-        examples=[""],
-    )
-
-
-class NamedAnswerOut(AnswerOut):
-    """What a predictor said, by its name."""
-
-    predictor: str = Field(examples=["llvm-mca 22"])
 
 
 class JudgedBlockOut(Schema):
@@ -146,38 +93,6 @@ class RepeatedFindingOut(Schema):
     is_example: bool = Field(description="Another block than the discovery's witness.", examples=[False])
     condition: str = Field(description="Empty: it holds with all of them.", examples=["only where cl = 0"])
     readings: list[RepeatedReadingOut]
-
-
-def block_json(answered: Answered, columns: Sequence[BlockColumn]) -> dict[str, Any]:
-    """A block as `SetBlockOut`."""
-    block = answered.block
-    code = bytes(block.code)
-    return {
-        "position": block.position,
-        "hex": code.hex(),
-        "assembly": assembly(code),
-        "length": block.length,
-        "weight": block.weight,
-        "origin": block.origin,
-        "answers": {
-            column.name: answer_json(one) for column, one in zip(columns, answered.answers, strict=True)
-        },
-    }
-
-
-def answer_json(answer: Answer | None) -> dict[str, Any] | None:
-    """An answer as `SetAnswerOut`."""
-    if answer is None:
-        return None
-    return {"cycles": answer.cycles, "failure": answer.failure}
-
-
-def assembly(code: bytes) -> list[str]:
-    """The instructions in Intel syntax; none where the bytes are no instructions."""
-    try:
-        return list(intel_of_bytes(code))
-    except BlockError:
-        return []
 
 
 def interestingness(value: float | None) -> float | str | None:

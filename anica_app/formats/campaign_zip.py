@@ -32,7 +32,6 @@ from anica_app.formats.campaign_rows import Bulk, CampaignRows
 from anica_app.formats.campaign_told import check_told
 from anica_app.formats.file_trees import FileTree, read_json
 from anica_app.formats.row_documents import read_row, row_document
-from anica_app.formats.sample_document import read_samples, sample_document
 from anica_app.models import (
     Campaign,
     CampaignFile,
@@ -44,6 +43,7 @@ from anica_app.models import (
 from inference.core.protocols import Json
 from inference.formats.foreign_texts import clean_texts
 from inference.formats.quoting import json_text
+from inference.formats.sample_document import read_samples, sample_document
 from inference.models import Predictor
 from inference.predictors.samples import pack, unpack
 from inference.storage.errors import ExchangeError

@@ -9,27 +9,20 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from anica_app.formats import anica_campaigns, block_sets, campaign_zip
+from anica_app.formats import anica_campaigns, campaign_zip
 from anica_app.formats.anica_documents import CONFIG, DATABASE, DISCOVERY, WITNESS, is_published
-from anica_app.formats.block_sets import export
-from anica_app.formats.blocks_csv import is_block_csv
 from anica_app.formats.campaign_rows import CampaignRows
 from anica_app.formats.campaign_zip import is_campaign_archive, read_archive, write_campaign
 from anica_app.formats.file_trees import Directory, FileTree, PartOfTree, ZipTree
-from anica_app.formats.listed_loops import is_listing
-from anica_app.formats.perf_texts import is_script
 from anica_app.models import Campaign
+from inference.formats import block_sets
+from inference.formats.blocks_csv import is_block_csv
+from inference.formats.listed_loops import is_listing
 from inference.formats.other_formats import BEGINNING
+from inference.formats.perf_texts import is_script
 from inference.isa.x86.binaries import is_binary
-from inference.models import BasicBlockSet
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
-
-
-def write_block_set(name: str, file: BinaryIO) -> None:
-    """The basic-block set of this name as CSV. Raises `UnknownNameError`."""
-    for piece in export(by_name(BasicBlockSet, name)):
-        file.write(piece.encode())
 
 
 def write_campaign_archive(name: str, file: BinaryIO) -> None:

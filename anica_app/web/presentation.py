@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from django import template
-from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -17,11 +15,8 @@ from anica_app.formats.operand_values import (
     repeated_findings,
 )
 from anica_app.models import Discovery, Family
-from inference.features.running.runs.query import RUN_COLUMNS, runs
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
-from inference.models import Run
-from inference.web.paging import Order, page_of
 from inference.web.presentation import UNKNOWN
 
 register = template.Library()
@@ -80,22 +75,3 @@ def condition(row: Discovery | Family) -> str:
 def hexadecimal(code: bytes) -> str:
     """Return machine code as hexadecimal digits."""
     return bytes(code).hex()
-
-
-# What lists of the runs of one kind have in common.
-
-
-def newest_runs(request: HttpRequest, kind: str, *unread: str) -> dict[str, Any]:
-    """What the list shows: a page of those with the text `q`, newest first. `unread` fields are not loaded.
-
-    `any`: there are such runs at all; `working`: one of those shown has not ended.
-    """
-    q = request.GET.get("q", "").strip()
-    found = runs(q, kind=kind).defer(*unread)
-    page = page_of(found, Order("created", descending=True), RUN_COLUMNS, request.GET.get("page", ""))
-    return {
-        "page": page,
-        "q": q,
-        "any": bool(page.rows) or Run.objects.filter(kind=kind).exists(),
-        "working": any(run.state in Run.UNFINISHED for run in page.rows),
-    }

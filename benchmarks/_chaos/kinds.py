@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from anica_app.core.families.matching import FamilyIdentity
-from anica_app.features.predictors.query import row_for
 from anica_app.models import Campaign
 from benchmarks._chaos.world import MACHINES, World, write_truth
 from inference.core.experiment import Experiment
@@ -19,6 +18,7 @@ from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.protocols import Json
+from inference.features.asking.predictors.query import row_for
 from inference.formats.mapping_json import write_mapping_json
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload

@@ -1,20 +1,27 @@
-"""One package per feature: what can be asked, what is read, the run that does it, page, API and shell.
+"""One package per feature, in rooms: what can be asked, what is read, the run that does it, and its doors.
 
 request.py    what can be asked, as one model for all doors
 query.py      what is read: plain values, a bounded number of queries
 events.py     what that run tells, one class per kind of event
-job.py        the run that does it, if there is one; `KINDS` in `__init__.py` says what runs of it are
+job.py        the run that does it, if there is one
 pages.py, api.py, command.py    thin doors, with the addresses of the pages at the end of their file
+
+What a feature is registered for stands in its `__init__.py`: `KINDS` of runs, `PANELS` on other pages,
+`ORIGINS` of its runs, and `OPERATIONS`, the modules of its API with the paths that they answer below, where
+these are more than `api.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
+from pkgutil import iter_modules
+from typing import Any
 
 from inference.formats import journal_events
 from inference.runs import kinds
+from inference.web import origins, panels
 from inference.web.api import registry
 
 FEATURES = {
@@ -43,6 +50,12 @@ FEATURES = {
     "running.runs": "Runs",
     "library.uploads": "Uploads",
     "asking.blocks": "Basic blocks",
+    "asking.questions": "Basic blocks",
+    "asking.predictors": "Predictors",
+    "asking.block_sets": "Basic-block sets",
+    "judging.comparisons": "Predictor comparisons",
+    "judging.accuracy_checks": "Accuracy checks",
+    "judging.llvm_difference": "Port mappings",
     "publishing.exports": "Publishing",
     "publishing.site": "",
     "library.example": "",
@@ -50,24 +63,33 @@ FEATURES = {
 }
 """Each with the heading of its operations in the reference of the API, whose order this is; "" for none."""
 
-
-def modules(name: str) -> list[ModuleType]:
-    """The modules of this name of those features that have one, imported."""
-    paths = (f"{__name__}.{feature}.{name}" for feature in FEATURES)
-    return [import_module(path) for path in paths if find_spec(path) is not None]
+PACKAGES = {f"{__name__}.{name}": heading for name, heading in FEATURES.items()}
+"""The same by the names of their packages."""
 
 
-def register_events(feature: str) -> None:
-    """Those that a feature has in its `events.py`."""
-    if find_spec(f"{feature}.events") is not None:
-        journal_events.register(f"{feature}.events")
+def addresses(features: Iterable[str]) -> Iterator[Any]:
+    """The addresses of all pages of these packages: those in `pages.py` and in files called `…_pages.py`."""
+    for feature in features:
+        for module in iter_modules(import_module(feature).__path__):
+            if module.name == "pages" or module.name.endswith("_pages"):
+                yield from getattr(import_module(f"{feature}.{module.name}"), "urlpatterns", ())
+
+
+def register(features: Mapping[str, str]) -> None:
+    """Tell engine, pages and API what these packages have, each given with the heading of its operations."""
+    for feature, heading in features.items():
+        package = import_module(feature)
+        kinds.register(getattr(package, "KINDS", ()))
+        panels.register(getattr(package, "PANELS", ()))
+        origins.register(getattr(package, "ORIGINS", ()))
+        if find_spec(f"{feature}.events") is not None:
+            journal_events.register(f"{feature}.events")
+        if heading:
+            for prefix, module in getattr(package, "OPERATIONS", (("", "api"),)):
+                registry.register(prefix, f"{feature}.{module}.router", heading)
 
 
 def register_all() -> None:
-    """Tell the engine which kinds of runs and of events there are, and the API which operations."""
+    """Register all features of this app."""
     journal_events.register("inference.runs.events")
-    for feature, heading in FEATURES.items():
-        kinds.register(getattr(import_module(f"{__name__}.{feature}"), "KINDS", ()))
-        register_events(f"{__name__}.{feature}")
-        if heading:
-            registry.register("", f"{__name__}.{feature}.api.router", heading, place=0)
+    register(PACKAGES)

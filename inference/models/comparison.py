@@ -10,9 +10,9 @@ from inference.models.predictor import Predictor
 class Comparison(models.Model):
     """What a run of kind `comparison` found: the measurements that it compared with, as arrays.
 
-    `points` has rows and cycles, `table` the experiments (`anica_app.features.comparisons.rows`), over
-    `schemes`, of `lengths`. `n` of the `read` measurements were settled, and `common` of these every column
-    answered. It outlives its set.
+    `points` has rows and cycles, `table` the experiments (`inference.features.judging.comparisons.rows`),
+    over `schemes`, of `lengths`. `n` of the `read` measurements were settled, and `common` of these every
+    column answered. It outlives its set.
     """
 
     run = models.OneToOneField("inference.Run", on_delete=models.CASCADE, related_name="comparison")

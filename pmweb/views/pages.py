@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from anica_app.features.predictors.query import programs
+from inference.features.asking.predictors.query import programs
 from inference.predictors import command
 from pmweb import installation
 from pmweb.help.terms import BY_NAME, TERMS

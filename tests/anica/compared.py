@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from anica_app.features.comparisons import columns
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.judging.comparisons import columns
 from inference.isa import x86
 from inference.isa.x86.blocks import block_of_bytes
 from inference.models import ISA, ExperimentSet, PortMapping, Predictor, Run

@@ -14,16 +14,16 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from anica_app.features.llvm_difference.report import Differing, LlvmDifference
-from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import Campaign, Discovery, Family
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.metrics import Unit, score
 from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
 from inference.core.resources import ResourceMapping as Resources
+from inference.features.judging.llvm_difference.report import Differing, LlvmDifference
 from inference.features.learning.core_model.storing import store_parts
 from inference.figures.heatmap import heat_map
+from inference.formats.block_sets import BlockSetOptions, store
 from inference.isa.front_end import FrontEndCode
 from inference.isa.timed_code import CodeReading
 from inference.isa.x86.chains import links_of, pair_chains

@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.features.predictors.query import all_kinds, chosen, kind_of, row_for
 from inference.containment import client as starter
+from inference.features.asking.predictors.query import all_kinds, chosen, kind_of, row_for
 from inference.models import Predictor
 from inference.predictors.protocol import PredictorError
 from inference.web.api.site import document

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from inference.predictors.kinds import KINDS
 
-from anica_app.features.predictors import query
-from anica_app.features.predictors.query import Listed
-from anica_app.features.questions.query import ANSWERS, PredictorSaid, said_document
 from anica_app.models import Campaign
+from inference.features.asking.predictors import query
+from inference.features.asking.predictors.query import Listed
+from inference.features.asking.questions.query import ANSWERS, PredictorSaid, said_document
 from inference.models import BasicBlockSet, PortMapping, Predictor, Run
+from inference.predictors.kinds import KINDS
 from inference.predictors.protocol import Answer, Failure
 from inference.runs.journal import write
 from tests.api.conftest import Program

@@ -20,8 +20,8 @@ _CODES = ("4801d8", "480fafc3", "480fbcc3", "4829d8", "4801d84829d8", "c5fdfec1"
 _PREPARE = """
 import io
 from pathlib import Path
-from anica_app.features.predictors.query import row_for
-from anica_app.formats.block_sets import BlockSetOptions, store
+from inference.features.asking.predictors.query import row_for
+from inference.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
 from inference.models import BlockColumn
 for cycles in (2, 7):

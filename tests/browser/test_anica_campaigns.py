@@ -19,8 +19,8 @@ from tests.launched import LaunchedSite
 _PREPARE = """
 import io
 from pathlib import Path
-from anica_app.features.predictors.query import row_for
-from anica_app.formats.block_sets import BlockSetOptions, store
+from inference.features.asking.predictors.query import row_for
+from inference.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
 from inference.models import Run
 for cycles in (1, 4):

@@ -17,7 +17,7 @@ from tests.launched import LaunchedSite
 
 _PREPARE = """
 from pathlib import Path
-from anica_app.features.predictors.query import row_for
+from inference.features.asking.predictors.query import row_for
 from anica_app.formats.incoming import read_rows, tree_of_path
 row_for("command", {{"command": ["/bin/echo", "4.25"], "title": "always 4.25"}}, may_choose=True)
 campaign = read_rows(tree_of_path(Path({path!r}))).store("small")

@@ -15,7 +15,7 @@ from tests.launched import LaunchedSite
 
 SAYING = ["says 4.75", "says 2", "ends badly", "never ends", "knows nothing", "says nothing"]
 _PREPARE = """
-from anica_app.features.predictors.query import row_for
+from inference.features.asking.predictors.query import row_for
 for name, words, more in (
     ("says 4.75", ["/bin/echo", "4.75"], {}),
     ("says 2", ["/bin/echo", "2"], {}),

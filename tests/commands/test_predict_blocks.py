@@ -6,7 +6,7 @@ import json
 from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command, get_commands
+from django.core.management import CommandError, call_command
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import PortMapping, Predictor
@@ -43,10 +43,6 @@ def test_experiments_are_still_predicted(mapping):
     told = json.loads(said("predict", f"2*{ADD}", "--json"))
     assert told["predictions"][0]["cycles"] == 1.0
     assert "two ports" in said("predict", ADD, "--mapping", "two ports")
-
-
-def test_the_command_is_the_one_that_knows_both():
-    assert get_commands()["predict"] == "anica_app"
 
 
 def test_several_predictors_answer_for_the_blocks_of_a_file(mapping, blocks, tmp_path, trusting_operator):

@@ -17,11 +17,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from anica_app.features.discoveries.query import DiscoveryParts
-from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.formats.campaign_zip import read_archive, write_campaign
 from anica_app.formats.file_trees import ZipTree
 from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import Campaign, GeneralisationStep, SampleBatch
+from inference.features.asking.predictors.answers import DatabaseAnswers
 from inference.features.learning.inferring.evolution import CLOUD_FRAMES
 from inference.features.running.runs.record import fold, thinned
 from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, RunEvent, Upload

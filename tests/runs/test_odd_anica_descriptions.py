@@ -12,18 +12,18 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.core.search.settings import Termination
-from anica_app.features.accuracy_checks.request import AccuracyCheckConfig
-from anica_app.features.block_sets.import_job import ImportAnicaConfig
-from anica_app.features.block_sets.loops_job import LoopsConfig
 from anica_app.features.campaigns.request import GROUPS, CampaignConfig
-from anica_app.features.comparisons.request import ComparisonConfig
 from anica_app.features.coverage.job import CoverageConfig
+from anica_app.features.explanations.job import GeneraliseConfig
 from anica_app.features.families.job import FamiliesConfig
-from anica_app.features.llvm_difference.job import DifferenceConfig
+from anica_app.features.importing.import_job import ImportAnicaConfig
+from anica_app.features.importing.loops_job import LoopsConfig
 from anica_app.features.matrices.job import MatrixConfig
-from anica_app.features.questions.generalise_job import GeneraliseConfig
 from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
+from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig
+from inference.features.judging.comparisons.request import ComparisonConfig
+from inference.features.judging.llvm_difference.job import DifferenceConfig
 from inference.models import BasicBlockSet, BlockColumn, ExperimentSet, PortMapping, Predictor, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError

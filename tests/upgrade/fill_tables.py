@@ -22,10 +22,10 @@ from django.conf import settings  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from anica_app.features.predictors.query import row_for  # noqa: E402
 from anica_app.models import Campaign  # noqa: E402
 from inference.core.mapping import PortMapping as Mapping  # noqa: E402
 from inference.core.resources import ResourceMapping as Resources  # noqa: E402
+from inference.features.asking.predictors.query import row_for  # noqa: E402
 from inference.features.learning.core_model.storing import store_parts  # noqa: E402
 from inference.isa import x86  # noqa: E402
 from inference.models import (  # noqa: E402  # noqa: E402

@@ -15,13 +15,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from inference.predictors.core_model import KIND
 
-from anica_app.features.predictors.query import row_for
-from anica_app.features.predictors.stored_kinds import STORED_KINDS
-from anica_app.features.questions.why import closest_bound
 from inference.core.explain import NotCharacterised, SchemeFate
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.asking.predictors.query import row_for
+from inference.features.asking.predictors.stored_kinds import STORED_KINDS
+from inference.features.asking.questions.why import closest_bound
 from inference.features.learning.core_model.query import contents_of
 from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.features.library.uploads.reading import receive
@@ -32,6 +31,7 @@ from inference.isa import llvm_mc
 from inference.isa.chains import BEHIND_POP, HALVES_IN_TURN, THREE_AND_ONE
 from inference.isa.x86.scheme_set import described
 from inference.models import PortMapping, Run, StoredCoreModel, Upload
+from inference.predictors.core_model import KIND
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping

@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.features.predictors.query import listed, row_for
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.asking.predictors.query import listed, row_for
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors import permission
 from inference.runs.lifecycle import submit

@@ -156,3 +156,9 @@ class SameAs:
 def relative_difference(a: float, b: float) -> float:
     """|a − b| by the mean of both, from 0 to 2; 0 where both are 0."""
     return abs(a - b) * 2 / (a + b) if a + b > 0 else 0.0
+
+
+def distance_words(interest: Json) -> str:
+    """How far apart answers have to be, e.g. "by more than 0.5 of their mean"."""
+    unit = "cycles" if interest["metric"] == ABSOLUTE else "of their mean"
+    return f"by more than {interest['threshold']:g} {unit}"

@@ -20,3 +20,5 @@ KINDS = (
         outcomes="anica_app.features.campaigns.asked.campaigns_of",
     ),
 )
+
+OPERATIONS = (("/campaigns", "api"), ("/campaigns", "parts_api"), ("/campaign-comparisons", "comparison_api"))

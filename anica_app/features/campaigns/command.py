@@ -10,7 +10,6 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from anica_app.core.domain.wording import in_one_line
-from anica_app.features.block_sets.gate_options import exit_as_error
 from anica_app.features.campaigns.request import DEFAULT_FRESH, DEFAULT_MINUTES, PRESETS
 from anica_app.features.families.shell import (
     add_against_options,
@@ -18,10 +17,11 @@ from anica_app.features.families.shell import (
     family_lines,
     hold_against,
 )
-from anica_app.features.predictors.choosing import check_processor, chosen_on
-from anica_app.features.predictors.modes import add_mode_option
 from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
+from inference.features.asking.block_sets.gate_options import exit_as_error
+from inference.features.asking.predictors.choosing import check_processor, chosen_on
+from inference.features.asking.predictors.modes import add_mode_option
 from inference.features.learning.inferring.request import DEFAULT_SEED
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors.protocol import PredictorError

@@ -14,11 +14,11 @@ from anica_app.core.domain.settings import GROUPS as SCHEME_GROUPS
 from anica_app.core.search.judging import METRICS
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.request import DEFAULT_FRESH, DEFAULT_MINUTES, GROUPS, MOST_FRESH, PRESETS
-from anica_app.features.predictors.choosing import on_processor, processor_field
-from anica_app.features.predictors.modes import mode_field
-from anica_app.features.predictors.query import Listed, chosen
 from anica_app.models import Discovery
 from inference.core.protocols import Json
+from inference.features.asking.predictors.choosing import on_processor, processor_field
+from inference.features.asking.predictors.modes import mode_field
+from inference.features.asking.predictors.query import Listed, chosen
 from inference.features.learning.inferring.request import DEFAULT_SEED
 from inference.features.machines.measure.pages import search_field
 from inference.models import PortMapping, Predictor

@@ -17,7 +17,7 @@ from anica_app.core.search.panel import Driver
 from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import State, checkpoint_of, state_of
 from anica_app.core.x86_domain import X86Domain
-from anica_app.features.campaigns.opening import chosen_domain, opened_panel, restricted_domain, world_of
+from anica_app.features.campaigns.opening import chosen_domain, restricted_domain, world_of
 from anica_app.features.campaigns.progressing import Progressing
 from anica_app.features.campaigns.request import CampaignConfig, read_config
 from anica_app.features.families.grouping import SHARE_OF_QUESTIONS, GroupedDiscoveries, known_discoveries
@@ -34,6 +34,7 @@ from anica_app.models import (
     SampleBatch,
 )
 from inference.core.protocols import Checkpoint, Json
+from inference.features.asking.predictors.panel import opened_panel
 from inference.models import ISA, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError

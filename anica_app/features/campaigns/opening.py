@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
@@ -14,36 +13,17 @@ from anica_app.core.search.panel import Support, World, find_support
 from anica_app.core.search.settings import SearchSettings
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.standing import SUPPORT
-from anica_app.features.predictors.query import opened
 from anica_app.models import Campaign, CampaignFile
 from inference.core.protocols import Checkpoint, Json
-from inference.models import ISA, PortMapping, Predictor
+from inference.models import ISA, PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.predictors.panel import Panel
-from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.storage.instruction_sets import X86
 from inference.storage.rows import load_mapping
 
 STAGE_SUPPORT = "support"
-
-
-@contextmanager
-def opened_panel(task: Task, ids: Sequence[int]) -> Iterator[Panel]:
-    """The predictors of a run, asked side by side. Raises `JobError` where one cannot work here."""
-    rows = {row.pk: row for row in Predictor.objects.filter(pk__in=ids)}
-    gone = [pk for pk in ids if pk not in rows]
-    if gone:
-        raise JobError(f"the predictor {gone[0]} that this run needs has been deleted")
-    with ExitStack() as stack:
-        try:
-            tools = [stack.enter_context(closing(opened(rows[pk], task))) for pk in ids]
-        except PredictorError as error:
-            raise JobError(str(error)) from error
-        panel = Panel(tools, task.reporter.pulse)
-        stack.callback(panel.close)
-        yield panel
 
 
 def chosen_domain(space: Json, domain: Json, scheme_filter: str = "", uops: int | None = None) -> X86Domain:

@@ -15,10 +15,10 @@ from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings, Termination
-from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from anica_app.models import Campaign, Discovery
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
+from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.learning.inferring.request import DEFAULT_SEED, SEED_LIMIT
 from inference.isa.search import SearchError, parse_search
 from inference.measuring.blocks import LOOP

@@ -12,10 +12,10 @@ from pydantic import Field
 
 from anica_app.features.campaigns.query import plan_of
 from anica_app.features.campaigns.request import GROUPS, MOST_FRESH, MOST_PREDICTORS, PRESETS, read_config
-from anica_app.features.predictors.modes import QuestionMode
-from anica_app.features.questions.api import predictors_named
 from anica_app.models import Campaign
 from inference.core.protocols import Json
+from inference.features.asking.predictors.modes import QuestionMode
+from inference.features.asking.questions.api import predictors_named
 from inference.features.running.runs.api import RunOut, run_json
 from inference.features.running.runs.runs_of_kind import submitted
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT

@@ -1,6 +1,17 @@
 """How much of what is interesting the discoveries of campaigns explain."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.runs.kinds import Lane, RunKind
+from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.features.asking.block_sets.query import ShownSet
+    from inference.web.panels import Context
 
 KINDS = (
     RunKind(
@@ -10,7 +21,20 @@ KINDS = (
         summary="How much of what is interesting discoveries explain",
         example={"campaigns": [4], "block_set": 6, "columns": ["one", "two"], "interest": {"threshold": 0.5}},
         lane=Lane.SHORT,
-        words="anica_app.features.block_sets.asked.coverage_words",
+        words="anica_app.features.coverage.asked.coverage_words",
         outcomes="anica_app.features.campaigns.asked.coverages_of",
     ),
 )
+
+
+def _tab(request: HttpRequest, subject: ShownSet) -> Context:
+    from anica_app.features.coverage.pages import coverage_tab  # noqa: PLC0415  pages load it, not every start
+
+    return coverage_tab(request, subject)
+
+
+PANELS = (
+    PagePanel(PanelPlace.BLOCK_SET, "coverage", "Coverage by campaigns", "anica/coverage/tab.html", _tab),
+)
+
+OPERATIONS = (("/coverages", "api"),)

@@ -9,13 +9,13 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.api_shapes import SetBlockOut, block_json
-from anica_app.features.block_sets.query import answers_of, blocks_at, columns_of
 from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.coverage.query import KIND
+from inference.features.asking.block_sets.query import answers_of, blocks_at, columns_of
 from inference.features.running.runs.api import RunOut, run_json
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import BasicBlockSet, Run
+from inference.web.api.answers import SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import parameter
@@ -111,5 +111,8 @@ def list_uncovered(request: HttpRequest, coverage_id: Id, paging: Query[Paging])
     return listed_in_memory(
         run.result.get("uncovered_at", []),
         paging,
-        lambda places: [block_json(each, columns) for each in answers_of(blocks_at(row, places), columns)],
+        lambda places: [
+            block_json(each.block, each.answers, columns)
+            for each in answers_of(blocks_at(row, places), columns)
+        ],
     )

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from anica_app.core.ranking import best_selection
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
-from anica_app.features.block_sets.columns import read_set
 from anica_app.features.campaigns.query import judge_of
 from anica_app.features.campaigns.request import GROUPS, Interest
 from anica_app.features.coverage.query import (
@@ -30,6 +29,7 @@ from anica_app.models import Campaign, SampleBatch
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json
+from inference.features.asking.block_sets.columns import read_set
 from inference.models import BasicBlockSet, Run
 from inference.predictors.samples import unpack
 from inference.runs.described_rows import read_rows

@@ -15,13 +15,13 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
-from anica_app.features.block_sets.query import answers_of, blocks_at, columns_of
 from anica_app.features.coverage.job import MOST_CAMPAIGNS, CoverageConfig
 from anica_app.features.coverage.query import KIND, CoverageRuns, coverage_of_set
-from anica_app.features.predictors.query import kinds
 from anica_app.models import Campaign
 from anica_app.web.presentation import asm
 from inference.core.protocols import Json
+from inference.features.asking.block_sets.query import ShownSet, answers_of, blocks_at, columns_of
+from inference.features.asking.predictors.query import kinds
 from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
@@ -126,8 +126,9 @@ class ByCampaign:
     share: float
 
 
-def coverage_tab(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:
+def coverage_tab(request: HttpRequest, subject: ShownSet) -> dict[str, Any]:
     """What the newest run has found out, or the one that the address names, and the form for another."""
+    found, columns = subject.row, subject.columns
     runs = coverage_of_set(found.pk, whole_number(request, "run"))
     form = CoverageForm(columns) if len(columns) > 1 else None
     if form is not None and runs.shown is not None:

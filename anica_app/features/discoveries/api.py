@@ -17,7 +17,6 @@ from anica_app.features.api_shapes import (
     DiscoveryOut,
     JudgedBlockOut,
     RepeatedFindingOut,
-    assembly,
     discovery_json,
     judged_json,
 )
@@ -38,6 +37,7 @@ from inference.models import InstructionScheme
 from inference.storage.names import NOTE_LIMIT
 from inference.web.api import access
 from inference.web.api.access import Deed
+from inference.web.api.answers import assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory

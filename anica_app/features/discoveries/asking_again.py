@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.discoveries.tool_commands import options_here, tool_and_core
-from anica_app.features.predictors.query import row_for
-from anica_app.features.questions.query import PredictorSaid
+from inference.features.asking.predictors.query import row_for
+from inference.features.asking.questions.query import PredictorSaid
 from inference.models import Predictor
 from inference.predictors.protocol import PredictorError
 

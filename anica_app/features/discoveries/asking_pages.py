@@ -16,9 +16,9 @@ from anica_app.core.every_scheme import represented_schemes
 from anica_app.features.discoveries.asking_again import tools_here
 from anica_app.features.discoveries.pages import PART, chosen_node, found_or_404, tree_or_404
 from anica_app.features.discoveries.steps import name_of_question, question_about_step
-from anica_app.features.predictors.modes import common_mode, mode_field
-from anica_app.features.questions.form import ChoosingForm
-from anica_app.features.questions.query import KIND
+from inference.features.asking.predictors.modes import common_mode, mode_field
+from inference.features.asking.questions.form import ChoosingForm
+from inference.features.asking.questions.query import KIND
 from inference.measuring.blocks import LOOP
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name

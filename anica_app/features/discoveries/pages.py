@@ -39,7 +39,7 @@ from anica_app.features.discoveries.steps import (
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.isa.x86.blocks.listing import intel_or_digits
 from inference.models import InstructionScheme
 from inference.predictors.protocol import Answer
 from inference.storage.names import NOTE_LIMIT
@@ -71,7 +71,7 @@ def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
         "discovery": found.discovery,
         "campaign": found.campaign,
         "chosen": chosen,
-        "lines": lines_of(chosen.code),
+        "lines": intel_or_digits(chosen.code),
         "hex": chosen.code.hex(),
         "commands": commands_of(found, chosen),
         "session": session,
@@ -156,15 +156,7 @@ def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: 
 def _row(example: JudgedBlock, columns: Sequence[str]) -> BlockTableRow:
     code = example.sample.code
     answers = list(zip(columns, example.sample.answers, strict=True))
-    return BlockTableRow(example, code.hex(), lines_of(code), answers)
-
-
-def lines_of(code: bytes) -> tuple[str, ...]:
-    """The instructions in Intel syntax; the digits where the bytes are no instructions."""
-    try:
-        return intel_of_bytes(code)
-    except BlockError:
-        return (code.hex(),)
+    return BlockTableRow(example, code.hex(), intel_or_digits(code), answers)
 
 
 # A discovery's page: what it says, the tree that led to it, and the blocks of one decision.
@@ -216,7 +208,7 @@ def _whole(found: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
         "words": words_of(row.abstract),
         "table": None if row.abstract is None else table_of(row.abstract),
         "foreign": json.dumps(row.foreign, indent=1) if row.abstract is None else "",
-        "witness": lines_of(code) if code else (),
+        "witness": intel_or_digits(code) if code else (),
         "tree": None if tree is None else picture(found, tree),
         "includes": list(others.only("pk", "number", "label")),
         "marks": Discovery.Mark.choices,

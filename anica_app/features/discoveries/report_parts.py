@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from anica_app.features.discoveries.tool_commands import LLVM_MCA, OSACA, UICA, tool_and_core
-from anica_app.features.predictors.modes import titled
-from anica_app.features.predictors.query import kind_of
 from inference.core.texts import one_line
+from inference.features.asking.predictors.modes import titled
+from inference.features.asking.predictors.query import kind_of
 from inference.formats.exegesis import write_block_exegesis
 from inference.isa.start_values import StartValues
 from inference.isa.x86.block_inputs import reads_of

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
+from django.urls import reverse
+
 from anica_app.features.discoveries.asking_again import asked_again
 from anica_app.features.discoveries.generalisations import (
     BY_BLOCK,
@@ -18,15 +20,16 @@ from anica_app.features.discoveries.generalisations import (
 )
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.discoveries.saying import decision, reason
-from anica_app.features.questions.query import QuestionAnswers, asked_about
-from anica_app.formats.sample_document import sample_document
 from anica_app.models import Discovery, Generalisation
 from inference.core.protocols import Json
+from inference.features.asking.questions.query import QuestionAnswers, asked_about
 from inference.formats.csv_cells import written
 from inference.formats.provenance import PRODUCT, head_of
-from inference.models import Predictor
+from inference.formats.sample_document import sample_document
+from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample
+from inference.web.origins import RunOrigin, number_about
 from inference.web.paging import Page
 
 NOT_ASKED = "not predicted for this block"
@@ -194,3 +197,21 @@ def _result(row: Generalisation) -> Json | None:
 def finite(value: float) -> float | str:
     """The number; "infinite" for what JSON has no number for."""
     return value if abs(value) < float("inf") else "infinite"
+
+
+def questions_about_steps(runs: Sequence[Run]) -> dict[int, RunOrigin]:
+    """The steps of discoveries about whose blocks these runs ask (one query)."""
+    asked = {run.pk: number_about(run, "generalisation") for run in runs}
+    wanted = {pk for pk in asked.values() if pk is not None}
+    found = Generalisation.objects.filter(pk__in=wanted, discovery__isnull=False).select_related("discovery")
+    rows = {row.pk: row for row in found} if wanted else {}
+    return {
+        run.pk: _step_of(rows[asked[run.pk] or 0], number_about(run, "step") or 0)
+        for run in runs
+        if asked[run.pk] in rows
+    }
+
+
+def _step_of(row: Generalisation, step: int) -> RunOrigin:
+    url = f"{reverse('discovery', args=[row.discovery_id])}?g={row.number}&step={step}#step"
+    return RunOrigin(f"{row.discovery}, step {step}", url)

@@ -34,9 +34,9 @@ from anica_app.features.discoveries.steps import (
     question_about_step,
     tree_document,
 )
-from anica_app.features.questions.api import predictors_named
-from anica_app.features.questions.job import MOST_PREDICTORS
-from anica_app.features.questions.query import KIND
+from inference.features.asking.questions.api import predictors_named
+from inference.features.asking.questions.job import MOST_PREDICTORS
+from inference.features.asking.questions.query import KIND
 from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started
 from inference.predictors.samples import Sample

@@ -10,7 +10,6 @@ from django.urls import reverse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.api_shapes import NamedAnswerOut, assembly
 from anica_app.features.discoveries.report_parts import measures
 from anica_app.features.families.query import KIND, answer_of, families_in_order
 from anica_app.features.families.reporting import FamilyParts
@@ -23,6 +22,7 @@ from inference.features.running.runs.runs_of_kind import started
 from inference.predictors.protocol import Answer
 from inference.web.api import access
 from inference.web.api.access import Deed
+from inference.web.api.answers import NamedAnswerOut, assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, listed_in_memory

@@ -13,9 +13,9 @@ from anica_app.features.families.query import KIND
 from anica_app.features.families.reporting import FamilyParts
 from anica_app.features.families.shell import family_lines, mark_family, numbered_family, stored_lines
 from anica_app.features.families.storing import told_of
-from anica_app.features.predictors.query import chosen
 from anica_app.models import Campaign
 from inference.core.protocols import Json
+from inference.features.asking.predictors.query import chosen
 from inference.models import Run
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle

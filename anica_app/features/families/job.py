@@ -36,10 +36,10 @@ from anica_app.features.families.grouping import (
 from anica_app.features.families.query import KIND, in_one_sentence
 from anica_app.features.families.stage import CampaignGrouping, earlier_campaign
 from anica_app.features.families.storing import store_families
-from anica_app.features.predictors.modes import common_mode, rows_in_mode
-from anica_app.features.predictors.query import opened
 from anica_app.models import Campaign
 from inference.core.protocols import Json
+from inference.features.asking.predictors.modes import common_mode, rows_in_mode
+from inference.features.asking.predictors.query import opened
 from inference.models import Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError

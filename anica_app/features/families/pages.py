@@ -13,11 +13,11 @@ from anica_app.features.discoveries.saying import words_of
 from anica_app.features.families.query import KIND
 from anica_app.features.families.reporting import FamilyParts
 from anica_app.features.families.request import FamilyJudgement, NewGrouping, name_of_grouping
-from anica_app.features.predictors.modes import common_mode
-from anica_app.features.predictors.query import chosen, offers
-from anica_app.features.questions.query import KIND as QUESTION
-from anica_app.features.questions.query import asked_about
 from anica_app.models import Campaign, Discovery, Family
+from inference.features.asking.predictors.modes import common_mode
+from inference.features.asking.predictors.query import chosen, offers
+from inference.features.asking.questions.query import KIND as QUESTION
+from inference.features.asking.questions.query import asked_about
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.measuring.blocks import LOOP

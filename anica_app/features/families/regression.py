@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from anica_app.formats.junit import TestCase
 from anica_app.models import Campaign, Family
+from inference.formats.junit import TestCase
 from inference.isa.x86.blocks.listing import intel_of_bytes
 
 

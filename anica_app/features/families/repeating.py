@@ -15,10 +15,10 @@ from anica_app.core.value_dependence import MeasuredFinding, MeasureFrom, value_
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.families.query import KIND
 from anica_app.features.families.referee import RefereedFamilies
-from anica_app.features.predictors.query import kind_of
-from anica_app.features.predictors.stored_kinds import measured
 from anica_app.models import Campaign
 from inference.core.protocols import Json
+from inference.features.asking.predictors.query import kind_of
+from inference.features.asking.predictors.stored_kinds import measured
 from inference.isa.start_values import StartValues
 from inference.isa.x86.blocks import mnemonics_of
 from inference.models import Predictor

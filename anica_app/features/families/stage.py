@@ -20,8 +20,8 @@ from anica_app.features.families.grouping import (
 )
 from anica_app.features.families.referee import RefereedFamilies, refereed
 from anica_app.features.families.repeating import repeated_with_values
-from anica_app.features.predictors.query import opened
 from anica_app.models import Campaign
+from inference.features.asking.predictors.query import opened
 from inference.models import Predictor
 from inference.predictors.panel import Panel
 from inference.runs.errors import JobError

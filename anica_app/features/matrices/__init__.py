@@ -9,7 +9,9 @@ KINDS = (
         job="anica_app.features.matrices.job.MatrixJob",
         summary="How often tools disagree about basic blocks",
         example={"predictors": [2, 5], "blocks": 2000, "length": 4, "interest": {"threshold": 0.5}},
-        words="anica_app.features.block_sets.asked.matrix_words",
+        words="anica_app.features.matrices.asked.matrix_words",
         outcomes="anica_app.features.campaigns.asked.matrices_of",
     ),
 )
+
+OPERATIONS = (("/matrices", "api"),)

@@ -9,13 +9,13 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.api_shapes import PredictorNames, SetBlockOut, block_json
-from anica_app.features.block_sets.query import ORDERS, answers_of, differing_blocks
 from anica_app.features.matrices.job import KIND, MatrixConfig
-from anica_app.features.questions.api import predictors_named
+from inference.features.asking.block_sets.query import ORDERS, answers_of, differing_blocks
+from inference.features.asking.questions.api import predictors_named
 from inference.features.running.runs.api import RunOut, run_json
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import BlockColumn, Run
+from inference.web.api.answers import PredictorNames, SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
 from inference.web.paging import Order
@@ -99,4 +99,6 @@ def list_differing(
     page = differing_blocks(
         columns[0], columns[1], interest["metric"], interest["threshold"], order, paging.cursor, paging.limit
     )
-    return page_json(page, [block_json(each, columns) for each in answers_of(page.rows, columns)])
+    return page_json(
+        page, [block_json(each.block, each.answers, columns) for each in answers_of(page.rows, columns)]
+    )

@@ -9,11 +9,11 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
-from anica_app.features.block_sets.accuracy import column_named
 from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND
-from anica_app.features.predictors.modes import add_mode_option
-from anica_app.features.predictors.query import chosen
 from inference.core.protocols import Json
+from inference.features.asking.block_sets.accuracy import column_named
+from inference.features.asking.predictors.modes import add_mode_option
+from inference.features.asking.predictors.query import chosen
 from inference.models import BasicBlockSet, Run
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle

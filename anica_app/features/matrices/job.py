@@ -13,13 +13,14 @@ from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
 from anica_app.core.ranking import Cycles, agreement, fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
-from anica_app.features.block_sets.columns import add_columns, answers_of, codes_of, read_set
-from anica_app.features.campaigns.opening import chosen_domain, opened_panel
+from anica_app.features.campaigns.opening import chosen_domain
 from anica_app.features.campaigns.request import Interest
-from anica_app.features.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
-from anica_app.formats.block_rows import BlockToStore, cycles_of, insert_blocks
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
+from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of, read_set
+from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
+from inference.features.asking.predictors.panel import opened_panel
+from inference.formats.block_rows import BlockToStore, cycles_of, insert_blocks
 from inference.isa.x86.blocks import mnemonics_of
 from inference.models import ISA, BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.protocol import Answer

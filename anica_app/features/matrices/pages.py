@@ -12,12 +12,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
-from anica_app.features.block_sets.query import ORDERS, differing_blocks
 from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, MatrixConfig
-from anica_app.features.predictors.modes import mode_field
-from anica_app.features.predictors.query import Listed, chosen, listed
-from anica_app.web.presentation import newest_runs
 from inference.core.protocols import Json
+from inference.features.asking.block_sets.query import ORDERS, differing_blocks
+from inference.features.asking.predictors.modes import mode_field
+from inference.features.asking.predictors.query import Listed, chosen, listed
+from inference.features.running.runs.query import newest_runs
 from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.protocol import PredictorError

@@ -1,5 +1,5 @@
 """`manage.py predict`."""
 
-from inference.features.library.experiments.command import Command
+from inference.features.asking.questions.command import Command
 
 __all__ = ["Command"]

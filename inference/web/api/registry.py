@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # every process reads this file, few ever answer a request
     from ninja import Router
 
-_ROUTERS: list[tuple[int, str, str, str]] = []
+_ROUTERS: list[tuple[str, str, str]] = []
 
 
-def register(prefix: str, path: str, tag: str, *, place: int = 1) -> None:
+def register(prefix: str, path: str, tag: str) -> None:
     """Add a router; apps do so when they are ready, before the first address is resolved.
 
     `prefix` is where it answers, e.g. "/campaigns", `path` the dotted path of the `ninja.Router` (imported
-    when it is needed), `tag` its heading in the reference, where those of smaller `place` come first.
+    when it is needed), `tag` its heading in the reference, whose order is that of registering.
     """
-    _ROUTERS.append((place, prefix, path, tag))
+    _ROUTERS.append((prefix, path, tag))
 
 
 def routers() -> list[tuple[str, Router, str]]:
     """(prefix, router, tag) of all of them."""
-    ordered = sorted(_ROUTERS, key=lambda each: each[0])
-    return [(prefix, _imported(path), tag) for _, prefix, path, tag in ordered]
+    return [(prefix, _imported(path), tag) for prefix, path, tag in _ROUTERS]
 
 
 def _imported(path: str) -> Router:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from anica_app.features.accuracy_checks.result import AccuracyCheck, AskedColumn, MeasuredBlockList
-from anica_app.features.accuracy_checks.traits import traits_of
+from inference.features.judging.accuracy_checks.result import AccuracyCheck, AskedColumn, MeasuredBlockList
+from inference.features.judging.accuracy_checks.traits import traits_of
 from inference.models import BasicBlockSet, Machine, Run
 from inference.predictors.protocol import Answer, Failure
 

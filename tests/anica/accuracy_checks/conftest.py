@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from anica_app.formats.block_sets import BlockSetOptions, store
 from inference.core.mapping import PortMapping, uops_of
+from inference.formats.block_sets import BlockSetOptions, store
 from inference.isa import x86
 from inference.models import ISA, BasicBlockSet, Machine
 from inference.models import PortMapping as PortMappingRow

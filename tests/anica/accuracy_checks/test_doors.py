@@ -12,8 +12,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from anica_app.features.accuracy_checks import command
-from anica_app.features.accuracy_checks.result import AccuracyCheck
+from inference.features.judging.accuracy_checks import command
+from inference.features.judging.accuracy_checks.result import AccuracyCheck
 from inference.models import BasicBlockSet, Machine, PortMapping, Predictor, Run
 from tests.anica.accuracy_checks.checked import checked_run
 from tests.heads import behind_head

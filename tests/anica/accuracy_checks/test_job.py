@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anica_app.features.accuracy_checks.job import drawn
-from anica_app.features.accuracy_checks.predicting import largest_bounds, usual_predictors
-from anica_app.features.accuracy_checks.query import check_of
-from anica_app.features.accuracy_checks.result import AccuracyCheck, MeasuredBlockList, medians
-from anica_app.features.accuracy_checks.traits import traits_of
-from anica_app.features.block_sets.accuracy import accuracy_of
-from anica_app.features.predictors.query import chosen
 from inference.core.judging.residual_traits import Trait
+from inference.features.asking.block_sets.accuracy import accuracy_of
+from inference.features.asking.predictors.query import chosen
+from inference.features.judging.accuracy_checks.job import drawn
+from inference.features.judging.accuracy_checks.predicting import largest_bounds, usual_predictors
+from inference.features.judging.accuracy_checks.query import check_of
+from inference.features.judging.accuracy_checks.result import AccuracyCheck, MeasuredBlockList, medians
+from inference.features.judging.accuracy_checks.traits import traits_of
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import BasicBlockSet, Machine, PortMapping, Predictor, Run, StoredCoreModel
 from inference.predictors.protocol import Answer, Failure

@@ -6,18 +6,18 @@ import shutil
 import sys
 
 import pytest
-from inference.predictors.kinds import KINDS
-from inference.predictors.loops import WITH_JUMP, WITHOUT_JUMP, asked_as
 
-from anica_app.features.predictors import stored_kinds
-from anica_app.features.predictors.query import all_kinds, row_for
-from anica_app.features.questions.asking import ask
 from inference.core.mapping import PortMapping
 from inference.features.asking.blocks import query
 from inference.features.asking.blocks.query import load_of, predictions_of, scheme_rows
+from inference.features.asking.predictors import stored_kinds
+from inference.features.asking.predictors.query import all_kinds, row_for
+from inference.features.asking.questions.asking import ask
 from inference.isa import x86
 from inference.isa.x86.blocks import block_of_text
 from inference.models import PortMapping as PortMappingRow
+from inference.predictors.kinds import KINDS
+from inference.predictors.loops import WITH_JUMP, WITHOUT_JUMP, asked_as
 from inference.storage.instruction_sets import X86, store_isa
 from inference.storage.rows import store_mapping
 

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from anica_app.features.questions import asking
-from anica_app.features.questions.asking import ask
-from anica_app.features.questions.query import ANSWERS, KIND, lines_of, said_of
 from inference.core.errors import MeasuringError
+from inference.features.asking.questions import asking
+from inference.features.asking.questions.asking import ask
+from inference.features.asking.questions.query import ANSWERS, KIND, lines_of, said_of
 from inference.models import Predictor
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.runs import queue

@@ -12,16 +12,16 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.features.comparisons.columns import joined
-from anica_app.features.comparisons.experiment_blocks import block_of, sampled
-from anica_app.features.comparisons.query import columns_of, comparison_rows, scores_of
-from anica_app.features.comparisons.request import read_config
-from anica_app.features.comparisons.rows import read_answers, read_points
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.judging.compared_points import PointSelection
 from inference.core.metrics import Unit, score
 from inference.core.tables import ExperimentTable
+from inference.features.judging.comparisons.columns import joined
+from inference.features.judging.comparisons.experiment_blocks import block_of, sampled
+from inference.features.judging.comparisons.query import columns_of, comparison_rows, scores_of
+from inference.features.judging.comparisons.request import read_config
+from inference.features.judging.comparisons.rows import read_answers, read_points
 from inference.formats.importing import commit, preview
 from inference.isa import x86
 from inference.isa.x86.blocks import block_of_bytes

@@ -11,8 +11,8 @@ from iced_x86 import Mnemonic
 from anica_app.features.campaigns import command, opening
 from anica_app.features.families import earlier, stage
 from anica_app.features.families import job as families_job
-from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.models import Campaign, Family
+from inference.features.asking.predictors.answers import DatabaseAnswers
 from inference.models import Predictor
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs import leases

@@ -16,11 +16,11 @@ from django.urls import reverse
 
 from anica_app.features.discoveries.report_parts import measures
 from anica_app.features.discoveries.tool_commands import commands_for
-from anica_app.features.predictors.query import chosen, kinds, listed, offers, opened, row_for
-from anica_app.features.questions.job import with_switch
 from anica_app.formats.campaign_zip import read_archive, write_campaign
 from anica_app.formats.file_trees import ZipTree
 from anica_app.models import Campaign
+from inference.features.asking.predictors.query import chosen, kinds, listed, offers, opened, row_for
+from inference.features.asking.questions.job import with_switch
 from inference.models import Predictor, identity_key
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from anica_app.formats.block_sets import export
+from inference.formats.block_sets import export
 from inference.isa.x86.blocks.surrounding import object_file
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import lifecycle

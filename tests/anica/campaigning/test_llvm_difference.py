@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from anica_app.features.llvm_difference.job import KIND
-from anica_app.features.llvm_difference.report import LlvmDifference
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.judging.llvm_difference.job import KIND
+from inference.features.judging.llvm_difference.report import LlvmDifference
 from inference.models import PortMapping, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from anica_app.features.predictors.modes import common_mode, different_modes, in_mode, mode_of, titled
-from anica_app.features.predictors.query import all_kinds, chosen
-from anica_app.features.questions import command
-from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import Campaign, CampaignPredictor
 from inference.core.mapping import PortMapping, uops_of
+from inference.features.asking.predictors.modes import common_mode, different_modes, in_mode, mode_of, titled
+from inference.features.asking.predictors.query import all_kinds, chosen
+from inference.features.asking.questions import command
+from inference.formats.block_sets import BlockSetOptions, store
 from inference.isa import x86
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
 from inference.models import BlockColumn, ExperimentSet, Machine, Predictor, StoredCoreModel

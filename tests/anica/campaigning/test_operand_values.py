@@ -14,10 +14,10 @@ from django.urls import reverse
 from anica_app.core.value_dependence import NOT_AGAIN
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.discoveries.reproducing import chosen_block
-from anica_app.features.predictors.query import chosen
 from anica_app.formats.operand_values import condition_of, repeated_findings
 from anica_app.models import Campaign
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.asking.predictors.query import chosen
 from inference.isa import x86
 from inference.models import ISA, PortMapping
 from inference.storage.instruction_sets import X86, store_isa

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.features.predictors.answers import DatabaseAnswers
-from anica_app.features.predictors.query import chosen, kinds, listed, opened, row_for
 from inference.core.mapping import PortMapping as Mapping
+from inference.features.asking.predictors.answers import DatabaseAnswers
+from inference.features.asking.predictors.query import chosen, kinds, listed, opened, row_for
 from inference.formats.mapping_json import write_mapping_json
 from inference.models import ISA, AnswerCache, Machine, PortMapping, Predictor
 from inference.predictors.protocol import Answer, Failure, PredictorError

@@ -11,14 +11,14 @@ from django.core.management import CommandError, call_command
 from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
-from inference.predictors.kinds import KINDS, FoundKind
 
 from anica_app.features.campaigns.form import CampaignForm
-from anica_app.features.predictors import query
-from anica_app.features.predictors.choosing import chosen_on
-from anica_app.features.predictors.processors import different_processors, options_for, processor_here
-from anica_app.features.predictors.query import listed
+from inference.features.asking.predictors import query
+from inference.features.asking.predictors.choosing import chosen_on
+from inference.features.asking.predictors.processors import different_processors, options_for, processor_here
+from inference.features.asking.predictors.query import listed
 from inference.models import ISA, Machine, Predictor, Run
+from inference.predictors.kinds import KINDS, FoundKind
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
 from tests.views.conftest import isa, visitor

@@ -6,9 +6,9 @@ import io
 
 import pytest
 
-from anica_app.features.block_sets.accuracy import Accuracy, accuracy_of
 from anica_app.features.campaigns import opening
-from anica_app.formats.block_sets import BlockSetOptions, store
+from inference.features.asking.block_sets.accuracy import Accuracy, accuracy_of
+from inference.formats.block_sets import BlockSetOptions, store
 from inference.models import BasicBlockSet, Predictor
 from inference.predictors.protocol import Answer, Failure
 from inference.runs import lifecycle

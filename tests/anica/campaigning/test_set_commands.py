@@ -9,8 +9,8 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import Campaign
+from inference.formats.block_sets import BlockSetOptions, store
 from inference.models import BasicBlockSet, Predictor, Run
 
 pytestmark = pytest.mark.django_db

@@ -11,11 +11,11 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+
+from inference.features.asking.predictors.query import listed, row_for
+from inference.models import Predictor
 from inference.predictors.kinds import KINDS
 from inference.predictors.processor_names import not_known
-
-from anica_app.features.predictors.query import listed, row_for
-from inference.models import Predictor
 from inference.predictors.protocol import PredictorError
 from tests.anica.llvm import newest
 from tests.anica.predictors.fakes import python, script

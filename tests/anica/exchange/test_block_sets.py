@@ -7,9 +7,9 @@ import io
 import pytest
 from django.conf import settings
 
-from anica_app.formats.block_scales import Bounds
-from anica_app.formats.block_sets import BlockSetOptions, Look, export, look, store
-from anica_app.formats.blocks_csv import Broken, Scale, is_block_csv
+from inference.formats.block_scales import Bounds
+from inference.formats.block_sets import BlockSetOptions, Look, export, look, store
+from inference.formats.blocks_csv import Broken, Scale, is_block_csv
 from inference.models import BasicBlockSet, Prediction
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.errors import ExchangeError, NameTakenError, RefusedError

@@ -7,9 +7,9 @@ import io
 import pytest
 
 from anica_app.formats.anica_campaigns import MINIMISED_BLOCK, START_BLOCK
-from anica_app.formats.block_sets import BlockSetOptions, look
-from anica_app.formats.blocks_csv import Broken
 from anica_app.formats.incoming import read_rows, tree_of_path
+from inference.formats.block_sets import BlockSetOptions, look
+from inference.formats.blocks_csv import Broken
 from tests.anica.exchange.published import DOCUMENTS, LABEL, write_directory
 from tests.directives import SPELLINGS, watching, written
 

@@ -10,14 +10,14 @@ import pytest
 
 from anica_app.features.discoveries.reproducing import state
 from anica_app.features.discoveries.tool_commands import commands_for
-from anica_app.formats.accuracy_baseline import (
+from inference.core.texts import is_line
+from inference.formats.accuracy_baseline import (
     AccuracyBaseline,
     BaselineColumn,
     read_baseline,
     write_baseline,
 )
-from anica_app.formats.junit import TestCase, write_junit
-from inference.core.texts import is_line
+from inference.formats.junit import TestCase, write_junit
 from inference.formats.quoting import code_block, code_span, json_text, markdown_line, shell_word, yaml_line
 from inference.models import Predictor
 from tests.hostile_texts import MARK, WORST, shape_of_lines

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from anica_app.formats.block_cells import block_of_cell
-from anica_app.formats.listed_loops import find_listed_loops
-from anica_app.formats.program_loops import LoopFilter, ProgramLoops, find_loops
+from inference.formats.block_cells import block_of_cell
+from inference.formats.listed_loops import find_listed_loops
+from inference.formats.program_loops import LoopFilter, ProgramLoops, find_loops
 from inference.isa.x86.blocks import BlockError
 from inference.storage.errors import ExchangeError
 from tests.compiled import compiled, tool

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from anica_app.features.llvm_difference.report import (
+from inference.features.judging.llvm_difference.report import (
     Differing,
     LlvmDifference,
     is_notable,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anica_app.formats.incoming import Sort, sort_of_content
-from anica_app.formats.perf_texts import PerfSamples, Placed, placed, read_samples
+from inference.formats.perf_texts import PerfSamples, Placed, placed, read_samples
 from inference.isa.x86.binaries import CompiledProgram, read_program
 from inference.isa.x86.blocks.surrounding import object_file
 from inference.storage.errors import ExchangeError

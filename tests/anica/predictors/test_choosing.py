@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inference.predictors.calling import Call, CalledTool, CallSettings
-from inference.predictors.kinds import KINDS, PredictorKind
-from inference.predictors.permission import ARGUMENTS, COMMAND, FILE, PROGRAM
-from inference.predictors.reading import CyclesPattern
-from inference.predictors.tool_paths import check_program
 
 import anica_app
 from inference.containment import client
 from inference.core.tunables import setting
 from inference.predictors import nanobench, permission
+from inference.predictors.calling import Call, CalledTool, CallSettings
+from inference.predictors.kinds import KINDS, PredictorKind
+from inference.predictors.permission import ARGUMENTS, COMMAND, FILE, PROGRAM
 from inference.predictors.protocol import PredictorError
+from inference.predictors.reading import CyclesPattern
+from inference.predictors.tool_paths import check_program
 from inference.sandbox import strangers
 from tests.anica.predictors import fakes
 from tests.anica.predictors.fakes import GOOD
@@ -273,7 +273,7 @@ DOORS: Mapping[str, set[str]] = {
     },
     "predictor_of": {
         "features/predictors/query.py",
-        "features/block_sets/import_job.py",  # a mapping
+        "features/importing/import_job.py",  # a mapping
     },
 }
 """Where a caller says that options may choose, or makes a predictor of options at once."""

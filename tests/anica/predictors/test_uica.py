@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from iced_x86 import Decoder, Mnemonic
-from inference.predictors.kinds import KINDS
-from inference.predictors.uica.installation import INSTALL, VARIABLE, UicaFiles, find
 
+from inference.predictors.kinds import KINDS
 from inference.predictors.protocol import Answer, Failure, Predictor, PredictorError
+from inference.predictors.uica.installation import INSTALL, VARIABLE, UicaFiles, find
 from tests.anica.predictors import fakes
 from tests.anica.predictors.uica_stand_in import GOLDEN, files
 

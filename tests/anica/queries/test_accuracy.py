@@ -11,12 +11,12 @@ from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.features.block_sets import accuracy
-from anica_app.features.block_sets.accuracy import Accuracy, accuracy_known, accuracy_of, bin_ends
-from anica_app.features.block_sets.query import columns_of, compared_in_bin
-from anica_app.formats.block_sets import BlockSetOptions, store
 from inference.core.metrics import score
+from inference.features.asking.block_sets import accuracy
+from inference.features.asking.block_sets.accuracy import Accuracy, accuracy_known, accuracy_of, bin_ends
+from inference.features.asking.block_sets.query import columns_of, compared_in_bin
 from inference.figures.heatmap import BINS, HeatMap, heat_map
+from inference.formats.block_sets import BlockSetOptions, store
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.web.paging import Order
 

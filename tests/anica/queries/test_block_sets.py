@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from anica_app.features.block_sets.query import (
+from inference.features.asking.block_sets.query import (
     BlockFilter,
     ColumnKind,
     block_orders,
@@ -15,7 +15,7 @@ from anica_app.features.block_sets.query import (
     columns_of,
     numbers_of,
 )
-from anica_app.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions, store
 from inference.models import BasicBlockSet
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.errors import ExchangeError

@@ -14,8 +14,8 @@ from anica_app.features.coverage.query import (
     interesting_blocks,
     standing_discoveries,
 )
-from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import Campaign, Discovery
+from inference.formats.block_sets import BlockSetOptions, store
 from inference.models import BasicBlockSet
 from inference.storage.errors import ExchangeError
 

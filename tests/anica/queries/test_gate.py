@@ -11,17 +11,17 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.features.block_sets.accuracy import accuracy_of, column_named
-from anica_app.features.block_sets.gate import baseline_of, judged
-from anica_app.formats.accuracy_baseline import (
+from inference.features.asking.block_sets.accuracy import accuracy_of, column_named
+from inference.features.asking.block_sets.gate import baseline_of, judged
+from inference.formats.accuracy_baseline import (
     AccuracyBaseline,
     BaselineColumn,
     digest_of_blocks,
     read_baseline,
     write_baseline,
 )
-from anica_app.formats.block_sets import BlockSetOptions, store
-from anica_app.formats.junit import TestCase, write_junit
+from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.junit import TestCase, write_junit
 from inference.models import BasicBlockSet, Prediction
 from inference.storage.errors import ExchangeError
 
@@ -202,7 +202,7 @@ def test_errors_end_with_one(block_set, arguments: tuple[str, ...], said: str) -
 
 
 def test_a_wrong_option_does_not_look_like_a_worse_column(capsys) -> None:
-    from anica_app.features.block_sets.command import Command
+    from inference.features.asking.block_sets.command import Command
 
     with pytest.raises(SystemExit) as ended:
         Command().run_from_argv(["manage.py", "block-sets", "x", "--tolerance", "much"])

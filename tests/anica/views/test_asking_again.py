@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from anica_app.features.predictors.query import OfferedPredictor, Offers
-from anica_app.features.questions import asking
-from anica_app.features.questions import form as choosing
-from anica_app.features.questions.query import KIND
+from inference.features.asking.predictors.query import OfferedPredictor, Offers
+from inference.features.asking.questions import asking
+from inference.features.asking.questions import form as choosing
+from inference.features.asking.questions.query import KIND
 from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.runs import lifecycle

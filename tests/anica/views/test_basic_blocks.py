@@ -6,13 +6,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from inference.predictors.kinds import KINDS
 from pytest_django import DjangoAssertNumQueries
 
-from anica_app.features.predictors import query
-from anica_app.features.predictors.query import Listed
-from anica_app.features.questions.query import KIND
+from inference.features.asking.predictors import query
+from inference.features.asking.predictors.query import Listed
+from inference.features.asking.questions.query import KIND
 from inference.models import ISA, Machine, PortMapping, Predictor, Run
+from inference.predictors.kinds import KINDS
 from tests.views.conftest import IMUL, isa, mapping, visitor
 from tests.views.lab import machine
 
@@ -189,7 +189,7 @@ def test_readers_decode_and_ask_nobody(client: Client, administrator: User, mapp
 
 
 def test_a_tool_is_tried_on_its_page_by_the_same_question(visitor: Client, tool: Predictor, monkeypatch):
-    from anica_app.features.predictors import pages
+    from inference.features.asking.predictors import pages
 
     monkeypatch.setattr(pages, "listed", list)
     text = visitor.get(reverse("predictors")).text

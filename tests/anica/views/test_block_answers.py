@@ -7,10 +7,16 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from anica_app.features.questions import job
-from anica_app.features.questions.answers import reading
-from anica_app.features.questions.query import ANSWERS, KIND, PredictorAnswer, PredictorSaid, said_document
 from anica_app.models import Campaign
+from inference.features.asking.questions import job
+from inference.features.asking.questions.answer_pages import reading
+from inference.features.asking.questions.query import (
+    ANSWERS,
+    KIND,
+    PredictorAnswer,
+    PredictorSaid,
+    said_document,
+)
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.protocol import Answer, Failure

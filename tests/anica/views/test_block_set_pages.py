@@ -10,12 +10,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.features.block_sets import accuracy
-from anica_app.features.predictors.query import OfferedPredictor, Offers
-from anica_app.features.questions import form
-from anica_app.formats.block_sets import BlockSetOptions, store
-from anica_app.formats.blocks_csv import Broken
 from anica_app.models import Campaign, Discovery
+from inference.features.asking.block_sets import accuracy
+from inference.features.asking.predictors.query import OfferedPredictor, Offers
+from inference.features.asking.questions import form
+from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.blocks_csv import Broken
 from inference.models import BasicBlockSet, BlockColumn, Prediction, Predictor, Run, Upload
 from tests.heads import behind_head
 from tests.work import read_uploads

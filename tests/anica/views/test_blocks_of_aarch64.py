@@ -13,11 +13,11 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.features.block_sets.import_job import reading_of
-from anica_app.formats.block_sets import BlockSetOptions, look
-from anica_app.formats.blocks_csv import Broken
+from anica_app.features.importing.import_job import reading_of
 from inference.core.mapping import PortMapping as Value
 from inference.features.library.search.query import find, pasted
+from inference.formats.block_sets import BlockSetOptions, look
+from inference.formats.blocks_csv import Broken
 from inference.models import Machine, PortMapping
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit

@@ -10,14 +10,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from inference.predictors.kinds import KINDS
 
-from anica_app.features.campaigns import starting
+from anica_app.features.campaigns import starting_pages as starting
 from anica_app.features.campaigns.request import GROUPS, CampaignConfig
-from anica_app.features.predictors.query import Listed
 from anica_app.models import Campaign, CampaignPredictor, Discovery
 from inference.core.errors import InvalidInputError
+from inference.features.asking.predictors.query import Listed
 from inference.models import Predictor, Run
+from inference.predictors.kinds import KINDS
 from inference.runs.lifecycle import submit
 from inference.storage.instruction_sets import new_isa
 

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.features.comparisons import starting
-from anica_app.features.comparisons.pages import words_of
+from inference.features.judging.comparisons import starting_pages as starting
+from inference.features.judging.comparisons.pages import words_of
 from inference.models import Run
 from tests.anica import compared as small
 from tests.anica.compared import ADD, COUNT, CYCLES

@@ -11,8 +11,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from anica_app.features.families import pages
-from anica_app.features.predictors.query import OfferedPredictor, Offers
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Family, SampleBatch
+from inference.features.asking.predictors.query import OfferedPredictor, Offers
 from inference.models import AnswerCache, Predictor, Run, RunEvent
 from inference.models.predictor import block_key
 from inference.predictors.protocol import Answer

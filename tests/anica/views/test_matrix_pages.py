@@ -8,13 +8,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from inference.predictors.kinds import KINDS
 
-from anica_app.features.block_sets.query import differing_blocks
 from anica_app.features.matrices import pages
-from anica_app.features.predictors.query import Listed
-from anica_app.formats.block_sets import BlockSetOptions, store
+from inference.features.asking.block_sets.query import differing_blocks
+from inference.features.asking.predictors.query import Listed
+from inference.formats.block_sets import BlockSetOptions, store
 from inference.models import BasicBlockSet, Predictor, Run
+from inference.predictors.kinds import KINDS
 from inference.web.paging import Order
 
 pytestmark = pytest.mark.django_db

@@ -37,12 +37,12 @@ OTHER = {
     "inference/sets/": EXPERIMENTS,
     "inference/uploads/": "of files, which do not say how they were measured",
     "inference/blocks/instructions.html": "of the critical chain, not of the block",
-    "anica/block_sets/upload.html": "the word in an explanation",
-    "anica/block_sets/list.html": "the word in an explanation",
-    "anica/block_sets/doubts.html": "of a file that is looked at before it is imported",
-    "anica/llvm_difference/": "of one scheme, and says how it is measured",
-    "anica/predictors/list.html": "the word in an explanation",
-    "anica/questions/ask.html": "the question, whose form has the mode",
+    "anica/importing/upload.html": "the word in an explanation",
+    "inference/block_sets/list.html": "the word in an explanation",
+    "inference/block_sets/doubts.html": "of a file that is looked at before it is imported",
+    "inference/llvm_difference/": "of one scheme, and says how it is measured",
+    "inference/predictors/list.html": "the word in an explanation",
+    "inference/questions/ask.html": "the question, whose form has the mode",
 }
 """{template, or directory: why its cycles need no mode}."""
 

@@ -7,13 +7,13 @@ import subprocess
 import pytest
 from django.test import Client
 from django.urls import reverse
-from inference.predictors.kinds import KINDS
 
-from anica_app.features.predictors import query
-from anica_app.features.predictors.query import Listed
-from anica_app.features.questions.query import KIND
+from inference.features.asking.predictors import query
+from inference.features.asking.predictors.query import Listed
+from inference.features.asking.questions.query import KIND
 from inference.isa.x86.blocks import block_of_hex
 from inference.models import PortMapping, Predictor, Run
+from inference.predictors.kinds import KINDS
 from tests.anica.views.test_basic_blocks import FIELDS
 from tests.views.conftest import isa, mapping, visitor
 

@@ -12,7 +12,6 @@ from django.views.decorators.http import require_POST
 
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.protocols import Json
-from inference.features.learning.latencies import comparison_pages
 from inference.features.learning.latencies.bypasses import bypass_kinds, neighbour_words
 from inference.features.learning.latencies.documented import documented_core, documented_share
 from inference.features.learning.latencies.exporting import latencies_xml
@@ -194,5 +193,4 @@ urlpatterns = [
     path("latencies/<int:pk>/edit/", latency_set_edit, name="latency-set-edit"),
     path("latencies/<int:pk>/delete/", latency_set_delete, name="latency-set-delete"),
     path("machines/<int:pk>/latencies/", latencies_measure, name="latencies-measure"),
-    *comparison_pages.urlpatterns,
 ]

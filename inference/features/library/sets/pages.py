@@ -16,7 +16,6 @@ from inference.core.protocols import Json
 from inference.features.judging.evaluations.query import evaluations_on
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.library.mappings.listing import evaluation_url
-from inference.features.library.sets import comparison_pages
 from inference.features.library.sets.merging import SETS, TOLERANCE, Conflicts
 from inference.features.library.sets.query import (
     MEASUREMENT_COLUMNS,
@@ -272,5 +271,4 @@ urlpatterns = [
     path("sets/<int:pk>/edit/", set_edit, name="set-edit"),
     path("sets/<int:pk>/delete/", set_delete, name="set-delete"),
     path("sets/merge/", sets_merge, name="sets-merge"),
-    *comparison_pages.urlpatterns,
 ]

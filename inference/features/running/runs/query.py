@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Case, Max, QuerySet, Value, When
+from django.http import HttpRequest
 
 from inference.features.library.mappings.query import port_mappings
 from inference.features.library.sets.query import experiment_sets
 from inference.features.machines.machines.query import machines, unfinished_inferences_on
 from inference.models import ExperimentSet, Machine, PortMapping, Run, StoredCoreModel
-from inference.web.paging import having_words
+from inference.web.paging import Order, having_words, page_of
 
 RUN_COLUMNS = {"created": "id", "name": "name", "state": "state", "time": "busy_seconds"}
 """Columns that runs can be sorted by, for `paging.Order`."""
@@ -35,6 +36,22 @@ def inferred_by(run: Run) -> QuerySet[PortMapping]:
     if run.state != Run.State.DONE:
         return PortMapping.objects.none()
     return PortMapping.objects.filter(run=run).order_by("id")
+
+
+def newest_runs(request: HttpRequest, kind: str, *unread: str) -> dict[str, Any]:
+    """What the list shows: a page of those with the text `q`, newest first. `unread` fields are not loaded.
+
+    `any`: there are such runs at all; `working`: one of those shown has not ended.
+    """
+    q = request.GET.get("q", "").strip()
+    found = runs(q, kind=kind).defer(*unread)
+    page = page_of(found, Order("created", descending=True), RUN_COLUMNS, request.GET.get("page", ""))
+    return {
+        "page": page,
+        "q": q,
+        "any": bool(page.rows) or Run.objects.filter(kind=kind).exists(),
+        "working": any(run.state in Run.UNFINISHED for run in page.rows),
+    }
 
 
 # What the start page shows.

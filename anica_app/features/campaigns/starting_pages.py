@@ -1,0 +1,166 @@
+"""The page of the form for a new campaign: presets, estimate and start are buttons of the same form."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from anica_app.features.campaigns.form import SETTING, CampaignForm, WordsField, initial_settings
+from anica_app.features.campaigns.query import CampaignPlan, plan_of
+from anica_app.features.campaigns.request import GROUPS, PRESETS, CampaignConfig, read_config
+from anica_app.models import Campaign, Discovery
+from inference.core.protocols import Json
+from inference.features.asking.predictors.query import Listed, listed
+from inference.models import Predictor
+from inference.runs.errors import ConfigError
+from inference.web.requests import one_of, row_number, row_numbers, start_run, whole_number
+
+_TAKEN_OVER = ("scheme_filter", "evaluate", "seed", "uops", "preset", "mode")
+"""Of a campaign that is searched again, beside its settings."""
+_LEFT_EMPTY = ("uops",)
+"""Fields of a description that the form leaves out where nothing was chosen for them."""
+
+
+def campaign_new(request: HttpRequest) -> HttpResponse:
+    """Show the form, fill it in, estimate, or start the campaign."""
+    usable = [one for one in listed() if one.usable]
+    if request.method != "POST":
+        form = CampaignForm(usable, initial=_initial(request), excluded=_excluded(request))
+        return _page(request, form, usable)
+    press = request.POST.get("press", "estimate")
+    if press.startswith("preset:"):
+        return _page(request, CampaignForm(usable, _with_preset(request.POST, press[7:])), usable)
+    form = CampaignForm(usable, request.POST)
+    wanted = _plan(form, row_number(request.POST.get("from", "")))
+    if press == "start" and wanted is not None:
+        title = " and ".join(row.name for row in form.rows)
+        run = start_run(request, form, "campaign", wanted.config, title[:180])
+        if run is not None:
+            made = Campaign.objects.filter(run=run).first()
+            return redirect("run", run.pk) if made is None else redirect("campaign", made.pk)
+    return _page(request, form, usable, wanted, status=400 if press == "start" else 200)
+
+
+def _plan(form: CampaignForm, again: int | None) -> CampaignPlan | None:
+    if not form.is_valid():
+        return None
+    described = form.config()
+    try:
+        read_config(described)
+        config = read_config(_with_kept(described, again)).as_json()
+    except ConfigError as error:
+        form.blame(str(error))
+        return None
+    wanted = plan_of(config)
+    if not wanted.schemes:
+        form.add_error("scheme_filter", "No scheme is found by this.")
+        return None
+    return wanted
+
+
+def _with_kept(described: Json, again: int | None) -> Json:
+    """A valid description with what the campaign that is searched again was told and no field is about, as
+    far as it suits what was changed."""
+    row = None if again is None else Campaign.objects.filter(pk=again, format=Campaign.Format.OURS).first()
+    if row is None:
+        return described
+    gone = [one for one in row.config.get("excluded", ()) if not _is_there(one)]
+    whole = {**described, "excluded": [*described["excluded"], *gone]}
+    for field, value in CampaignConfig.unstated(row.config, (*described, *GROUPS, *_LEFT_EMPTY)).items():
+        with suppress(ConfigError):  # a campaign that was deleted, a judge that is now one of the two
+            read_config({**whole, field: value})
+            whole[field] = value
+    return whole
+
+
+def _is_there(excluded: Any) -> bool:
+    """Whether a discovery that is not to be found again has a box to tick."""
+    pk = excluded.get("discovery") if isinstance(excluded, dict) else excluded
+    return isinstance(pk, int) and Discovery.objects.filter(pk=pk, abstract__isnull=False).exists()
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    """What the address asks for: `from` a campaign, `predictor` ids, a `preset`."""
+    initial: dict[str, Any] = {}
+    preset = one_of(request, "preset", tuple(PRESETS))
+    again = whole_number(request, "from")
+    if again is not None:
+        row = get_object_or_404(Campaign, pk=again)
+        if row.format == Campaign.Format.OURS:
+            initial = initial_settings(row.config)
+            initial |= {name: row.config[name] for name in _TAKEN_OVER if name in row.config}
+        names = [seat.predictor.name for seat in row.seats.select_related("predictor")]
+        initial |= dict(zip(("first", "second"), names, strict=False))
+    ids = row_numbers(request.GET.getlist("predictor"))[:2]
+    names_by_id = dict(Predictor.objects.filter(pk__in=ids).values_list("pk", "name"))
+    named = [names_by_id[pk] for pk in ids if pk in names_by_id]
+    initial |= dict(zip(("first", "second"), named, strict=False))
+    if preset:
+        initial |= {"preset": preset, "scheme_filter": PRESETS[preset].filter, "mode": PRESETS[preset].mode}
+        initial |= {SETTING + name: value for name, value in PRESETS[preset].settings.items()}
+    return initial
+
+
+def _excluded(request: HttpRequest) -> list[int]:
+    """The discoveries not to be found again: those that the address names, and those of `from`."""
+    named = row_numbers(request.GET.getlist("exclude"))
+    again = whole_number(request, "from")
+    if again is not None:
+        row = Campaign.objects.filter(pk=again).first()
+        before = [] if row is None else row.config.get("excluded", [])
+        named += [one["discovery"] for one in before if isinstance(one, dict) and one.get("discovery")]
+    return named
+
+
+def _with_preset(data: QueryDict, name: str) -> QueryDict:
+    """The form's data with the usual settings, and those of the preset in place of them."""
+    filled = data.copy()
+    if name not in PRESETS:
+        return filled
+    preset = PRESETS[name]
+    filled["preset"], filled["scheme_filter"], filled["mode"] = name, preset.filter, preset.mode
+    blank = CampaignForm([])
+    for field in [*blank.interest, *blank.space, *blank.of_group("search"), *blank.of_group("domain")]:
+        value = preset.settings.get(field.name.removeprefix(SETTING), field.field.initial)
+        if isinstance(field.field, WordsField):
+            filled.setlist(field.name, field.field.prepare_value(value))
+        elif isinstance(value, bool):
+            filled.setlist(field.name, ["on"] if value else [])
+        else:
+            filled[field.name] = str(value)
+    return filled
+
+
+def _page(
+    request: HttpRequest,
+    form: CampaignForm,
+    usable: list[Listed],
+    wanted: CampaignPlan | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    chosen = str(form["preset"].value() or "tools")
+    context = {
+        "form": form,
+        "usable": usable,
+        "presets": [(key, one, key == chosen) for key, one in PRESETS.items()],
+        "estimate": wanted,
+        "estimate_error": _first_complaint(form) if form.is_bound and wanted is None else "",
+        "refused": status == 400,
+        "again": whole_number(request, "from") or row_number(request.POST.get("from", "")),
+        "excludes": bool(form.fields["excluded"].queryset),  # type: ignore[attr-defined]
+    }
+    return render(request, "anica/campaigns/new.html", context, status=status)
+
+
+def _first_complaint(form: CampaignForm) -> str:
+    if not form.data.get("first"):
+        return ""  # nothing is wrong yet
+    field, complaints = next(iter(form.errors.items()), ("", [""]))
+    return f"{form[field].label}: {complaints[0]}" if field in form.fields else str(complaints[0])
+
+
+urlpatterns = [path("campaigns/new/", campaign_new, name="campaign-new")]

@@ -1,0 +1,26 @@
+"""Descriptions of runs over coverage in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from anica_app.core.search.judging import distance_words
+from anica_app.models import Campaign
+from inference.features.asking.block_sets.asked import set_item
+from inference.features.running.runs.asked import DescriptionItem, links
+from inference.models import Run
+
+
+def coverage_words(run: Run) -> Iterator[DescriptionItem]:
+    """Which discoveries, on which blocks."""
+    config = run.config
+    yield DescriptionItem("Discoveries of", links=links(Campaign, "campaign", config["campaigns"]))
+    if config["block_set"] is None:
+        yield DescriptionItem("Blocks", "the campaigns’ own interesting blocks")
+    else:
+        yield set_item(config)
+        yield DescriptionItem(
+            "Interesting where",
+            f"{' and '.join(config['columns'])} differ {distance_words(config['interest'])}",
+        )
+    yield DescriptionItem("Blocks evaluated", f"{config['blocks']:,} at most")

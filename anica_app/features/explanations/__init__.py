@@ -1,0 +1,45 @@
+"""Why predictors differ about one block, or what one prediction rests on: it is generalised."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inference.runs.kinds import Lane, RunKind
+from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest, HttpResponse
+
+    from inference.features.asking.questions.query import ShownBlock
+    from inference.web.panels import Context
+
+KINDS = (
+    RunKind(
+        "generalise",
+        label="Generalisation",
+        job="anica_app.features.explanations.job.GeneraliseJob",
+        summary="What blocks like a given one have in common",
+        example={"predictors": [2, 5], "block": "480fbcc3", "settings": {"metric": "relative"}},
+        lane=Lane.ASKING,
+        outcomes="anica_app.features.campaigns.asked.campaigns_of",
+    ),
+)
+
+
+def _context(request: HttpRequest, subject: ShownBlock) -> Context:
+    from anica_app.features.explanations.panel import context_of  # noqa: PLC0415  pages load it, not every start
+
+    return context_of(request, subject)
+
+
+def _press(request: HttpRequest, subject: ShownBlock) -> HttpResponse | Context:
+    from anica_app.features.explanations.panel import press  # noqa: PLC0415  pages load it, not every start
+
+    return press(request, subject)
+
+
+PANELS = (
+    PagePanel(
+        PanelPlace.SHOWN_BLOCK, "explain", "Explain", "anica/explanations/section.html", _context, _press
+    ),
+)

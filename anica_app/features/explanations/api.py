@@ -1,0 +1,66 @@
+"""Explaining why predictors differ about a block, for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest
+from django.urls import reverse
+from ninja import Router, Schema, Status
+from pydantic import Field
+
+from anica_app.core.search.judging import InterestSettings
+from anica_app.core.search.settings import SearchSettings
+from anica_app.models import Campaign
+from inference.features.asking.blocks.api import MOST_TEXT
+from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
+from inference.features.asking.questions.api import predictors_named
+from inference.features.running.runs.runs_of_kind import submitted
+from inference.isa.x86.blocks import read_blocks
+from inference.web.api.shapes import Input, Ref, ref
+
+router = Router()
+_CODE = "add qword ptr [rcx+16], rbx\nadd qword ptr [rcx+128], rbx"
+_NAMES = ["llvm-mca 19 · haswell", "OSACA 0.7.1 · HSW"]
+
+
+class NewExplanation(Input):
+    """A block and two predictors whose difference is explained, or one whose prediction is (§8.4.1)."""
+
+    code: str = Field(min_length=1, max_length=MOST_TEXT, examples=[_CODE])
+    predictors: list[str] = Field(min_length=1, max_length=2, examples=[_NAMES])
+    metric: str = Field("relative", description="relative, absolute or failure.")
+    threshold: float = Field(InterestSettings.threshold, description="What a difference must exceed.")
+    tolerance: float = Field(0.05, description="Of one predictor: what still counts as the same.")
+    samples: int = Field(SearchSettings.samples, description="Blocks evaluated for each step.")
+    mode: QuestionMode = AS_NAMED
+
+
+class ExplanationOut(Schema):
+    """The run that generalises the block, and the campaign that will hold its discovery."""
+
+    run: Ref
+    campaign: Ref
+    page: str = Field(examples=["/campaigns/4/"])
+
+
+@router.post("/explanations", response={201: ExplanationOut})
+def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
+    """Generalise one block as far as two predictors keep differing, or one keeps saying the same."""
+    (block,) = read_blocks(data.code, 1)
+    asked = {"metric": data.metric, "threshold": data.threshold, "samples": data.samples}
+    with transaction.atomic():  # no predictor is stored for a block that is refused
+        rows = predictors_named(data.predictors)
+        config = {
+            "predictors": [row.pk for row in rows],
+            "block": block.body.hex(),
+            "settings": asked,
+            "tolerance": data.tolerance,
+            "mode": data.mode,
+        }
+        run = submitted(request, "generalise", config, "Explanation through the API")
+    campaign = Campaign.objects.get(run=run)
+    return Status(
+        201, {"run": ref(run), "campaign": ref(campaign), "page": reverse("campaign", args=[campaign.pk])}
+    )

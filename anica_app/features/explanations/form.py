@@ -1,0 +1,121 @@
+"""Why predictors differ about a block, or what one prediction rests on: the form and what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import forms
+
+from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
+from anica_app.core.search.settings import SearchSettings
+from inference.core.protocols import Json
+from inference.features.asking.questions.query import PredictorAnswer, furthest_apart
+from inference.isa.x86.blocks import body_of
+from inference.web.presentation import describe_fields
+
+KIND = "generalise"
+MOST_SHOWN = 10
+
+
+class ExplainForm(forms.Form):
+    """Two predictors whose difference is explained, or one whose prediction is."""
+
+    first = forms.ChoiceField(label="Predictor")
+    second = forms.ChoiceField(
+        label="Compare with", required=False, help_text="None: explain what its own prediction rests on."
+    )
+    metric = forms.ChoiceField(
+        label="Disagreement measure",
+        choices=[(RELATIVE, "by the mean of both"), (ABSOLUTE, "in cycles")],
+        initial=RELATIVE,
+        required=False,
+    )
+    threshold = forms.FloatField(
+        label="More than",
+        min_value=0,
+        initial=InterestSettings.threshold,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text="When two predictors count as different.",
+    )
+    tolerance = forms.FloatField(
+        label="Equal within",
+        min_value=0,
+        max_value=2,
+        initial=0.05,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text="Relative difference within which one predictor’s answers count as equal (§8.4.1).",
+    )
+    samples = forms.IntegerField(
+        label="Samples per step",
+        min_value=1,
+        max_value=10_000,
+        initial=SearchSettings.samples,
+        required=False,
+    )
+
+    def __init__(self, lines: Sequence[PredictorAnswer], code: bytes, data: Any = None) -> None:
+        """`lines`: what each predictor said of the block with this machine code."""
+        apart = furthest_apart(lines)
+        super().__init__(data, initial={} if apart is None else {"first": apart[1], "second": apart[0]})
+        self._lines = {str(one.pk): one for one in lines if one.answer is not None and one.row is not None}
+        self._code = code
+        choices = [(key, one.name) for key, one in self._lines.items()]
+        self.fields["first"].choices = choices  # type: ignore[attr-defined]
+        self.fields["second"].choices = [("", "none"), *choices]  # type: ignore[attr-defined]
+        describe_fields(self)
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is anybody to choose."""
+        return bool(self._lines)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse what the run would refuse a minute later."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if self.errors:
+            return data
+        for name in ("metric", "threshold", "tolerance", "samples"):
+            data[name] = self.fields[name].initial if data.get(name) in (None, "") else data[name]
+        if data["first"] == data["second"]:
+            self.add_error("second", "A predictor agrees with itself: choose another one, or none.")
+        elif data["second"]:
+            self._check_difference(data)
+        return data
+
+    def _check_difference(self, data: Mapping[str, Any]) -> None:
+        lines = [self._lines[data[name]] for name in ("first", "second")]
+        answers = [one.answer for one in lines if one.answer is not None]
+        verdict = Disagreement(InterestSettings(data["metric"], data["threshold"])).verdict(answers)
+        if verdict.interesting:
+            return
+        if any(one.cycles is None for one in lines):
+            self.add_error(None, "Where one of two has no number, only a crash counts as a difference.")
+        else:
+            unit = " cycles" if data["metric"] == ABSOLUTE else ""
+            told = f"They differ by {verdict.value:.3g}{unit}; only more than the number here counts."
+            self.add_error("threshold", told)
+
+    def config(self) -> Json:
+        """The description of the run, of a valid form."""
+        data = self.cleaned_data
+        names = [data["first"], *filter(None, [data["second"]])]
+        return {
+            "predictors": [int(name) for name in names],
+            "block": body_of(self._code).hex(),
+            "settings": {
+                "metric": data["metric"],
+                "threshold": data["threshold"],
+                "samples": data["samples"],
+            },
+            "tolerance": data["tolerance"],
+        }
+
+    def title(self) -> str:
+        """What the run is called."""
+        data = self.cleaned_data
+        first = self._lines[data["first"]].name
+        second = self._lines[data["second"]].name if data["second"] else ""
+        return f"Why {first} differs from {second}" if second else f"What {first} rests on"

@@ -1,0 +1,187 @@
+"""Runs of kind `generalise`: why tools disagree about one block, or what one tool's prediction rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from anica_app.core.errors import AnicaError
+from anica_app.core.search.discovering import BlockExplanation
+from anica_app.core.search.findings import CampaignCounters, News
+from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers, SameAs
+from anica_app.core.search.panel import Driver, Meter
+from anica_app.core.x86_domain import X86Domain
+from anica_app.features.campaigns.job import RowKeeper, campaign_of, make_campaign
+from anica_app.features.campaigns.opening import chosen_domain, restricted_domain, world_of
+from anica_app.features.campaigns.request import read_predictors, read_settings
+from anica_app.models import Campaign
+from inference.core.events import PacedReporter
+from inference.core.protocols import Json
+from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
+from inference.features.asking.predictors.panel import opened_panel
+from inference.features.learning.inferring.request import DEFAULT_SEED, SEED_LIMIT
+from inference.isa.x86.blocks import BlockError, block_of_hex
+from inference.models import Run
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import Answer, PredictorError
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
+
+LABELS = ("Find schemes supported by every predictor", "Generalise")
+_STAGE = "generalise"
+
+
+class GeneraliseConfig(RunRequest):
+    """Which block is generalised over which tools; `block` is its machine code in hexadecimal digits.
+
+    `interest`, `search`, `domain` and `space` as for a campaign, or all of their `settings` by name.
+    `minimise`: instructions are left out first as long as the block stays interesting; usually where two
+    tools differ. With one predictor that gives a number, blocks are interesting where it predicts the same;
+    `tolerance` is the relative difference that still counts as the same (§8.4.1). `mode` as for a campaign.
+    """
+
+    noun = "a generalisation"
+    predictors: list[int] = []
+    block: str = ""
+    interest: Json = {}
+    search: Json = {}
+    domain: Json = {}
+    space: Json = {}
+    settings: Annotated[Json, Field(exclude=True)] = {}
+    minimise: bool = True
+    tolerance: Annotated[float, Field(ge=0, le=2)] = 0.05
+    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    mode: QuestionMode = AS_NAMED
+
+
+def read_config(given: Json) -> GeneraliseConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    config = GeneraliseConfig.read(given)
+    predictors = [row.pk for row in read_predictors(config.predictors, config.mode)]
+    try:
+        block = block_of_hex(config.block)
+    except BlockError as error:
+        raise ConfigError(f"block: {error}") from error
+    found = {"predictors": predictors, "block": block.hex, **read_settings(given, {})}
+    return config.model_copy(update=found | {"minimise": given.get("minimise", len(predictors) > 1)})
+
+
+class GeneraliseJob:
+    """Runs of kind `generalise`. They take a minute; interrupted, they begin anew with remembered answers."""
+
+    short = False
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """The campaign's row, which this one block's discoveries belong to."""
+        alone = len(run.config["predictors"]) == 1
+        make_campaign(run, Campaign.Kind.EXPLANATION if alone else Campaign.Kind.GENERALISATION)
+
+    def work(self, task: Task) -> Store:
+        """Judge the block, make it short, generalise it."""
+        config = GeneraliseConfig.stored(task.run.config)
+        campaign = campaign_of(task.run)
+        domain = chosen_domain(config.space, config.domain)
+        try:
+            with opened_panel(task, config.predictors) as panel:
+                domain, _ = restricted_domain(task, campaign, panel, domain, LABELS)
+                task.reporter.tell("phase", {"name": _STAGE, "index": 2, "labels": list(LABELS)})
+                meter = Meter(panel, task.lease.busy_seconds)
+                meter.start(0.0)  # from here: another attempt need not ask again what is supported
+                judge, start = _start(config, domain, panel)
+                explanation = BlockExplanation(
+                    world_of(domain, config.search, config.seed),
+                    Driver(domain, panel, judge),
+                    start,
+                    shorten=config.minimise,
+                    look_up=_Telling(task, meter),
+                )
+                counted = meter.taken()
+        except (AnicaError, PredictorError) as error:
+            raise JobError(str(error)) from error
+        return partial(_store, task, campaign, domain, counted, explanation)
+
+
+class _Telling:
+    """Tells now and then how many blocks have been judged."""
+
+    def __init__(self, task: Task, meter: Meter) -> None:
+        self._pace = PacedReporter(task.reporter)
+        self._task = task
+        self._meter = meter
+
+    def __call__(self) -> None:
+        if self._pace.due("progress"):
+            facts = {"phase": _STAGE, "done": self._meter.untaken(), "total": None, "rate": 0.0}
+            self._task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
+
+
+def _start(
+    config: GeneraliseConfig, domain: X86Domain, panel: Panel
+) -> tuple[InterestJudge, JudgedAnswers[Any]]:
+    """Who judges, and the verdict on the block. Raises `JobError` where there is nothing to generalise."""
+    code = bytes.fromhex(config.block)
+    block = domain.block_of_code(code)
+    if block is None:
+        raise JobError(f"the block cannot be generalised: {domain.obstacle(code)}")
+    (answers,) = panel.ask([code])()
+    judge: InterestJudge = Disagreement(InterestSettings(**config.interest))
+    verdict = judge.verdict(answers)
+    if len(answers) == 1 and not verdict.interesting:
+        judge = SameAs(answers[0], config.tolerance)
+        verdict = judge.verdict(answers)
+    if not verdict.interesting:
+        said = "; ".join(
+            f"{tool.name}: {_told(answer)}" for tool, answer in zip(panel.predictors, answers, strict=True)
+        )
+        raise JobError(f"the block is not interesting, so that there is nothing to explain ({said})")
+    return judge, JudgedAnswers(block, code, answers, verdict)
+
+
+def _told(answer: Answer) -> str:
+    return str(answer.failure) if answer.cycles is None else f"{answer.cycles:.4g} cycles"
+
+
+def _store(
+    task: Task,
+    campaign: Campaign,
+    domain: X86Domain,
+    counted: tuple[int, Mapping[str, int]],
+    explanation: BlockExplanation[Any, Any, Any],
+) -> tuple[Json, Sequence[Entry]]:
+    """The discoveries and their generalisations; `counted`: blocks judged for them, and failures by words."""
+    seconds = task.lease.busy_seconds()
+    judged, failures = counted
+    counters = CampaignCounters(
+        rounds=0,
+        sampled=0,
+        generalisations=len(explanation.generalised),
+        judged=judged,
+        seconds=seconds,
+    )
+    news = News(
+        counters,
+        failures,
+        discoveries=explanation.discoveries,
+        generalised=explanation.generalised,
+        subsumed=explanation.subsumed,
+    )
+    RowKeeper(campaign, domain, task.reporter).store(news)
+    made: Json = {
+        "campaign": campaign.pk,
+        "name": campaign.name,
+        "url": f"/campaigns/{campaign.pk}/",  # not looked up: a fault in a page must not cost a result
+        "discoveries": len(explanation.discoveries) - len(explanation.subsumed),
+        "generalisations": len(explanation.generalised),
+        "judged": judged,
+        "seconds": round(seconds, 3),
+    }
+    return made, [("result", made)]

@@ -1,0 +1,56 @@
+"""What uploaded files and pasted texts with blocks are, found out apart from the web process."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+
+from anica_app.formats.incoming import Sort, sort_of_content
+from inference.core.protocols import Json
+from inference.formats.block_scales import Bounds
+from inference.formats.block_sets import BlockSetOptions, look
+from inference.formats.blocks_csv import Broken
+from inference.formats.perf_texts import is_annotate
+from inference.web.reading_process import READING_SECONDS, read_apart
+
+
+def sort_apart(content: bytes) -> Sort | None:
+    """As `sort_of_content`. Raises `ExchangeError` where that takes too long."""
+    name = read_apart(_sort, content).decode()
+    return Sort(name) if name else None
+
+
+def have_samples(beginnings: Sequence[bytes]) -> list[bool]:
+    """Which of the files that begin so have samples of perf. Raises `ExchangeError` as `sort_apart` does."""
+    sizes = [len(beginning) for beginning in beginnings]
+    answers: list[bool] = json.loads(read_apart(_have_samples, b"".join(beginnings), sizes=sizes))
+    return answers
+
+
+def look_apart(content: bytes, file_name: str, broken: str, issue_width: float | None) -> Json:
+    """What a file of blocks would become. Raises `ExchangeError` where that takes too long."""
+    options = {"file_name": file_name, "broken": broken, "issue_width": issue_width}
+    answer: Json = json.loads(read_apart(_look, content, seconds=READING_SECONDS, **options))
+    return answer
+
+
+def _sort(content: bytes) -> bytes:
+    return (sort_of_content(content) or "").encode()
+
+
+def _have_samples(content: bytes, sizes: Sequence[int]) -> bytes:
+    file = io.BytesIO(content)
+    return json.dumps([_has_samples(file.read(size)) for size in sizes]).encode()
+
+
+def _has_samples(beginning: bytes) -> bool:
+    sort = sort_of_content(beginning)
+    return sort is Sort.SAMPLES or (
+        sort is Sort.LISTING and is_annotate(beginning.decode("utf-8-sig", "replace"))
+    )
+
+
+def _look(content: bytes, file_name: str, broken: str, issue_width: float | None) -> bytes:
+    reading = BlockSetOptions(Broken(broken), bounds=Bounds(issue_width))
+    return json.dumps(look(io.BytesIO(content), file_name, reading).as_json()).encode()

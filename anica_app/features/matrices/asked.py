@@ -1,0 +1,24 @@
+"""Descriptions of matrices in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from anica_app.core.search.judging import distance_words
+from inference.features.asking.block_sets.asked import names_of_columns, predictors_item, set_item
+from inference.features.running.runs.asked import DescriptionItem
+from inference.models import Run
+
+
+def matrix_words(run: Run) -> Iterator[DescriptionItem]:
+    """Which tools, about which blocks."""
+    config = run.config
+    if config["block_set"] is None:
+        yield DescriptionItem(
+            "Blocks", f"{config['blocks']:,} random ones of {config['length']} instructions"
+        )
+    else:
+        yield set_item(config)
+        yield DescriptionItem("Columns of the set", names_of_columns(config["columns"]))
+    yield predictors_item(config)
+    yield DescriptionItem("Disagreement", distance_words(config["interest"]))

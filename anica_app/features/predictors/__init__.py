@@ -1,1 +1,0 @@
-"""The predictors that are configured here, and those that live in the database."""

@@ -1,0 +1,227 @@
+"""How well the columns of a basic-block set agree with one of them (thesis §5.2, Table 5.4 for blocks).
+
+A column is compared on those blocks for which it and the reference have a number; a reference of 0 cycles has
+no relative error, so such blocks are left out and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from inference.core.arrays import Floats
+from inference.core.metrics import Scores, score
+from inference.core.protocols import Json
+from inference.figures.heatmap import HeatMap, heat_map
+from inference.formats.block_rows import cycles_of, weights_of
+from inference.models import BasicBlockSet, BlockColumn, Prediction, Run
+from inference.predictors import machine, nanobench
+from inference.storage.errors import ExchangeError
+
+KIND = "accuracy"
+_MEASURING = (machine.KIND, nanobench.KIND)
+_MEASURED = re.compile(r"\bmeasure|\bbhive", re.IGNORECASE)
+"""Names of columns that came with a file."""
+AT_ONCE = 20_000
+"""Answers up to which they are compared when somebody asks; more take a run."""
+WORST = 100
+"""Blocks listed for each column: those with the largest relative errors."""
+
+
+@dataclass(frozen=True)
+class ColumnAccuracy:
+    """A column beside the reference: `scores` of the blocks compared, and their heat map.
+
+    `answered`: blocks for which it has a number, compared or not; `failed`: those for which the tool failed.
+    `worst`: places of the blocks with the largest relative errors, the largest first. `weighted`: the MAPE,
+    in per cent, in which each block counts by its share of all weights; None where no compared one has any.
+    """
+
+    column: int
+    name: str
+    answered: int
+    failed: int
+    scores: Scores
+    heat_map: HeatMap
+    worst: tuple[int, ...]
+    weighted: float | None = None
+
+    def as_json(self) -> Json:
+        """Plain data; `from_json` reads it back."""
+        own = {name: getattr(self, name) for name in ("column", "name", "answered", "failed")}
+        return {
+            **own,
+            "scores": self.scores.as_json(),
+            "heat_map": self.heat_map.as_json(),
+            "worst": list(self.worst),
+            "weighted": self.weighted,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """What `as_json` gave."""
+        return cls(
+            data["column"],
+            data["name"],
+            data["answered"],
+            data["failed"],
+            Scores(**data["scores"]),
+            HeatMap.from_json(data["heat_map"]),
+            tuple(data["worst"]),
+            data.get("weighted"),  # runs of earlier versions have none
+        )
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """All columns beside `reference`, the id of one, which has a number above 0 for `numbers` of `blocks`.
+
+    `zeros`: the blocks for which it says 0 cycles.
+    """
+
+    reference: int
+    blocks: int
+    numbers: int
+    zeros: int
+    columns: tuple[ColumnAccuracy, ...]
+
+    def as_json(self) -> Json:
+        """Plain data; `from_json` reads it back."""
+        own = {name: getattr(self, name) for name in ("reference", "blocks", "numbers", "zeros")}
+        return {**own, "columns": [column.as_json() for column in self.columns]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """What `as_json` gave."""
+        columns = tuple(ColumnAccuracy.from_json(column) for column in data["columns"])
+        return cls(data["reference"], data["blocks"], data["numbers"], data["zeros"], columns)
+
+
+@dataclass(frozen=True)
+class KnownAccuracy:
+    """What is known of a comparison.
+
+    `accuracy` with the `run` that found it (None: just now), and whether it `lacks` a column; the run that is
+    `working` on one, or the newest where that has `failed`.
+    """
+
+    accuracy: Accuracy | None = None
+    run: Run | None = None
+    working: Run | None = None
+    failed: Run | None = None
+    lacks: bool = False
+
+
+def accuracy_of(
+    block_set: BasicBlockSet, reference: BlockColumn, told: Callable[[int, int], None] = lambda done, of: None
+) -> Accuracy:
+    """Compare all columns of a set with one; `told` hears how many are done, of how many, and may raise."""
+    columns = list(block_set.columns.order_by("position"))
+    failed = _failures(columns)
+    seen = cycles_of(reference, block_set.size)
+    usable = seen > 0
+    weights = weights_of(block_set)
+    compared = []
+    for done, column in enumerate(columns):
+        told(done, len(columns))
+        if column.pk != reference.pk:
+            compared.append(_beside(column, seen, usable, cycles_of(column, block_set.size), failed, weights))
+    zeros = int((seen == 0).sum())
+    return Accuracy(reference.pk, block_set.size, int(usable.sum()), zeros, tuple(compared))
+
+
+def accuracy_known(
+    block_set: BasicBlockSet, columns: Sequence[BlockColumn], reference: BlockColumn
+) -> KnownAccuracy:
+    """What can be shown at once: the comparison itself of a small set, what a run found of a large one."""
+    if block_set.size * len(columns) <= AT_ONCE:
+        return KnownAccuracy(accuracy_of(block_set, reference))
+    runs = Run.objects.filter(kind=KIND, config__reference=reference.pk).order_by("-pk")
+    newest = runs.defer("result").first()
+    done = runs.filter(state=Run.State.DONE).first()
+    working = newest if newest is not None and newest.state not in Run.FINAL else None
+    failed = newest if newest is not None and newest.state == Run.State.FAILED else None
+    if done is None:
+        return KnownAccuracy(working=working, failed=failed)
+    found = Accuracy.from_json(done.result["accuracy"])
+    there = {column.pk: column.name for column in columns}
+    kept = [column for column in found.columns if column.column in there]
+    shown = Accuracy(found.reference, found.blocks, found.numbers, found.zeros, tuple(kept))
+    return KnownAccuracy(shown, done, working, failed, lacks=len(kept) + 1 < len(columns))
+
+
+def usual_reference(columns: Sequence[BlockColumn]) -> BlockColumn:
+    """The first column that was measured, by its predictor or else by its name; the first of all without."""
+    by_machine = (one for one in columns if one.predictor is not None and one.predictor.kind in _MEASURING)
+    by_name = (one for one in columns if one.predictor is None and _MEASURED.search(one.name))
+    return next(by_machine, None) or next(by_name, None) or columns[0]
+
+
+def column_named(block_set: BasicBlockSet, name: str) -> BlockColumn:
+    """The column of this name. Raises `ExchangeError` naming those there are."""
+    row = block_set.columns.filter(name=name).first()
+    if row is None:
+        known = ", ".join(block_set.columns.order_by("position").values_list("name", flat=True))
+        raise ExchangeError(f"{block_set.name!r} has no column {name!r}, only {known or 'none'}")
+    return row
+
+
+def bin_ends(drawn: HeatMap, index: int) -> tuple[float, float]:
+    """The numbers of a row or column of a heat map, from the first to below the second.
+
+    Just those that `HeatMap.bins_of` counts there: the ends are moved by the rounding of a division.
+    """
+    last = np.nextafter(drawn.limit, np.inf)
+    lower = 0.0 if index == 0 else _first_of(drawn, index)
+    return lower, float(last) if index == drawn.bins - 1 else _first_of(drawn, index + 1)
+
+
+def _first_of(drawn: HeatMap, index: int) -> float:
+    """The least number in a bin that is not the first."""
+    value = np.float64(index * drawn.limit / drawn.bins)
+    while drawn.bins_of([value], [value])[0][0] >= index:
+        value = np.nextafter(value, 0.0)
+    while drawn.bins_of([value], [value])[0][0] < index:
+        value = np.nextafter(value, np.inf)
+    return float(value)
+
+
+def _beside(
+    column: BlockColumn,
+    seen: Floats,
+    usable: Any,
+    said: Floats,
+    failed: Mapping[int, int],
+    weights: Floats,
+) -> ColumnAccuracy:
+    known = ~np.isnan(said)
+    at = np.flatnonzero(usable & known)
+    errors = np.abs(said[at] - seen[at]) / seen[at]
+    worst = at[np.argsort(-errors, kind="stable")[:WORST]]
+    return ColumnAccuracy(
+        column.pk,
+        column.name,
+        int(known.sum()),
+        failed.get(column.pk, 0),
+        score(seen[at], said[at]),
+        heat_map(seen[at], said[at]),
+        tuple(worst.tolist()),
+        _weighted(errors, weights[at]),
+    )
+
+
+def _weighted(errors: Floats, weights: Floats) -> float | None:
+    """The mean of the errors in per cent by their weights."""
+    total = float(weights.sum())
+    return 100 * float(errors @ weights) / total if total > 0 else None
+
+
+def _failures(columns: Sequence[BlockColumn]) -> dict[int, int]:
+    """{column: how often its tool failed}, through the index over numbers."""
+    return {
+        column.pk: Prediction.objects.filter(column=column, cycles__isnull=True).count() for column in columns
+    }

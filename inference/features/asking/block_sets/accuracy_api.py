@@ -1,0 +1,117 @@
+"""How well the columns of a basic-block set agree with one of them, and what files would become a set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Router, Schema
+from pydantic import Field
+
+from inference.features.asking.block_sets.accuracy import (
+    KIND,
+    Accuracy,
+    ColumnAccuracy,
+    accuracy_known,
+    column_named,
+)
+from inference.features.asking.block_sets.query import columns_of
+from inference.features.judging.evaluations.api import HeatMapOut
+from inference.features.running.runs.api import RunOut
+from inference.features.running.runs.runs_of_kind import started
+from inference.models import BasicBlockSet, BlockColumn
+from inference.web.api.errors import ProblemError
+from inference.web.api.shapes import Input, Ref, Scores, parameter, ref
+from inference.web.validation import Id
+
+router = Router()
+Name = parameter(..., min_length=1, max_length=200, description="A column's name.", examples=["measured"])
+
+
+class ColumnAccuracyOut(Scores):
+    """A column beside the reference, on the blocks for which both have a number."""
+
+    column: Ref
+    numbers: int = Field(description="Blocks for which it has a number, compared or not.", examples=[390])
+    failures: int = Field(examples=[10])
+    weighted_mape: float | None = Field(
+        description="MAPE in which each block counts by its weight; null where none has one.", examples=[8.2]
+    )
+    heat_map: HeatMapOut
+    worst: list[int] = Field(
+        description="Places of the blocks with the largest relative errors.", examples=[[17, 4]]
+    )
+
+
+class AccuracyOut(Schema):
+    """All columns of a set beside one of them."""
+
+    block_set: Ref
+    reference: Ref
+    blocks: int = Field(examples=[400])
+    numbers: int = Field(description="Blocks with a reference above 0.", examples=[398])
+    zeros: int = Field(description="Blocks with a reference of 0 cycles, left out.", examples=[2])
+    columns: list[ColumnAccuracyOut]
+
+
+class Reference(Input):
+    """What the columns are compared with."""
+
+    reference: str = Field(min_length=1, max_length=200, examples=["measured"])
+
+
+@router.get("/{block_set_id}/accuracy", response=AccuracyOut)
+def get_accuracy(request: HttpRequest, block_set_id: Id, reference: str = Name) -> Any:
+    """Compare all columns of a set with one. A large set needs a run for that: until then, 409 says so."""
+    row = get_object_or_404(BasicBlockSet, pk=block_set_id)
+    known, column = accuracy_or_refuse(row, reference)
+    return _accuracy(known, row, column)
+
+
+@router.post("/{block_set_id}/accuracy", response={201: RunOut})
+def find_accuracy(request: HttpRequest, block_set_id: Id, data: Reference) -> Any:
+    """Start the run that compares the columns of a large set with one."""
+    row = get_object_or_404(BasicBlockSet, pk=block_set_id)
+    config = {"block_set": row.pk, "reference": column_named(row, data.reference).pk}
+    return started(request, KIND, config, f"Columns of {row.name} compared"[:180])
+
+
+def accuracy_or_refuse(row: BasicBlockSet, reference: str) -> tuple[Accuracy, BlockColumn]:
+    """All columns beside the one of this name, and that one.
+
+    Raises `ExchangeError` for another name, `ProblemError` (409) where a run has to compare them first.
+    """
+    column = column_named(row, reference)
+    known = accuracy_known(row, columns_of(row), column).accuracy
+    if known is None:
+        raise ProblemError(
+            409,
+            f"The columns of {row.name!r} have not been compared with {reference!r} yet",
+            where="path block_set_id",
+            right=f"POST the reference to /block-sets/{row.pk}/accuracy, and wait for the run",
+        )
+    return known, column
+
+
+def _accuracy(known: Accuracy, row: BasicBlockSet, reference: Any) -> dict[str, Any]:
+    return {
+        "block_set": ref(row),
+        "reference": ref(reference),
+        "blocks": known.blocks,
+        "numbers": known.numbers,
+        "zeros": known.zeros,
+        "columns": [_column(one) for one in known.columns],
+    }
+
+
+def _column(one: ColumnAccuracy) -> dict[str, Any]:
+    return {
+        **one.scores.as_json(),
+        "column": {"id": one.column, "name": one.name},
+        "numbers": one.answered,
+        "failures": one.failed,
+        "weighted_mape": one.weighted,
+        "heat_map": one.heat_map.as_json(),
+        "worst": list(one.worst),
+    }

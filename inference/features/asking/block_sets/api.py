@@ -1,0 +1,260 @@
+"""Basic-block sets: their blocks, their columns, and files that become one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from django.db import transaction
+from django.http import HttpRequest, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils.text import slugify
+from ninja import Query, Router, Schema, Status
+from pydantic import Field
+
+from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
+from inference.features.asking.block_sets.columns import MOST
+from inference.features.asking.block_sets.query import (
+    SET_ORDERS,
+    BlockFilter,
+    ColumnKind,
+    ColumnNumbers,
+    block_orders,
+    block_sets,
+    blocks_of,
+    column_order,
+    columns_of,
+    numbers_of,
+)
+from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
+from inference.features.asking.questions.api import predictors_named
+from inference.features.running.runs.api import RunOut
+from inference.features.running.runs.runs_of_kind import NameOfRun, started
+from inference.formats.block_sets import export
+from inference.models import BasicBlockSet, BlockColumn
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.answers import SetBlockOut, block_json
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import PageOf, Paging, check_cursor, listed, page_json, sorts
+from inference.web.api.shapes import (
+    DependentOut,
+    Input,
+    Name,
+    NameAndNote,
+    Note,
+    Ref,
+    Text,
+    Time,
+    deleted,
+    dependents_json,
+    parameter,
+    ref,
+    renamed,
+)
+from inference.web.paging import Order
+from inference.web.validation import Id
+
+router = Router()
+SetSort = Annotated[str, sorts(SET_ORDERS)]
+
+
+class BlockSetOut(Schema):
+    """A named list of basic blocks with a column of answers per tool."""
+
+    id: Id
+    name: Name = Field(examples=["BHive, Haswell"])
+    note: Note
+    created: Time
+    run_id: Id | None = Field(description="The run that made or imported it.", examples=[12])
+    origin: str = Field(description="upload or run.", examples=["upload"])
+    source: str = Field(examples=["hsw.csv, basic blocks (CSV)"])
+    blocks: int = Field(examples=[100_000])
+    columns: int = Field(examples=[3])
+
+
+class BlockColumnOut(Schema):
+    """What one tool says: of how many blocks, and the range of its numbers in cycles."""
+
+    id: Id
+    name: Name = Field(examples=["llvm-mca 22"])
+    predictor: Ref | None = Field(description="Null for a column that came with a file.")
+    numbers: int = Field(examples=[99_000])
+    failures: int = Field(examples=[900])
+    not_asked: int = Field(examples=[100])
+    least: float | None = Field(examples=[0.25])
+    most: float | None = Field(examples=[104.5])
+
+
+class BlockSetInFull(BlockSetOut):
+    """A set with its columns and what its import had to tell."""
+
+    isa: Ref | None
+    column_list: list[BlockColumnOut]
+    report: dict[str, Any] = Field(
+        description="Rows left out, duplicates, answers below what a processor needs.",
+        examples=[{"left_out": 1, "problem_count": 1, "duplicates": 0, "doubt_counts": {"osaca": 27}}],
+    )
+
+
+class NewColumns(Input):
+    """Who shall be asked about all blocks of a set."""
+
+    predictors: list[str] = Field(
+        min_length=1, max_length=MOST, description="Names.", examples=[["llvm-mca 22 · haswell"]]
+    )
+    mode: QuestionMode = AS_NAMED
+    name: NameOfRun = ""
+
+
+@router.get("", response=PageOf[BlockSetOut])
+def list_block_sets(
+    request: HttpRequest, paging: Query[Paging], q: Text = "", sort: SetSort = "-newest"
+) -> Any:
+    """All basic-block sets, those with a text in name or note where `q` gives one.
+
+    To bring one in, upload a CSV file and start a run of the kind `import-anica`.
+    """
+    rows = block_sets(q.strip())
+    return listed(rows, SET_ORDERS, sort, paging, lambda found: [_set(row) for row in found])
+
+
+@router.get("/{block_set_id}", response=BlockSetInFull)
+def get_block_set(request: HttpRequest, block_set_id: Id) -> Any:
+    """One set with its columns."""
+    row = get_object_or_404(block_sets().defer(None).select_related("isa"), pk=block_set_id)
+    return {
+        **_set(row),
+        "isa": ref(row.isa),
+        "column_list": [_column(column, told) for column, told in numbers_of(row, columns_of(row))],
+        "report": row.report,
+    }
+
+
+@router.patch("/{block_set_id}", response=BlockSetOut)
+def rename_block_set(request: HttpRequest, block_set_id: Id, data: NameAndNote) -> Any:
+    """Give a set another name or note."""
+    row = get_object_or_404(block_sets(), pk=block_set_id)
+    renamed(request, row, data)
+    return _set(row)
+
+
+@router.get("/{block_set_id}/dependents", response=list[DependentOut])
+def list_dependents_of_block_set(request: HttpRequest, block_set_id: Id) -> Any:
+    """What depends on this block set, and what becomes of it when the block set is deleted."""
+    return dependents_json(get_object_or_404(BasicBlockSet, pk=block_set_id))
+
+
+@router.delete("/{block_set_id}", response={204: None})
+def delete_block_set(request: HttpRequest, block_set_id: Id) -> Any:
+    """Delete a set with its blocks and columns, unless an unfinished run needs it."""
+    deleted(get_object_or_404(BasicBlockSet, pk=block_set_id))
+    return Status(204, None)
+
+
+@router.get("/{block_set_id}/blocks", response=PageOf[SetBlockOut])
+def list_set_blocks(
+    request: HttpRequest,
+    block_set_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    length: int | None = parameter(None, ge=1, le=10_000, examples=[4]),
+    column: str = parameter("", max_length=200, description="A column by its name."),
+    told: Literal["", "number", "failure", "nothing"] = parameter("", description="What that column has."),
+    sort: str = parameter(
+        "position",
+        max_length=210,
+        description="position, length, weight, or column:NAME; a minus before it for descending.",
+    ),
+) -> Any:
+    """The blocks of a set with what all columns say.
+
+    `q` looks for mnemonics: `imul` for blocks with one, `vp*` for any that begins so, `-div` for blocks
+    without. Sorted by a column, blocks are listed for which it has a number.
+    """
+    row = get_object_or_404(BasicBlockSet, pk=block_set_id)
+    columns = columns_of(row)
+    check_cursor(paging)
+    looked = BlockFilter(
+        q,
+        length,
+        _named(columns, column, "column").pk if column else None,
+        ColumnKind(told) if told else None,
+    )
+    page = blocks_of(row, columns, looked, _order(columns, sort), paging.cursor, paging.limit)
+    return page_json(page, [block_json(each.block, each.answers, columns) for each in page.rows])
+
+
+@router.get("/{block_set_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
+def export_block_set(request: HttpRequest, block_set_id: Id) -> StreamingHttpResponse:
+    """The whole set as CSV (docs/formats.md), which imports again."""
+    row = get_object_or_404(BasicBlockSet, pk=block_set_id)
+    access.note(request, Deed.EXPORTED, row)
+    name = f"{slugify(row.name) or 'blocks'}.csv"
+    return StreamingHttpResponse(
+        export(row),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+@router.post("/{block_set_id}/columns", response={201: RunOut})
+def add_block_columns(request: HttpRequest, block_set_id: Id, data: NewColumns) -> Any:
+    """Ask predictors about all blocks of a set: starts a run that adds a column for each."""
+    row = get_object_or_404(BasicBlockSet, pk=block_set_id)
+    usual = f"{', '.join(data.predictors)} on {row.name}"[:180]
+    with transaction.atomic():  # no predictor is stored for columns that are refused
+        ids = [one.pk for one in predictors_named(data.predictors)]
+        config = {"block_set": row.pk, "predictors": ids, "mode": data.mode}
+        return started(request, NEW_COLUMNS, config, usual, data.name)
+
+
+@router.delete("/{block_set_id}/columns/{column_id}", response={204: None})
+def delete_block_column(request: HttpRequest, block_set_id: Id, column_id: Id) -> Any:
+    """Take a column with its answers out of a set."""
+    row = get_object_or_404(
+        BlockColumn.objects.select_related("block_set"), pk=column_id, block_set=block_set_id
+    )
+    row.delete()
+    access.note(request, Deed.CHANGED, row.block_set)
+    return Status(204, None)
+
+
+def _named(columns: list[BlockColumn], name: str, where: str) -> BlockColumn:
+    found = next((column for column in columns if column.name == name), None)
+    if found is None:
+        known = ", ".join(column.name for column in columns) or "it has none"
+        raise ProblemError(422, f"There is no column {name[:80]!r}", where=f"query {where}", right=known)
+    return found
+
+
+def _order(columns: list[BlockColumn], sort: str) -> Order:
+    name = sort.removeprefix("-")
+    by_column = name.removeprefix("column:")
+    key = column_order(_named(columns, by_column, "sort").pk) if by_column != name else name
+    known = block_orders(columns)
+    if key not in known:
+        raise ProblemError(
+            422, f"{sort[:80]!r} is no order", where="query sort", right="position, length, column:NAME"
+        )
+    return Order(key, sort.startswith("-"))
+
+
+def _set(row: Any) -> dict[str, Any]:
+    """A row of `block_sets`."""
+    copied = ("name", "note", "created", "run_id", "origin", "source")
+    own = {name: getattr(row, name) for name in copied}
+    return {"id": row.pk, **own, "blocks": row.size, "columns": row.column_count}
+
+
+def _column(column: BlockColumn, told: ColumnNumbers) -> dict[str, Any]:
+    return {
+        "id": column.pk,
+        "name": column.name,
+        "predictor": ref(column.predictor),
+        "numbers": told.numbers,
+        "failures": told.failures,
+        "not_asked": told.nothing,
+        "least": told.least,
+        "most": told.most,
+    }

@@ -1,0 +1,158 @@
+"""What the descriptions of runs over a basic-block set have in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
+
+from pydantic import Field
+
+from inference.core.protocols import Checkpoint, Json
+from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
+from inference.features.asking.predictors.panel import opened_panel
+from inference.formats.block_rows import ROWS, insert_answers
+from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
+from inference.predictors.panel import Panel
+from inference.predictors.protocol import Answer
+from inference.runs.described_rows import read_row, read_rows
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
+
+
+def read_set(given: object) -> BasicBlockSet:
+    """The set with this id. Raises `ConfigError`."""
+    return read_row(BasicBlockSet, "block_set", given, "basic-block set")
+
+
+# What predictors say of all blocks of a set, as new columns of it.
+
+
+_PIECE = 500
+
+
+def answers_of(task: Task, panel: Panel, codes: Sequence[bytes], phase: str) -> list[list[Answer]]:
+    """The answers of each predictor for all blocks; progress is told piece by piece.
+
+    Answers are remembered, so that a run that is taken up again is soon where it was.
+    """
+    answers: list[list[Answer]] = [[] for _ in panel.predictors]
+    began = time.monotonic()
+    for begin in range(0, len(codes), _PIECE):
+        for own in panel.ask(codes[begin : begin + _PIECE])():
+            for column, answer in zip(answers, own, strict=True):
+                column.append(answer)
+        panel.flush()
+        task.reporter.save(task.checkpoint or Checkpoint({}))  # it tells that the run gets on
+        done = len(answers[0])
+        rate = done / max(time.monotonic() - began, 1e-9)
+        facts = {"phase": phase, "done": done, "total": len(codes), "rate": rate}
+        task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": (len(codes) - done) / rate})
+    return answers
+
+
+def codes_of(block_set: BasicBlockSet) -> list[bytes]:
+    """All blocks in order: their positions count from 0 without gaps."""
+    rows = block_set.blocks.order_by("position").values_list("code", flat=True)
+    return [bytes(code) for code in rows.iterator(ROWS)]
+
+
+def add_columns(
+    row: BasicBlockSet, predictors: Sequence[int], answers: list[list[Answer]]
+) -> list[BlockColumn]:
+    """A column for each predictor, with its answers in the order of the blocks; call it in a transaction."""
+    names = Predictor.objects.in_bulk(predictors)
+    taken = set(row.columns.values_list("name", flat=True))
+    last = row.columns.order_by("-position").values_list("position", flat=True).first()
+    start = 0 if last is None else last + 1
+    ids = list(row.blocks.order_by("position").values_list("pk", flat=True))
+    made = []
+    for at, (pk, own) in enumerate(zip(predictors, answers, strict=True), start=start):
+        name = _unused(names[pk].name, taken)
+        column = BlockColumn.objects.create(block_set=row, position=at, name=name, predictor=names[pk])
+        insert_answers((column.pk, block, one) for block, one in zip(ids, own, strict=True))
+        made.append(column)
+    return made
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name} ({number})", number + 1
+    taken.add(found)
+    return found
+
+
+# Runs of kind `columns`: predictors are asked about all blocks of a set, which keeps their answers.
+
+
+KIND = "columns"
+MOST = 20
+"""Predictors of one run."""
+
+
+class ColumnsConfig(RunRequest):
+    """`block_set` and `predictors` are ids. `mode`: in which the predictors are asked; without, as measured
+    columns of the set were measured.
+    """
+
+    noun = "a run for columns"
+    block_set: int
+    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST)]
+    mode: QuestionMode = AS_NAMED
+
+
+class ColumnsJob:
+    """Runs of kind `columns`.
+
+    Interrupted, they begin anew with remembered answers. A predictor that has a column already is refused:
+    its answers would be the same.
+    """
+
+    short = False
+
+    def check(self, config: Json) -> Json:
+        """The complete description. Raises `ConfigError` naming the field."""
+        asked = ColumnsConfig.read(config)
+        row = read_set(asked.block_set)
+        columns = row.columns.select_related("predictor")
+        named = read_rows(Predictor, "predictors", asked.predictors)
+        predictors = asked_in_mode(named, asked.mode, [column.predictor for column in columns])
+        there = row.columns.filter(predictor__in=predictors).select_related("predictor").first()
+        if there is not None:
+            raise ConfigError(f"predictors: {there.predictor} has a column in {row.name!r} already")
+        return asked.as_json() | {"predictors": [one.pk for one in predictors]}
+
+    def submitted(self, run: Run) -> None:
+        """Nothing is to be prepared."""
+
+    def work(self, task: Task) -> Store:
+        """Ask for every block of the set."""
+        config = task.run.config
+        row = _set_or_gone(config["block_set"])
+        with opened_panel(task, config["predictors"]) as panel:
+            answers = answers_of(task, panel, codes_of(row), KIND)
+        return partial(_store, row.pk, config["predictors"], answers)
+
+
+def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> tuple[Json, Sequence[Entry]]:
+    row = _set_or_gone(pk)
+    columns = add_columns(row, predictors, answers)
+    names = ", ".join(column.name for column in columns)
+    result: Json = {
+        "block_set": row.pk,
+        "name": f"{names} on {row.name}",
+        "columns": [column.pk for column in columns],
+        "answers": [sum(one.cycles is not None for one in own) for own in answers],
+    }
+    return result, [("result", result)]
+
+
+def _set_or_gone(pk: int) -> BasicBlockSet:
+    row = BasicBlockSet.objects.filter(pk=pk).first()
+    if row is None:
+        raise JobError("the basic-block set has been deleted")
+    return row

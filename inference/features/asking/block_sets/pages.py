@@ -1,0 +1,249 @@
+"""The list of basic-block sets, and where a file for a new one is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.text import slugify
+from django.views.decorators.http import require_POST
+
+from inference.features.asking.block_sets.accuracy_pages import accuracy_tab
+from inference.features.asking.block_sets.columns import KIND
+from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
+from inference.features.asking.block_sets.query import (
+    SET_ORDERS,
+    BlockFilter,
+    ColumnKind,
+    ColumnNumbers,
+    ShownSet,
+    block_orders,
+    block_sets,
+    blocks_of,
+    column_order,
+    columns_of,
+    numbers_of,
+)
+from inference.features.asking.predictors.modes import mode_field, mode_of_measurements
+from inference.features.asking.questions.form import ChoosingForm
+from inference.formats.block_sets import export
+from inference.measuring.blocks import LOOP
+from inference.models import BasicBlockSet, BlockColumn, Run
+from inference.predictors.odd_answers import odd_answers
+from inference.predictors.protocol import Answer
+from inference.storage.errors import ExchangeError
+from inference.storage.names import NOTE_LIMIT
+from inference.web.naming import delete_page, edit_page
+from inference.web.paging import Order, Page, page_of
+from inference.web.panels import PanelPlace, panels_of
+from inference.web.requests import one_of, start_run, whole_number
+
+
+def block_set_list(request: HttpRequest) -> HttpResponse:
+    """All of them, newest first, filtered by name or note."""
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), SET_ORDERS, "-newest")
+    page = page_of(block_sets(q), order, SET_ORDERS, request.GET.get("page", ""))
+    context = {
+        "page": page,
+        "q": q,
+        "sort": str(order),
+        "any": bool(page.rows) or BasicBlockSet.objects.exists(),
+    }
+    return render(request, "inference/block_sets/list.html", context)
+
+
+# The page of a basic-block set: its blocks, its columns, how these agree, what campaigns explain of it.
+
+
+TABS = {
+    "blocks": "Blocks",
+    "columns": "Columns and import",
+    "accuracy": "Accuracy",
+}
+TOLD = (
+    (ColumnKind.NUMBER.value, "gave a number"),
+    (ColumnKind.FAILURE.value, "failed"),
+    (ColumnKind.NOTHING.value, "not predicted"),
+)
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column as the table of blocks has it; `order` is the word by which the table is sorted by it."""
+
+    column: BlockColumn
+    order: str
+
+
+def block_set(request: HttpRequest, pk: int) -> HttpResponse:
+    """One set."""
+    found = get_object_or_404(BasicBlockSet.objects.select_related("isa", "run"), pk=pk)
+    others = {panel.name: panel for panel in panels_of(PanelPlace.BLOCK_SET)}
+    tabs = TABS | {name: panel.title for name, panel in others.items()}
+    tab = one_of(request, "tab", tuple(tabs), "blocks")
+    columns = columns_of(found)
+    asking = Run.objects.filter(kind=NEW_COLUMNS, config__block_set=pk).exclude(state__in=Run.FINAL)
+    context: dict[str, Any] = {
+        "block_set": found,
+        "columns": columns,
+        "asking": list(asking.defer("result", "note")),
+        "tabs": tabs.items(),
+        "tab": tab,
+        "tab_template": others[tab].template if tab in others else f"inference/block_sets/tab_{tab}.html",
+    }
+    if tab in others:
+        context |= others[tab].context(request, ShownSet(found, columns)) or {}
+    else:
+        parts = {"blocks": _blocks, "columns": _columns, "accuracy": accuracy_tab}
+        context |= parts[tab](request, found, columns)
+    return render(
+        request, "inference/block_sets/set.html", context, status=400 if context.get("error") else 200
+    )
+
+
+def _told(
+    columns: Sequence[BlockColumn], answers: Sequence[Answer | None]
+) -> list[tuple[BlockColumn, Answer | None, bool]]:
+    """Each answer of a block under its column, and whether it is far from the others."""
+    odd = odd_answers([None if answer is None else answer.cycles for answer in answers])
+    return [
+        (column, answer, place in odd)
+        for place, (column, answer) in enumerate(zip(columns, answers, strict=True))
+    ]
+
+
+def _blocks(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:
+    told = one_of(request, "told", tuple(ColumnKind))
+    looked = BlockFilter(
+        request.GET.get("q", "").strip(),
+        whole_number(request, "length"),
+        whole_number(request, "column"),
+        ColumnKind(told) if told else None,
+    )
+    order = Order.read(request.GET.get("sort", ""), block_orders(columns), "position")
+    page = Page((), 0)  # type: ignore[var-annotated]
+    error = ""
+    try:
+        page = blocks_of(found, columns, looked, order, request.GET.get("page", ""))
+    except ExchangeError as problem:
+        error = str(problem)
+    by_column = next((column for column in columns if column_order(column.pk) == order.column), None)
+    return {
+        "page": page,
+        "rows": [(row.block, _told(columns, row.answers)) for row in page.rows],
+        "heads": [Head(column, column_order(column.pk)) for column in columns],
+        "weighted": bool(found.report.get("scales", {}).get("weight")),
+        "q": looked.search,
+        "wanted_length": looked.length,
+        "wanted_column": looked.column,
+        "wanted_told": told,
+        "told": TOLD,
+        "sort": str(order),
+        "by_column": by_column,
+        "error": error,
+    }
+
+
+def _columns(
+    request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]
+) -> dict[str, list[tuple[BlockColumn, ColumnNumbers]]]:
+    del request
+    return {"numbers": numbers_of(found, columns)}
+
+
+# Asking predictors about all blocks of a set: each becomes a column.
+
+
+class ColumnsForm(ChoosingForm):
+    """Which predictors; those that have a column are refused."""
+
+    name = forms.CharField(
+        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
+    )
+    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    mode = mode_field(as_named="as measured columns of the set")
+    anew = None  # type: ignore[assignment]  # as Django removes a field; what is remembered is what they would say again
+
+    def clean(self) -> dict[str, Any]:
+        """Somebody must be asked."""
+        data = super().clean()
+        if not self.rows and not self.errors:
+            self.add_error("predictors", "Choose at least one predictor.")
+        return data
+
+
+def block_set_ask(request: HttpRequest, pk: int) -> HttpResponse:
+    """The choice of predictors; a POST starts the run."""
+    found = get_object_or_404(BasicBlockSet, pk=pk)
+    usual = mode_of_measurements(column.predictor for column in columns_of(found))
+    form = ColumnsForm(request.POST if request.method == "POST" else None, initial={"mode": usual or LOOP})
+    if form.is_bound and form.is_valid():
+        names = ", ".join(row.name for row in form.rows)
+        config = {
+            "block_set": pk,
+            "predictors": [row.pk for row in form.rows],
+            "mode": form.cleaned_data["mode"],
+        }
+        if start_run(request, form, KIND, config, f"{names} on {found.name}"[:180]) is not None:
+            return redirect(f"{reverse('block-set', args=[pk])}?tab=columns")
+    ticked = form.ticked() if form.is_bound else set()
+    offers = form.offers
+    groups = (("Tools", offers.tools), ("Mappings", offers.mappings), ("Machines", offers.machines))
+    context = {
+        "block_set": found,
+        "form": form,
+        "groups": [(title, [(one, one.text in ticked) for one in group]) for title, group in groups if group],
+    }
+    return render(request, "inference/block_sets/ask.html", context, status=400 if form.is_bound else 200)
+
+
+# What a user does with a basic-block set: take it away as a file, name and note, delete it or a column.
+
+
+def block_set_csv(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The whole set as CSV, a piece at a time; it imports again."""
+    row = get_object_or_404(BasicBlockSet, pk=pk)
+    name = f"{slugify(row.name) or 'blocks'}.csv"
+    return StreamingHttpResponse(
+        export(row),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def block_set_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note of a set."""
+    return edit_page(request, get_object_or_404(BasicBlockSet, pk=pk), "block-set", "block-sets")
+
+
+def block_set_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a set, after saying what goes with it."""
+    return delete_page(request, get_object_or_404(BasicBlockSet, pk=pk), "block-set", "block-sets")
+
+
+@require_POST
+def block_column_delete(request: HttpRequest, pk: int, column: int) -> HttpResponse:
+    """Take a column with its answers out of the set."""
+    row = get_object_or_404(BlockColumn, pk=column, block_set=pk)
+    row.delete()
+    messages.success(request, f"The column “{row.name}” has been removed.")
+    return redirect(f"{reverse('block-set', args=[pk])}?tab=columns")
+
+
+urlpatterns = [
+    path("block-sets/", block_set_list, name="block-sets"),
+    path("block-sets/<int:pk>/", block_set, name="block-set"),
+    path("block-sets/<int:pk>/ask/", block_set_ask, name="block-set-ask"),
+    path("block-sets/<int:pk>/blocks.csv", block_set_csv, name="block-set-csv"),
+    path("block-sets/<int:pk>/edit/", block_set_edit, name="block-set-edit"),
+    path("block-sets/<int:pk>/delete/", block_set_delete, name="block-set-delete"),
+    path("block-sets/<int:pk>/columns/<int:column>/delete/", block_column_delete, name="block-column-delete"),
+]

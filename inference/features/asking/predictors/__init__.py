@@ -1,0 +1,3 @@
+"""The predictors that are configured here, and those that live in the database."""
+
+OPERATIONS = (("/predictors", "api"),)

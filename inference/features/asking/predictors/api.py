@@ -1,0 +1,195 @@
+"""Predictors as they are configured: the kinds with their options, what is here, adding and removing one."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from django.db.models import ProtectedError
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Router, Schema, Status
+from pydantic import Field
+
+from inference.features.asking.predictors.query import Listed, kind_of, kinds, listed, row_for
+from inference.models import Predictor
+from inference.predictors import mapping
+from inference.predictors.kinds import PredictorKind
+from inference.predictors.protocol import PredictorError
+from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, free_or_refuse
+from inference.web.api import access
+from inference.web.api.access import ADMINISTERS, Deed, administering, confirmed_in_person
+from inference.web.api.errors import ProblemError
+from inference.web.api.shapes import Input, Name, Note
+from inference.web.validation import Id
+
+router = Router()
+
+
+class OptionOut(Schema):
+    """An option of a kind; whoever leaves it out gets the default."""
+
+    name: str = Field(examples=["cpu"])
+    type: str = Field(examples=["str"])
+    default: Any = Field(examples=[""])
+    choices: list[str] = Field(description="Where only these are allowed.", examples=[[]])
+    chooses: str = Field(
+        description="What a value chooses of the program that runs: program, arguments, file or command. "
+        "No token may set such an option. Empty: nothing.",
+        examples=[""],
+    )
+    help: str = Field(examples=["processor, as -mcpu takes it"])
+
+
+class PredictorKindOut(Schema):
+    """A kind of predictor. `missing`: why nothing of it can be used here as it is; empty where it can."""
+
+    kind: str = Field(examples=["llvm-mca"])
+    title: str = Field(examples=["llvm-mca"])
+    summary: str = Field(examples=["LLVM's machine code analyser: simulates a back end …"])
+    install: str = Field(description="What to do to have it.", examples=["apt-get install llvm"])
+    missing: str = Field(examples=[""])
+    options: list[OptionOut]
+
+
+class ConfigurationOut(Schema):
+    """A predictor with its options, as it is found here or was configured.
+
+    `id` is what descriptions of runs take; null for one that nobody has asked yet, who are named by `name`.
+    """
+
+    id: Id | None = Field(examples=[2])
+    name: Name = Field(examples=["llvm-mca 22 · haswell"])
+    kind: str = Field(examples=["llvm-mca"])
+    version: str = Field(examples=["22.1.0"])
+    options: dict[str, Any] = Field(examples=[{"release": "22", "cpu": "haswell"}])
+    origin: str | None = Field(description="found or configured.", examples=["configured"])
+    note: Note
+    reason: str = Field(description="Why it cannot be used now; empty where it can.", examples=[""])
+
+
+class NewConfiguration(Input):
+    """A predictor to be added."""
+
+    kind: str = Field(max_length=40, examples=["llvm-mca"])
+    options: dict[str, Any] = Field(
+        default_factory=dict,
+        description="As `GET /predictors/kinds` lists them.",
+        examples=[{"cpu": "haswell"}],
+    )
+    name: str = Field("", max_length=NAME_LIMIT, description="Empty: the default.")
+    note: str = Field("", max_length=NOTE_LIMIT)
+
+
+@router.get("/kinds", response=list[PredictorKindOut])
+def list_predictor_kinds(request: HttpRequest) -> Any:
+    """The kinds of predictors with their options. Port mappings need no configuration: they are named."""
+    return [_kind(each) for each in kinds().values() if each.name != mapping.KIND]
+
+
+@router.get("/configurations", response=list[ConfigurationOut])
+def list_configurations(request: HttpRequest) -> Any:
+    """The predictors that are found here or were configured, and why those cannot be used that cannot."""
+    return [_listed(one) for one in listed() if one.name]
+
+
+@router.post(
+    "/configurations",
+    response={200: ConfigurationOut, 201: ConfigurationOut},
+    auth=administering,
+    openapi_extra=ADMINISTERS,
+)
+def add_predictor(request: HttpRequest, data: NewConfiguration) -> Any:
+    """Add a predictor with these options; one with the same is not added twice. `POST /questions` tries it.
+
+    Options with `chooses` choose what runs on this computer. No token may set them: it takes a session that
+    was begun, or confirmed, within a quarter of an hour.
+    """
+    name = data.name.strip()
+    if name:
+        free_or_refuse(Predictor, name)
+    ours = Predictor.objects.exclude(origin=Predictor.Origin.IMPORTED)  # others become ours by being added
+    before = set(ours.values_list("pk", flat=True))
+    try:
+        if kind_of(data.kind).choosing(data.options):
+            confirmed_in_person(request)
+        row = row_for(data.kind, data.options, name, Predictor.Origin.CONFIGURED, may_choose=True)
+    except PredictorError as error:
+        right = "a kind and options as GET /predictors/kinds lists them"
+        raise ProblemError(422, str(error), where="body options", right=right) from error
+    fresh = row.pk not in before
+    if fresh:
+        row.note = data.note.strip()
+        row.save(update_fields=["note"])
+        access.note(request, Deed.CHANGED, row)
+    return Status(201 if fresh else 200, _row(row))
+
+
+@router.delete(
+    "/configurations/{predictor_id}", response={204: None}, auth=administering, openapi_extra=ADMINISTERS
+)
+def remove_predictor(request: HttpRequest, predictor_id: Id) -> Any:
+    """Forget a configured predictor and its remembered answers; one that a campaign has asked stays."""
+    row = get_object_or_404(Predictor, pk=predictor_id, origin=Predictor.Origin.CONFIGURED)
+    try:
+        row.delete()
+    except ProtectedError:
+        raise ProblemError(
+            409,
+            f"{row.name} has answered in a campaign",
+            where="path predictor_id",
+            right="delete the campaign first",
+        ) from None
+    return Status(204, None)
+
+
+def _kind(kind: PredictorKind) -> dict[str, Any]:
+    missing = ""
+    try:
+        kind.found()
+    except PredictorError as error:
+        missing = str(error)
+    return {
+        "kind": kind.name,
+        **{name: getattr(kind, name) for name in ("title", "summary", "install")},
+        "missing": missing,
+        "options": [
+            {
+                "name": entry.name,
+                "type": str(entry.type),
+                "default": None if entry.default is dataclasses.MISSING else entry.default,
+                "choices": list(entry.metadata.get("choices", ()) or kind.choices_of(entry.name)),
+                "chooses": entry.metadata.get("chooses", ""),
+                "help": entry.metadata.get("help", ""),
+            }
+            for entry in kind.options
+        ],
+    }
+
+
+def _listed(one: Listed) -> dict[str, Any]:
+    stored = {"id": None, "origin": None, "note": ""} if one.row is None else _stored(one.row)
+    return {
+        **stored,
+        "name": one.name,
+        "kind": one.kind.name,
+        "version": one.version,
+        "options": dict(one.options),
+        "reason": one.reason,
+    }
+
+
+def _row(row: Predictor) -> dict[str, Any]:
+    version = str(row.identity.get("version", ""))
+    return {
+        **_stored(row),
+        "name": row.name,
+        "kind": row.kind,
+        "version": version,
+        "options": row.options,
+        "reason": "",
+    }
+
+
+def _stored(row: Predictor) -> dict[str, Any]:
+    return {"id": row.pk, "origin": row.origin, "note": row.note}

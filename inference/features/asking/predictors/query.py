@@ -1,0 +1,398 @@
+"""Which predictors there are here, and how a stored configuration becomes one."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from inference.core.protocols import Json
+from inference.features.asking.predictors.answers import DatabaseAnswers, StraightAnswers
+from inference.features.asking.predictors.processors import options_for, processor_here
+from inference.features.asking.predictors.stored_kinds import (
+    LISTED,
+    MEASURING,
+    STORED_KINDS,
+    measured,
+    reason_against,
+    shared,
+)
+from inference.features.learning.core_model.query import usable_core_models
+from inference.isa.x86.blocks import body_of
+from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel, identity_key
+from inference.models import Predictor as PredictorRow
+from inference.predictors import core_model, machine, mapping
+from inference.predictors.kinds import KINDS, FoundKind, PredictorKind
+from inference.predictors.permission import WHO_CHOOSES
+from inference.predictors.protocol import Predictor, PredictorError
+from inference.predictors.remembering import Remembering
+from inference.runs.kinds import Task
+from inference.runs.machines.facts import obstacle_to_measuring
+from inference.storage.instruction_sets import X86
+from inference.storage.names import free_name
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A predictor that could be used here, or why a kind or a configuration cannot.
+
+    `name` is what commands take; empty for a kind of which there is nothing. `row`: where it is stored.
+    `apart`: it is there because it was stored with these options, not because it is found.
+    """
+
+    kind: PredictorKind
+    name: str
+    version: str
+    options: Json
+    reason: str = ""
+    row: PredictorRow | None = None
+    apart: bool = False
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be asked, as far as is known without asking."""
+        return not self.reason
+
+
+def all_kinds() -> dict[str, PredictorKind]:
+    """{name: kind} of all predictors, programs first."""
+    return {**KINDS, **STORED_KINDS}
+
+
+def kinds() -> dict[str, PredictorKind]:
+    """Those that the operator of this site allows."""
+    return {name: kind for name, kind in all_kinds().items() if not kind.obstacle}
+
+
+def kind_of(name: str) -> PredictorKind:
+    """The kind of this name, allowed or not. Raises `PredictorError`."""
+    known = all_kinds()
+    if name not in known:
+        raise PredictorError(f"there is no kind of predictor {name!r}; there are {', '.join(kinds())}")
+    return known[name]
+
+
+def predictor_of(kind: str, options: Mapping[str, Any]) -> Predictor:
+    """A predictor from the name of its kind and its options, or texts for these. Raises `PredictorError`."""
+    return kind_of(kind).predictor(options)
+
+
+def row_for(
+    kind: str,
+    options: Mapping[str, Any],
+    name: str = "",
+    origin: PredictorRow.Origin = PredictorRow.Origin.FOUND,
+    *,
+    may_choose: bool = False,
+) -> PredictorRow:
+    """The stored configuration with these options, made where there is none with the same identity.
+
+    One that so far was known from an imported file alone becomes this one, and keeps its campaigns.
+    `may_choose`: the options come from a stored configuration, or from somebody who may choose what is run
+    (`inference.predictors.permission`). Raises `PredictorError` where it may not be chosen or cannot be used.
+    """
+    if not may_choose and (chosen_options := kind_of(kind).choosing(options)):
+        raise PredictorError(f"{chosen_options[0]} of {kind} {WHO_CHOOSES}")
+    predictor = predictor_of(kind, options)
+    try:
+        key = identity_key(predictor.identity)
+        with transaction.atomic():
+            row = PredictorRow.objects.filter(key=key).first()
+            if row is not None and row.askable:
+                return row
+            row = row or PredictorRow(key=key)
+            wanted = name or predictor.name
+            if row.name != wanted:
+                row.name = free_name(PredictorRow, wanted)
+            row.kind, row.options, row.origin = kind, dict(options), origin
+            row.identity = predictor.identity
+            row.save()
+            return row
+    finally:
+        predictor.close()
+
+
+def opened(row: PredictorRow, task: Task | None = None, *, remembering: bool = True) -> Remembering:
+    """A stored predictor; `task`: the run that it answers for.
+
+    With `remembering`, answers are looked up in the database and kept there.
+
+    Raises `PredictorError` where it cannot be used here any more, where what is here by now would give other
+    answers than those that are remembered of it, and for one that came with a file: whoever wrote that could
+    have named any program of this computer.
+    """
+    if not row.askable:
+        raise PredictorError(_from_file(row))
+    kind = kind_of(row.kind)
+    if row.kind == machine.KIND and task is not None:
+        predictor: Predictor = measured(kind.settings_of(row.options), task)
+    else:
+        predictor = kind.predictor(row.options)
+    if identity_key(predictor.identity) != row.key:
+        predictor.close()
+        raise PredictorError(
+            f"{row.name} is not what it was when it was stored: "
+            f"{_difference(row.identity, predictor.identity)}. Add what is here now as a predictor of its "
+            "own, or bring the former back"
+        )
+    if kind.anywhere and task is not None:
+        predictor = shared(predictor, row, task)
+    store = (StraightAnswers if row.kind == mapping.KIND else DatabaseAnswers)(row) if remembering else None
+    if kind.takes_jumps:
+        return Remembering(predictor, store)
+    return Remembering(predictor, store, asked_about=body_of)
+
+
+def chosen(text: str, *, may_choose: bool = False) -> PredictorRow:
+    """The stored configuration that a user means, made where there is none.
+
+    `text`: the name of one, as `manage.py predictors` lists them (signs and blanks do not count), or
+    `KIND:OPTION=VALUE,…` such as `llvm-mca:release=13,cpu=haswell`. `may_choose`: as for `row_for`; commands
+    of the shell may. Raises `PredictorError`.
+    """
+    row = PredictorRow.objects.filter(name=text).first()
+    if row is not None and row.askable:
+        return row
+    kind, _, given = text.partition(":")
+    if kind in all_kinds() and (given or kind == text):
+        return row_for(kind, _options(given), may_choose=may_choose)
+    usable = [one for one in listed() if one.usable]
+    named = {_folded(one.name): one for one in usable}
+    found = named.get(_folded(text))
+    if found is None and row is not None:
+        raise PredictorError(_from_file(row))
+    if found is None:
+        if reason := reason_against(text):
+            raise PredictorError(reason)
+        near = difflib.get_close_matches(_folded(text), named, n=3, cutoff=0.3) or list(named)[:3]
+        hint = ", ".join(repr(named[name].name) for name in near)
+        raise PredictorError(f"there is no predictor {text!r}" + (f"; is it {hint}?" if hint else ""))
+    return found.row or row_for(found.kind.name, found.options)
+
+
+def listed(among: Mapping[str, PredictorKind] | None = None) -> list[Listed]:
+    """All that can be used here, and why the rest cannot: first each kind as found, then configured ones.
+
+    `among`: {name: kind} of those that are looked for; all, where it is left out. What only files know of is
+    none of them.
+    """
+    found: list[Listed] = []
+    among = all_kinds() if among is None else among
+    stored = PredictorRow.objects.filter(kind__in=list(among)).exclude(origin=PredictorRow.Origin.IMPORTED)
+    rows = {row.key: row for row in stored}
+    seen: set[str] = set()
+    processor = processor_here()
+    for kind in among.values():
+        if kind.obstacle:
+            continue
+        try:
+            options = kind.found()
+        except PredictorError as error:
+            found.append(Listed(kind, "", "", {}, str(error)))
+            continue
+        for one in options:
+            listing = _listed_for(kind, one, rows, processor)
+            seen.add(listing.row.key if listing.row else "")
+            found.append(listing)
+    for key, row in rows.items():
+        if key not in seen:
+            found.append(_listed_row(row))
+    return found
+
+
+def programs() -> list[tuple[PredictorKind, list[FoundKind], str]]:
+    """Each kind of program with what is found of it, or why it cannot be used; quicker than `listed`."""
+    told = []
+    for kind in KINDS.values():
+        if kind.obstacle:
+            continue
+        try:
+            told.append((kind, list(kind.found()), ""))
+        except PredictorError as error:
+            told.append((kind, [], str(error)))
+    return told
+
+
+def _listed_for(
+    kind: PredictorKind, one: FoundKind, rows: Mapping[str, PredictorRow], processor: str
+) -> Listed:
+    """For the processor at hand, as far as the tool knows it; else as it is found."""
+    for options in options_for(kind.name, one.options, processor):
+        if options != one.options:
+            listing = _listed(kind, FoundKind(options, one.version), rows)
+            if listing.usable:
+                return listing
+    return _listed(kind, one, rows)
+
+
+def _listed(kind: PredictorKind, one: FoundKind, rows: Mapping[str, PredictorRow]) -> Listed:
+    try:
+        predictor = kind.predictor(one.options) if one.make is None else one.make()
+    except PredictorError as error:
+        return Listed(kind, "", one.version, one.options, str(error))
+    try:
+        row = rows.get(identity_key(predictor.identity))
+        return Listed(kind, row.name if row else predictor.name, one.version, one.options, row=row)
+    finally:
+        predictor.close()
+
+
+def _listed_row(row: PredictorRow) -> Listed:
+    kind = kind_of(row.kind)
+    version = str(row.identity.get("version", ""))
+    try:
+        opened(row).close()
+    except PredictorError as error:
+        return Listed(kind, row.name, version, row.options, str(error), row, apart=True)
+    return Listed(kind, row.name, version, row.options, row=row, apart=True)
+
+
+def _from_file(row: PredictorRow) -> str:
+    return (
+        f"{row.name} comes from an imported file: nothing here can be asked. Add a predictor with the same "
+        "options, and it is the same where it gives the same answers"
+    )
+
+
+def _options(text: str) -> dict[str, str]:
+    """`name=value,…` as a dictionary; a comma in a value is written as `\\,`."""
+    options = {}
+    for part in re.split(r"(?<!\\),", text) if text else []:
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise PredictorError(f"options are written name=value, with commas between, not {part!r}")
+        options[name.strip()] = value.replace("\\,", ",")
+    return options
+
+
+def written(kind: str, options: Mapping[str, Any]) -> str:
+    """`KIND:OPTION=VALUE,…` as `chosen` reads it."""
+    told = ",".join(f"{name}={value}".replace(",", "\\,") for name, value in options.items())
+    return f"{kind}:{told}"
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[^\w.=+-]", "", name.casefold())
+
+
+def _difference(before: Json, now: Json) -> str:
+    changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return "; ".join(
+        f"{name} was {json.dumps(before.get(name))} and is {json.dumps(now.get(name))}" for name in changed
+    )
+
+
+# Who can be asked about a block, found out without opening mappings or waiting for machines.
+
+
+USUAL_MAPPINGS = 8
+"""So many of the newest mappings are asked unless somebody says otherwise."""
+
+
+@dataclass(frozen=True)
+class OfferedPredictor:
+    """A predictor: `text` is what `campaigning.predictors.chosen` takes, `label` what people call it.
+
+    `usual`: it is asked unless somebody says otherwise. `fixed`: it was stored with options of its own.
+    """
+
+    text: str
+    label: str
+    note: str = ""
+    usual: bool = True
+    fixed: bool = True
+
+
+@dataclass(frozen=True)
+class Offers:
+    """Who can be asked, by what they are; `machines` measure."""
+
+    tools: list[OfferedPredictor]
+    core_models: list[OfferedPredictor]
+    mappings: list[OfferedPredictor]
+    machines: list[OfferedPredictor]
+
+    @property
+    def all(self) -> list[OfferedPredictor]:
+        """Machines first: what they say is what the others try to say."""
+        return [*self.machines, *self.core_models, *self.tools, *self.mappings]
+
+
+def offers() -> Offers:
+    """What can be asked now (a bounded number of queries, whatever there is)."""
+    found = listed(KINDS)
+    own = PredictorRow.objects.filter(kind__in=(mapping.KIND, machine.KIND)).order_by("name")
+    special = [row for row in own if row.askable and set(row.options) != {row.kind}]
+    return Offers(
+        tools=[_tool(one) for one in found if one.usable],
+        core_models=[_core_model(row) for row in usable_core_models()[:LISTED]],
+        mappings=[*_mappings(), *_stored(special, mapping.KIND)],
+        machines=[*_machines(), *_stored(special, machine.KIND)],
+    )
+
+
+def named(texts: Sequence[str]) -> list[PredictorRow]:
+    """The stored configurations of some offers, by their texts or labels, made where there are none.
+
+    Raises `PredictorError` for any other text: it could name any program of this computer.
+    """
+    known: dict[str, OfferedPredictor] = {}
+    for one in offers().all:
+        known |= {one.label: one, one.text: one}
+    strangers = [text for text in texts if text not in known]
+    if strangers:
+        missing = f"there is no predictor {strangers[0]!r} that can be asked here"
+        raise PredictorError(reason_against(strangers[0]) or missing)
+    return list(dict.fromkeys(chosen(known[text].text) for text in texts))
+
+
+def _tool(one: Listed) -> OfferedPredictor:
+    """One that somebody has configured is asked; one that a question has made is offered."""
+    configured = one.row is not None and one.row.origin == PredictorRow.Origin.CONFIGURED
+    usual, note = configured or not one.apart, "" if one.apart else one.version
+    return OfferedPredictor(one.name, one.name, note, usual=usual, fixed=one.apart)
+
+
+def _stored(rows: Iterable[PredictorRow], kind: str) -> list[OfferedPredictor]:
+    """Configured with options that are not as usual; they are asked where somebody wants them."""
+    return [OfferedPredictor(row.name, row.name, usual=False) for row in rows if row.kind == kind]
+
+
+def _mappings() -> list[OfferedPredictor]:
+    rows = [
+        row
+        for model in (PortMapping, ResourceMapping)
+        for row in model._default_manager.filter(isa__name=X86)
+        .order_by("-id")
+        .values_list("created", "name")[:LISTED]
+    ]
+    return [
+        OfferedPredictor(
+            written(mapping.KIND, {"mapping": name}), f"mapping {name}", usual=number < USUAL_MAPPINGS
+        )
+        for number, (_, name) in enumerate(sorted(rows, reverse=True)[:LISTED])
+    ]
+
+
+def _core_model(row: StoredCoreModel) -> OfferedPredictor:
+    text = written(core_model.KIND, {"model": row.name})
+    return OfferedPredictor(text, f"core model {row.name}", row.machine.cpu if row.machine else "")
+
+
+def _machines() -> list[OfferedPredictor]:
+    rows = Machine.objects.filter(isa__name=X86, kind__in=MEASURING).select_related("isa").order_by("name")
+    return [_machine(row) for row in rows[:LISTED] if not obstacle_to_measuring(row)]
+
+
+def _machine(row: Machine) -> OfferedPredictor:
+    """One that is away is asked where somebody wants it: the question waits until it is back."""
+    here = row.kind == Machine.Kind.SIMULATED or row.is_online()
+    note = row.cpu if here else "away"
+    return OfferedPredictor(
+        written(machine.KIND, {"machine": row.name}), f"machine {row.name}", note, usual=here
+    )

@@ -1,0 +1,330 @@
+"""The page of a question: what everybody says of its blocks, live and afterwards, and what leads on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.features.asking.blocks.query import scheme_rows
+from inference.features.asking.blocks.shown import rows_of
+from inference.features.asking.predictors.modes import mode_asked
+from inference.features.asking.predictors.processors import different_processors
+from inference.features.asking.questions.job import memory_question
+from inference.features.asking.questions.pages import ports_context
+from inference.features.asking.questions.query import (
+    KIND,
+    PredictorAnswer,
+    PredictorSaid,
+    ShownBlock,
+    asked_predictors,
+    lines_of,
+    memory_run,
+    said_of,
+)
+from inference.features.asking.questions.why import why_of, with_closest
+from inference.features.running.runs.outcome import RunOutcome
+from inference.formats.csv_cells import written
+from inference.isa.x86.blocks import block_of_hex
+from inference.isa.x86.blocks.listing import intel_or_digits
+from inference.models import ISA, Predictor, Run
+from inference.predictors.memory_variants import Memory, variants
+from inference.predictors.odd_answers import apart, odd_answers
+from inference.runs.errors import ConfigError
+from inference.runs.lifecycle import submit, unused_name
+from inference.storage.instruction_sets import X86
+from inference.web import panels
+from inference.web.origins import origins_of
+from inference.web.paging import Order
+from inference.web.panels import Context, PanelPlace
+from inference.web.requests import table_answer, whole_number
+
+PAGE_SIZE = 25
+
+
+@dataclass(frozen=True)
+class BlockQuestion:
+    """A run that asks, with what it has heard so far."""
+
+    run: Run
+    predictors: Mapping[int, Predictor | None]
+    said: Mapping[int, PredictorSaid]
+
+    @property
+    def codes(self) -> list[bytes]:
+        """The blocks, in the order asked."""
+        return [bytes.fromhex(text) for text in self.run.config["blocks"]]
+
+    def lines(self, code: bytes) -> list[PredictorAnswer]:
+        """What each says of a block."""
+        return lines_of(self.predictors, self.said, code)
+
+
+def _question(pk: int) -> BlockQuestion:
+    run = get_object_or_404(Run, pk=pk, kind=KIND)
+    return BlockQuestion(run, asked_predictors(run), said_of(run))
+
+
+def asked_blocks(request: HttpRequest, pk: int) -> HttpResponse:
+    """What was said of the block in the address (`block`, from 1), or of all; a POST starts what leads on."""
+    question = _question(pk)
+    number = whole_number(request, "block")
+    codes = question.codes
+    if number is None and len(codes) == 1:
+        number = 1
+    if number is None:
+        return render(request, "inference/questions/answers.html", _table(request, question))
+    if not 1 <= number <= len(codes):
+        raise Http404(f"the question has {len(codes)} blocks")
+    subject = ShownBlock(question.run, number, codes[number - 1], question.lines(codes[number - 1]))
+    wrong: Context | None = None
+    if request.method == "POST":
+        if request.POST.get("press") == "memory":
+            return _ask_about_memory(request, question, number)
+        answer = panels.press(request, PanelPlace.SHOWN_BLOCK, subject)
+        if answer is None:
+            raise Http404("there is no such button")
+        if isinstance(answer, HttpResponse):
+            return answer
+        wrong = answer
+    context = _detail(request, question, subject, wrong)
+    return render(request, "inference/questions/answers.html", context, status=200 if wrong is None else 400)
+
+
+def _ask_about_memory(request: HttpRequest, question: BlockQuestion, number: int) -> HttpResponse:
+    code = question.codes[number - 1]
+    rows = [row for row in question.predictors.values() if row is not None]
+    name = unused_name(f"Memory dependencies of {'; '.join(intel_or_digits(code))}"[:190])
+    try:
+        config = memory_question(rows, code, asked=question.run.pk, block=number)
+        submit(KIND, config, name, user=request.user)
+    except (InvalidInputError, ConfigError) as error:
+        messages.error(request, f"Memory dependencies cannot be compared: {error}.")
+    return redirect(f"{request.get_full_path()}#memory")
+
+
+def _table(request: HttpRequest, question: BlockQuestion) -> dict[str, Any]:
+    """All blocks beside all predictors, a page at a time."""
+    codes = question.codes
+    keys = {"block": "block", "apart": "apart"} | {f"by{pk}": f"by{pk}" for pk in question.predictors}
+    order = Order.read(request.GET.get("sort", ""), keys, "block")
+    places = _ordered(question, order)
+    last = (len(codes) - 1) // PAGE_SIZE
+    page = min(max(whole_number(request, "page", 0) or 0, 0), last)
+    shown = places[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
+    return {
+        **_about(question, [question.run]),
+        "rows": [_answered_block(question, place) for place in shown],
+        "heads": [(f"by{line.pk}", line.name) for line in question.lines(b"")],
+        "sort": str(order),
+        "previous_page": page - 1 if page else None,
+        "next_page": page + 1 if page < last else None,
+    }
+
+
+def _ordered(question: BlockQuestion, order: Order) -> list[int]:
+    """The places of the blocks; those without such a number come last, whichever way."""
+    codes = question.codes
+    places = list(range(len(codes)))
+    if order.column == "block":
+        return places[::-1] if order.descending else places
+    numbers = {}
+    for place, code in enumerate(codes):
+        lines = question.lines(code)
+        if order.column == "apart":
+            numbers[place] = apart([line.cycles for line in lines])
+        else:
+            numbers[place] = next(line.cycles for line in lines if f"by{line.pk}" == order.column)
+    known = [place for place in places if numbers[place] is not None]
+    known.sort(key=lambda place: numbers[place] or 0.0, reverse=order.descending)
+    return known + [place for place in places if numbers[place] is None]
+
+
+@dataclass(frozen=True)
+class AnsweredBlock:
+    """A row of the table: the block’s number from 1, its instructions, each answer with whether it is odd.
+
+    `apart`: how far the answers are apart, in per cent of the mean of the largest and the smallest.
+    """
+
+    number: int
+    instructions: Sequence[str]
+    lines: Sequence[tuple[PredictorAnswer, bool]]
+    apart: float | None
+
+
+def _answered_block(question: BlockQuestion, place: int) -> AnsweredBlock:
+    code = question.codes[place]
+    lines = question.lines(code)
+    cycles = [line.cycles for line in lines]
+    odd = odd_answers(cycles)
+    share = apart(cycles)
+    return AnsweredBlock(
+        place + 1,
+        intel_or_digits(code),
+        [(line, at in odd) for at, line in enumerate(lines)],
+        None if share is None else 100 * share,
+    )
+
+
+def _detail(
+    request: HttpRequest, question: BlockQuestion, subject: ShownBlock, wrong: Context | None
+) -> dict[str, Any]:
+    """Everything about one block; `wrong`: the context of a panel whose form is wrong."""
+    code = subject.code
+    block = block_of_hex(code.hex())
+    isa = ISA.objects.filter(name=X86).first()
+    schemes = {} if isa is None else scheme_rows([block], isa)
+    why = why_of(request, block, mode_asked(question.run, question.predictors.values()))
+    lines = with_closest(subject.lines, why)
+    memory = memory_run(code)
+    shown = panels.shown(request, PanelPlace.SHOWN_BLOCK, subject, wrong)
+    of_panels = [run for one in shown for run in one.context.get("followed", ())]
+    return {
+        **_about(question, [question.run, *filter(None, [memory]), *of_panels]),
+        "number": subject.number,
+        "shown_block": block,
+        "instructions": rows_of(block, schemes),
+        "why": why,
+        "lines": [line for line in lines if not line.failed],
+        "silent": [line for line in lines if line.failed],
+        "measured": any(one.measures and one.cycles is not None for one in lines),
+        **ports_context(request, block, isa, schemes),
+        "panels": shown,
+        "memory": _memory(memory),
+        "no_variants": _no_variants(code),
+    }
+
+
+def _about(question: BlockQuestion, followed: list[Run]) -> dict[str, Any]:
+    """What the page says of the question, and the runs that it follows."""
+    run = question.run
+    waiting = [pk for pk in question.predictors if pk not in question.said]
+    return {
+        "run": run,
+        "origin": origins_of([run]).get(run.pk),
+        "asked": len(question.predictors),
+        "answered": len(question.said),
+        "count": len(run.config["blocks"]),
+        "predictors": [line.name for line in question.lines(b"")],
+        "processors": different_processors(row for row in question.predictors.values() if row is not None),
+        "rows_asked": [row for row in question.predictors.values() if row is not None],
+        "ended": run.state in Run.FINAL,
+        "waiting": bool(waiting),
+        "live": {"runs": [_followed(one) for one in followed if one.state not in Run.FINAL]},
+    }
+
+
+def _followed(run: Run) -> Json:
+    return {"socket": f"/ws/runs/{run.pk}/", "since": run.next_seq - 1, "final": list(Run.FINAL)}
+
+
+def _memory(run: Run | None) -> MemoryTable | None:
+    if run is None:
+        return None
+    return memory_table(run, asked_predictors(run), said_of(run))
+
+
+def _no_variants(code: bytes) -> str:
+    """Why there is nothing to compare; "" where there is."""
+    try:
+        variants(code)
+    except InvalidInputError as error:
+        return str(error)
+    return ""
+
+
+def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
+    """The answers in the published form of a set of blocks: digits, and a column per predictor; −1: none."""
+    question = _question(pk)
+    rows = []
+    for code in question.codes:
+        cycles = [line.cycles for line in question.lines(code)]
+        rows.append([code.hex(), *(-1.0 if one is None else one for one in cycles)])
+    names = [line.name for line in question.lines(b"")]
+    return table_answer(written(["bb", *names], rows), question.run.name, question=question.run.name)
+
+
+# What predictors make of memory dependencies, as Table 8.4 of the thesis shows it.
+
+
+ALIKE = 0.1
+"""Numbers within this relative distance are called the same in words."""
+
+
+@dataclass(frozen=True)
+class MemoryRow:
+    """A predictor with what it says of each variant, and what that means."""
+
+    line: PredictorAnswer
+    cells: list[tuple[Memory, PredictorAnswer]]
+    reading: str
+
+
+@dataclass(frozen=True)
+class MemoryTable:
+    """The answers to a question about variants; `variants`: of each, how it differs and its instructions."""
+
+    run: Run
+    variants: list[tuple[Memory, tuple[str, ...]]]
+    rows: list[MemoryRow]
+    ended: bool
+
+
+def memory_table(
+    run: Run, predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid]
+) -> MemoryTable:
+    """The table of a run that `campaigning.memory` has described: its blocks are in the order of `Memory`."""
+    codes = [bytes.fromhex(text) for text in run.config["blocks"]]
+    columns = [lines_of(predictors, said, code) for code in codes]
+    rows = [
+        MemoryRow(cells[0], list(zip(Memory, cells, strict=True)), reading(cells))
+        for cells in zip(*columns, strict=True)
+    ]
+    variants = [(kind, intel_or_digits(code)) for kind, code in zip(Memory, codes, strict=True)]
+    return MemoryTable(run, variants, rows, run.state in Run.FINAL)
+
+
+def reading(cells: tuple[PredictorAnswer, ...]) -> str:
+    """What a predictor's numbers for same address, other offset and other base say in words."""
+    cycles = [cell.cycles for cell in cells]
+    if any(one is None for one in cycles):
+        return ""
+    same, offset, base = (one or 0.0 for one in cycles)
+    if _alike(same, offset) and _alike(same, base):
+        return "makes no difference between them"
+    if _alike(offset, base) and same > base:
+        return "waits where the address is the same"
+    if _alike(same, offset) and same > base:
+        return "waits unless the base is another"
+    if _alike(same, base) and same > offset:
+        return "waits unless the offset tells that it is another place"
+    return "each is another case"
+
+
+def _alike(one: float, other: float) -> bool:
+    return abs(one - other) <= ALIKE * max(one, other)
+
+
+def answers_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """Where the answers to questions are shown: where they were asked for (two queries)."""
+    origins = origins_of(runs)
+    return {
+        run.pk: RunOutcome(origins[run.pk].text, origins[run.pk].url)
+        if run.pk in origins
+        else RunOutcome("Answers", reverse("asked-blocks", args=[run.pk]))
+        for run in runs
+    }
+
+
+urlpatterns = [
+    path("blocks/<int:pk>/", asked_blocks, name="asked-blocks"),
+    path("blocks/<int:pk>/answers.csv", answers_csv, name="asked-blocks-csv"),
+]

@@ -1,0 +1,319 @@
+"""`manage.py predict`: with `--predictor`, basic blocks by any predictors; else experiments by mappings.
+
+It takes the place of inference's command of that name and leaves experiments to it.
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference.core.core_model import Assumptions
+from inference.core.errors import InvalidInputError
+from inference.features.asking.blocks.query import BlockLoad, load_of
+from inference.features.asking.predictors.choosing import check_processor, chosen_on, in_words
+from inference.features.asking.predictors.modes import (
+    AS_NAMED,
+    add_mode_option,
+    different_modes,
+    rows_in_mode,
+)
+from inference.features.asking.predictors.processors import different_processors
+from inference.features.asking.questions.asking import ask
+from inference.features.asking.questions.job import with_switch
+from inference.features.learning.core_model.query import reasons_of, usable_core_models
+from inference.features.library.experiments.command import Command as PredictExperiment
+from inference.formats.csv_cells import written
+from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.x86.blocks import Block, block_of_bytes
+from inference.measuring.blocks import LOOP
+from inference.models import PortMapping, Predictor, StoredCoreModel
+from inference.predictors import core_model
+from inference.predictors.loops import asked_as
+from inference.predictors.memory_variants import Memory, variants
+from inference.predictors.protocol import Answer, PredictorError
+from inference.runs.errors import ConfigError
+from inference.storage.errors import ExchangeError
+from inference.storage.names import by_name
+from inference.web.data_command import add_piece_option, blocks_of_file
+
+MOST_BLOCKS = 100_000
+_SHOWN = 44
+
+
+class Command(PredictExperiment):
+    """Predictions of blocks in the shell; see the module."""
+
+    help = (
+        "Predict an experiment's inverse throughput, name what limits it, and show the load of every port. "
+        "With --predictor: ask predictors for the cycles that basic blocks take per execution."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        super().add_arguments(parser)
+        (what,) = (action for action in parser._actions if action.dest == "experiment")
+        what.metavar = "EXPERIMENT|FILE"
+        what.help = (
+            f"{what.help}; with --predictor a file of code as `manage.py decode` reads it, or a CSV file "
+            "with digits in its first column; - for the standard input"
+        )
+        add_piece_option(parser)
+        parser.add_argument(
+            "--predictor",
+            metavar="NAME",
+            action="append",
+            default=[],
+            help="who predicts the blocks, by its name in `manage.py predictors` or as "
+            "KIND:OPTION=VALUE,…, e.g. llvm-mca:release=19,cpu=haswell; repeatable",
+        )
+        parser.add_argument(
+            "--processor",
+            metavar="NAME",
+            default="",
+            help="with --predictor: for which all tools predict that know several, e.g. 'Zen 3'; one that "
+            "names its own keeps it (default: that of this computer)",
+        )
+        add_mode_option(parser, "as each predictor says; unrolled with --why")
+        parser.add_argument("--csv", action="store_true", help="with --predictor: print a CSV file")
+        parser.add_argument(
+            "--memory",
+            action="store_true",
+            help="with --predictor: ask about the one block with the same address, other offsets, other "
+            "bases, in this order, and llvm-mca with -noalias=false as well",
+        )
+        parser.add_argument(
+            "--ports",
+            metavar="MAPPING",
+            help="instead of --predictor: what each instruction takes up of each port of this port mapping",
+        )
+        parser.add_argument(
+            "--why",
+            action="store_true",
+            help="with a core model as --predictor, or without any the newest: its bounds, and the reason",
+        )
+        parser.add_argument(
+            "--again", action="store_true", help="with --predictor: do not look up what was answered before"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Predict and print."""
+        if not options["predictor"] and not options["ports"] and not options["why"]:
+            super().handle(*args, **options)
+            return
+        row = _mapping(options["ports"]) if options["ports"] else None
+        blocks = blocks_of_file(options["experiment"], options["piece"], MOST_BLOCKS, self.stderr.write)
+        if row is not None:
+            self._write_ports(row, blocks, as_json=options["json"])
+            return
+        if options["why"]:
+            self._write_reasons(options["predictor"], options["mode"], blocks, as_json=options["json"])
+            return
+        rows = _chosen(options["predictor"], options["processor"], options["mode"])
+        if told := in_words(different_processors(rows)):
+            self.stderr.write(f"warning: {told}")
+        if modes := different_modes(rows):
+            parts = "; ".join(f"{mode}: {', '.join(asked)}" for mode, asked in modes.items())
+            self.stderr.write(f"warning: blocks without a jump are asked about in different modes: {parts}")
+        if options["memory"]:
+            rows, blocks = with_switch(rows), _variants(blocks)
+        names, answers = _asked(rows, blocks, anew=options["again"])
+        if options["json"]:
+            self.stdout.write(json.dumps(_as_json(rows, names, blocks, answers), ensure_ascii=False))
+        elif options["csv"]:
+            self._write_csv(names, blocks, answers)
+        else:
+            labels = [f"{kind}: " for kind in Memory] if options["memory"] else [""] * len(blocks)
+            self._write_table(names, blocks, answers, labels)
+            self._write_loops(rows, names, blocks)
+
+    def _write_ports(self, row: PortMapping, blocks: Sequence[Block], *, as_json: bool) -> None:
+        """A table per block: an instruction a line, a port a column."""
+        loads = [load_of(block, row) for block in blocks]
+        if as_json:
+            told = {"mapping": row.name, "ports": row.ports}
+            shown = [_load_json(block, load) for block, load in zip(blocks, loads, strict=True)]
+            self.stdout.write(json.dumps({**told, "blocks": shown}, ensure_ascii=False))
+            return
+        for number, (block, load) in enumerate(zip(blocks, loads, strict=True), start=1):
+            self.stdout.write(f"block {number}: {_summary(load)}")
+            if load is None:
+                continue
+            self.stdout.write("".join([f"  {'':<{_SHOWN}}", *(f"{port:>7}" for port in row.ports)]))
+            parts = zip(block.listing, load.instructions, strict=True)
+            lines = [(text, part.ports) for (_, text), part in parts]
+            for text, ports in [*lines, ("all", load.schedule.loads)]:
+                cells = [f"{cycles:>7.3f}" if cycles else f"{'·':>7}" for cycles in ports or ()]
+                self.stdout.write("".join([f"  {text[:_SHOWN]:<{_SHOWN}}", *(cells or ["  not described"])]))
+
+    def _write_reasons(
+        self, named: Sequence[str], mode: str, blocks: Sequence[Block], *, as_json: bool
+    ) -> None:
+        """A sentence per block, its bounds, and what each instruction adds to the critical chain."""
+        model, assumed = _core_model(named, mode)
+        reasons = reasons_of(blocks, model, assumed)
+        if as_json:
+            together = zip(blocks, reasons, strict=True)
+            told = [{"hex": block.hex, **reason.as_json()} for block, reason in together]
+            self.stdout.write(json.dumps({"blocks": told}, ensure_ascii=False))
+            return
+        for number, (block, reason) in enumerate(zip(blocks, reasons, strict=True), start=1):
+            self.stdout.write(f"block {number}: {reason.sentence}")
+            for bound in reason.prediction.bounds:
+                self.stdout.write(f"  {bound.kind:<14}{bound.cycles:>8.2f}  {bound.why}")
+            for place, one in enumerate(block.instructions):
+                cycles = f"{reason.chain[place]:>7.1f}" if place in reason.chain else ""
+                self.stdout.write(f"  {one.text[:_SHOWN]:<{_SHOWN}}{cycles}")
+            for taken in reason.prediction.taken:
+                self.stdout.write(f"  taken for the nearest scheme: {taken.text}")
+            for text in reason.prediction.unknown:
+                self.stdout.write(f"  not described by the port mapping: {text}")
+
+    def _write_csv(
+        self, names: Sequence[str], blocks: Sequence[Block], answers: Sequence[Sequence[Answer]]
+    ) -> None:
+        """The published form of a set of blocks; what has no number is −1."""
+        rows = (
+            [block.hex, *(-1 if one.cycles is None else round(one.cycles, 6) for one in row)]
+            for block, row in zip(blocks, answers, strict=True)
+        )
+        self.stdout.write(written(["bb", *names], rows), ending="")
+
+    def _write_table(
+        self,
+        names: Sequence[str],
+        blocks: Sequence[Block],
+        answers: Sequence[Sequence[Answer]],
+        labels: Sequence[str],
+    ) -> None:
+        """A line per block; `labels` stand before them."""
+        widths = [max(len(name), 11) for name in names]
+        heads = "  ".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
+        self.stdout.write(f"{'block':<{_SHOWN}}  {heads}")
+        for label, block, row in zip(labels, blocks, answers, strict=True):
+            text = label + "; ".join(one.text for one in block.instructions)
+            text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+            cells = [answer.failure if answer.cycles is None else f"{answer.cycles:.2f}" for answer in row]
+            shown = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+            self.stdout.write(f"{text:<{_SHOWN}}  {shown}")
+            for name, answer in zip(names, row, strict=True):
+                if answer.detail:
+                    self.stdout.write(f"  {name}: {answer.detail}")
+
+    def _write_loops(self, rows: Sequence[Predictor], names: Sequence[str], blocks: Sequence[Block]) -> None:
+        """How each predictor was asked about the loops."""
+        loop = next((block for block in blocks if block.closing is not None), None)
+        if loop is not None:
+            for row, name in zip(rows, names, strict=True):
+                self.stdout.write(f"  {name}: a loop is {asked_as(row.kind, loop.code)}")
+
+
+def _core_model(named: Sequence[str], mode: str) -> tuple[StoredCoreModel, Assumptions]:
+    """The core model that is named as a predictor, else the newest, and what it assumes."""
+    if not named:
+        newest = usable_core_models().first()
+        if newest is None:
+            raise CommandError("there is no core model yet: `manage.py know --machine NAME` makes one")
+        return newest, Assumptions(in_loop=mode == LOOP)
+    rows = _chosen(named, mode=mode)
+    if len(rows) != 1 or rows[0].kind != core_model.KIND:
+        raise CommandError('--why takes one core model: --predictor "core model NAME"')
+    settings = core_model.CoreModelSettings(**rows[0].options)
+    found = usable_core_models().get(name=settings.model)
+    return found, settings.assumed
+
+
+def _mapping(name: str) -> PortMapping:
+    """The port mapping of this name, if blocks can be read for it."""
+    try:
+        row = by_name(PortMapping, name)
+    except ExchangeError as error:
+        raise CommandError(str(error)) from error
+    if obstacle := obstacle_to_blocks(row.name, row.isa.name):
+        raise CommandError(obstacle)
+    return row
+
+
+def _chosen(texts: Sequence[str], processor: str = "", mode: str = AS_NAMED) -> list[Predictor]:
+    try:
+        check_processor(processor)
+        rows = [chosen_on(text, processor, may_choose=True) for text in dict.fromkeys(texts)]
+        return rows_in_mode(rows, mode)
+    except (PredictorError, ExchangeError, ConfigError) as error:
+        raise CommandError(str(error)) from error
+
+
+def _variants(blocks: Sequence[Block]) -> list[Block]:
+    if len(blocks) != 1:
+        raise CommandError(f"--memory compares variants of one block, not of {len(blocks):,}")
+    try:
+        found = variants(blocks[0].code)
+    except InvalidInputError as error:
+        raise CommandError(str(error)) from error
+    return [block_of_bytes(code) for code in found.code.values()]
+
+
+def _asked(
+    rows: Sequence[Predictor], blocks: Sequence[Block], *, anew: bool
+) -> tuple[list[str], list[list[Answer]]]:
+    """Names of the predictors, and per block an answer of each."""
+    told = {
+        column.predictor: column
+        for column in ask(rows, [block.code for block in blocks], remembering=not anew)
+    }
+    columns = [told[row] for row in rows]
+    if errors := [column.error for column in columns if column.error]:
+        raise CommandError("\n".join(errors))
+    names = [column.predictor.name for column in columns]
+    return names, [list(row) for row in zip(*(column.answers for column in columns), strict=True)]
+
+
+def _as_json(
+    rows: Sequence[Predictor],
+    names: Sequence[str],
+    blocks: Sequence[Block],
+    answers: Sequence[Sequence[Answer]],
+) -> dict[str, Any]:
+    return {
+        "predictors": list(names),
+        "blocks": [
+            {
+                "hex": block.hex,
+                "assembly": [one.text for one in block.instructions],
+                "kind": block.kind,
+                "answers": [
+                    {
+                        "cycles": one.cycles,
+                        "failure": one.failure,
+                        "detail": one.detail,
+                        "asked_as": asked_as(row.kind, block.code),
+                    }
+                    for row, one in zip(rows, said, strict=True)
+                ],
+            }
+            for block, said in zip(blocks, answers, strict=True)
+        ],
+    }
+
+
+def _summary(load: BlockLoad | None) -> str:
+    if load is None:
+        return "the mapping describes none of its instructions"
+    left_out = "" if load.described else "; of the instructions that the mapping describes"
+    return f"{load.schedule.cycles:.3f} cycles{left_out}"
+
+
+def _load_json(block: Block, load: BlockLoad | None) -> dict[str, Any]:
+    if load is None:
+        return {"hex": block.hex, "cycles": None, "loads": None, "instructions": []}
+    parts = zip(block.listing, load.instructions, strict=True)
+    return {
+        "hex": block.hex,
+        "cycles": load.schedule.cycles,
+        "loads": load.schedule.loads,
+        "instructions": [{"text": text, "loads": part.ports} for (_, text), part in parts],
+    }

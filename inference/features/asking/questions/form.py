@@ -1,0 +1,244 @@
+"""The part of a form that says who is asked about basic blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from inference.core.protocols import Json
+from inference.features.asking.blocks.job import MOST_BLOCKS
+from inference.features.asking.predictors.choosing import known_on, processor_field
+from inference.features.asking.predictors.modes import mode_field
+from inference.features.asking.predictors.query import OfferedPredictor, Offers, chosen, offers
+from inference.features.asking.predictors.stored_kinds import reason_against
+from inference.isa.x86.addresses import START
+from inference.isa.x86.blocks import Block, BlockError, BlocksOfText, read
+from inference.measuring.blocks import MOST_COPIES, MOST_PAGES, BlockOptions
+from inference.models import Predictor
+from inference.predictors import machine
+from inference.predictors.protocol import PredictorError
+from inference.storage.names import NOTE_LIMIT
+from inference.web.presentation import describe_fields
+
+_LONGEST = 300
+"""Characters of the text of an offer."""
+
+
+class OffersField(forms.MultipleChoiceField):
+    """Some of the offers; of a mapping or machine without blocks it says so."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def validate(self, value: Any) -> None:
+        """Refuse strangers."""
+        strangers = (text[:_LONGEST] for text in value if not self.valid_value(text))
+        if reason := reason_against(next(strangers, "")):
+            raise forms.ValidationError(f"{reason}.")
+        super().validate(value)
+
+
+class ChoosingForm(forms.Form):
+    """Which of the predictors that can be asked here; `rows` are those of a valid form.
+
+    Nothing else can be named: a predictor can be any program, which only administrators add.
+    """
+
+    predictors = OffersField(required=False)
+    anew = forms.BooleanField(
+        required=False, label="Ignore cached results", help_text="Predict again even if an answer is cached."
+    )
+
+    def __init__(self, data: Any = None, initial: Any = None, known: Offers | None = None) -> None:
+        """`known`: the offers, where they have been found out already."""
+        super().__init__(data, initial=initial)
+        self.offers = offers() if known is None else known
+        self.rows: list[Predictor] = []
+        field = self.fields["predictors"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(one.text, one.label) for one in self.offers.all]
+
+    def ticked(self) -> set[str]:
+        """The texts of the offers whose boxes are ticked."""
+        return set(self["predictors"].value() or ())
+
+    def clean(self) -> dict[str, Any]:
+        """What must hold between fields."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        self.take(data)
+        return data
+
+    def take(self, data: dict[str, Any]) -> None:
+        """Find or make the rows of what was chosen."""
+        wanted = set(data.get("predictors", ()))
+        for offer in self.offers.all:
+            if offer.text in wanted:
+                self._take(offer)
+
+    def text_of(self, offer: OfferedPredictor) -> str:
+        """What `campaigning.predictors.chosen` is told of an offer that was chosen."""
+        return offer.text
+
+    def _take(self, offer: OfferedPredictor) -> None:
+        try:
+            self.rows.append(chosen(self.text_of(offer)))
+        except PredictorError as error:
+            self.add_error("predictors", f"{offer.label}: {error}")
+
+
+# What is asked of basic blocks: the blocks, who says something of them, and how machines surround them.
+
+
+TEXT_LIMIT = 100_000
+SURROUNDINGS = tuple(BlockOptions.__dataclass_fields__)
+
+
+class AddressField(forms.CharField):
+    """A whole number of 64 bits, decimal or hexadecimal with 0x."""
+
+    def to_python(self, value: Any) -> Any:
+        """The number."""
+        text = str(value or "").strip().replace("_", "")
+        try:
+            number = int(text, 0)
+        except ValueError:
+            raise forms.ValidationError("Write a whole number such as 305419776 or 0x12345600.") from None
+        if not 0 <= number < 2**64:
+            raise forms.ValidationError("The number has to fit into 64 bits: 0 to 0xffffffffffffffff.")
+        return number
+
+
+class BlockForm(ChoosingForm):
+    """The page's form; `reading` is what the text has, once it is valid."""
+
+    code = forms.CharField(
+        label="Basic blocks",
+        max_length=TEXT_LIMIT,
+        help_text="Intel or AT&T syntax, what compilers, disassemblers, debuggers and perf print, or machine "
+        "code in hexadecimal digits. Code with jumps is cut into loops; other paragraphs are a block each.",
+        widget=forms.Textarea(
+            attrs={"rows": 10, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
+        ),
+    )
+    mode = mode_field()
+    copies = forms.IntegerField(
+        label="Number of copies",
+        min_value=0,
+        max_value=MOST_COPIES,
+        initial=0,
+        help_text="0: as many as make about 800 instructions and 512 stores; in a loop 100 instructions.",
+    )
+    registers = AddressField(
+        label="Registers start with",
+        initial=f"{START:#x}",
+        help_text="All general-purpose registers, as a valid address: what they point to is mapped.",
+    )
+    memory = AddressField(
+        label="Memory starts with",
+        initial=f"{START:#x}",
+        help_text="Every eight bytes of it, so that loaded pointers are valid, too.",
+    )
+    pages = forms.IntegerField(
+        label="Pages of memory",
+        min_value=1,
+        max_value=MOST_PAGES,
+        initial=BlockOptions.pages,
+        help_text="That a block may touch. All are one page of physical memory, as in BHive's harness.",
+    )
+    processor = processor_field()
+    name = forms.CharField(
+        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
+    )
+    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 2}))
+
+    def __init__(
+        self,
+        data: Any = None,
+        initial: Any = None,
+        known: Offers | None = None,
+        *,
+        asking: bool = False,
+        piece: int | None = None,
+    ) -> None:
+        """`asking`: the predictors are wanted, too. `piece`: the number, from 1, of the one that is asked."""
+        super().__init__(data, initial, known)
+        self.reading = BlocksOfText(())
+        self.left_out: list[str] = []
+        self._asking = asking
+        self._piece = piece
+        if "predictors" not in self.initial:
+            self.initial["predictors"] = [one.text for one in self.offers.all if one.usual]
+        describe_fields(self)
+
+    def clean_code(self) -> str:
+        """The text, of which the blocks are kept."""
+        text: str = self.cleaned_data["code"]
+        try:
+            self.reading = read(text, MOST_BLOCKS)
+        except BlockError as error:
+            raise forms.ValidationError(f"Nothing was decoded: {error}.") from None
+        if self._asking and self._piece is None and (dropped := self.reading.dropped):
+            raise forms.ValidationError(
+                f"Not asked: {dropped[0]}. Correct or remove that line, or decode and ask about one piece."
+            )
+        count = len(self.reading.pieces)
+        if self._piece is not None and not 1 <= self._piece <= count:
+            raise forms.ValidationError(f"There is no piece {self._piece} any more: decode the text again.")
+        return text
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Those that are asked about: the piece that was chosen, else all."""
+        blocks = [piece.block for piece in self.reading.pieces]
+        return blocks if self._piece is None else blocks[self._piece - 1 : self._piece]
+
+    def take(self, data: dict[str, Any]) -> None:
+        """Predictors are looked for where all else is right and somebody asks."""
+        if not self.errors:
+            for field, problem in self.options().problems().items():
+                self.add_error(field, f"It {problem}.")
+        if self._asking and not self.errors:
+            super().take(data)
+            if not self.rows and not self.errors:
+                self.add_error("predictors", "; ".join(self.left_out) or "Choose at least one.")
+
+    def _take(self, offer: OfferedPredictor) -> None:
+        """Tools for the processor that was chosen; `left_out` gets why one cannot be asked about it."""
+        before = len(self.rows)
+        super()._take(offer)
+        if not offer.fixed:
+            processor = self.cleaned_data.get("processor", "")
+            self.rows[before:], left_out = known_on(self.rows[before:], processor)
+            self.left_out += left_out
+
+    def options(self) -> BlockOptions:
+        """How machines surround the blocks."""
+        options = {name: self.cleaned_data[name] for name in SURROUNDINGS}
+        return BlockOptions(**{**options, "mode": options["mode"] or BlockOptions.mode})
+
+    @property
+    def around(self) -> list[forms.BoundField]:
+        """The fields that say how machines surround a block, beside the mode that all are asked in."""
+        return [self[name] for name in SURROUNDINGS if name != "mode"]
+
+    @property
+    def changed(self) -> Json:
+        """The options of machines that are not as usual."""
+        usual = BlockOptions().as_json()
+        return {name: value for name, value in self.options().as_json().items() if value != usual[name]}
+
+    @property
+    def surrounded(self) -> bool:
+        """Whether any option of machines that the form shows is not as usual, or wrong."""
+        return any(str(field.value()) != str(field.field.initial) for field in self.around)
+
+    @property
+    def machines(self) -> list[Predictor]:
+        """Those that were chosen."""
+        return [row for row in self.rows if row.kind == machine.KIND]
+
+    def text_of(self, offer: OfferedPredictor) -> str:
+        """A machine that goes by its name is asked with the options of the form."""
+        if not offer.text.startswith(f"{machine.KIND}:"):
+            return offer.text
+        return ",".join([offer.text, *(f"{name}={value}" for name, value in self.changed.items())])

@@ -1,0 +1,147 @@
+"""Runs of kind `ask`: any predictors say how many cycles some blocks take, each answer told when it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
+
+from pydantic import Field
+
+from inference.core.protocols import Json
+from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_mode
+from inference.features.asking.predictors.query import row_for
+from inference.features.asking.questions.asking import ask
+from inference.features.asking.questions.query import ANSWERS, KIND, PredictorSaid, said_document
+from inference.isa.x86.blocks import BlockError, block_of_hex
+from inference.models import Predictor, Run
+from inference.predictors.llvm import mca
+from inference.predictors.memory_variants import variants
+from inference.predictors.protocol import PredictorError
+from inference.runs.described_rows import read_rows
+from inference.runs.errors import ConfigError
+from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
+from inference.runs.request import RunRequest
+
+GONE = "it has been deleted"
+
+MOST_BLOCKS = 1000
+"""In one run: its answers travel with its journal."""
+
+MOST_PREDICTORS = 100
+
+
+class AskConfig(RunRequest):
+    """`predictors` are ids, `blocks` machine code in hexadecimal digits.
+
+    With `anew`, cached answers are ignored. `about` is for whoever asks: what the blocks belong to. `mode`:
+    in which all are asked; "" as each predictor's options say.
+    """
+
+    noun = "a question"
+    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
+    blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
+    anew: bool = False
+    about: Json = {}
+    mode: QuestionMode = AS_NAMED
+
+
+class AskJob:
+    """Runs of kind `ask`; see `AskConfig`."""
+
+    def check(self, config: Json) -> Json:
+        """The complete description. Raises `ConfigError` naming the field."""
+        asked = AskConfig.read(config)
+        rows = rows_in_mode(read_rows(Predictor, "predictors", asked.predictors), asked.mode)
+        predictors = [row.pk for row in rows]
+        return asked.as_json() | {"predictors": predictors, "blocks": _blocks(asked.blocks)}
+
+    def submitted(self, run: Run) -> None:
+        """Nothing belongs to it: its answers are in its journal."""
+
+    def work(self, task: Task) -> Store:
+        """Ask them side by side; what one cannot say does not keep the others from it."""
+        config = task.run.config
+        codes = [bytes.fromhex(text) for text in config["blocks"]]
+        wanted = config["predictors"]
+        rows = Predictor.objects.in_bulk(wanted)
+        told: list[Json] = []
+        _progress(task, told)
+        for pk in wanted:
+            if pk not in rows:
+                _tell(task, told, PredictorSaid(pk, f"predictor {pk}", error=GONE))
+        known = [rows[pk] for pk in wanted if pk in rows]
+        for column in ask(known, codes, remembering=not config["anew"], task=task):
+            row = column.predictor
+            answers = {} if column.error else dict(zip(codes, column.answers, strict=True))
+            _tell(task, told, PredictorSaid(row.pk, row.name, answers, column.error))
+        return partial(_store, task.run, told)
+
+
+def _tell(task: Task, told: list[Json], said: PredictorSaid) -> None:
+    task.reporter.tell(ANSWERS, said_document(said))
+    told.append({"predictor": said.predictor, "name": said.name, "error": said.error})
+    _progress(task, told)
+
+
+def _progress(task: Task, told: Sequence[Json]) -> None:
+    facts = {"phase": KIND, "done": len(told), "total": len(task.run.config["predictors"]), "rate": 0.0}
+    task.reporter.tell("progress", {**facts, "unit": "predictors", "eta": None})
+
+
+def _store(run: Run, told: Sequence[Json]) -> tuple[Json, Sequence[Entry]]:
+    places = {pk: place for place, pk in enumerate(run.config["predictors"])}
+    asked = sorted(told, key=lambda each: places[each["predictor"]])  # they answer in any order
+    made: Json = {"name": run.name, "asked": asked}
+    return made, [("result", made)]
+
+
+def _blocks(given: Sequence[str]) -> list[str]:
+    found = []
+    for number, text in enumerate(given, start=1):
+        try:
+            found.append(block_of_hex(text).hex)
+        except BlockError as error:
+            raise ConfigError(f"blocks, number {number}: {error}") from error
+    return found
+
+
+# What predictors make of dependencies through memory: the question of Table 8.4 about any block.
+
+
+ABOUT = "memory"
+"""In what a run is about: the machine code, in hexadecimal digits, of the block that was varied."""
+
+MAY_ALIAS = "-noalias=false"
+"""llvm-mca's switch for: any two accesses to memory may be to the same place."""
+
+
+def memory_question(predictors: Sequence[Predictor], code: bytes, **about: int) -> Json:
+    """The description of a run of kind `ask` about the block's variants, in the order of `Memory`.
+
+    `about`: where it is asked from, `asked` a run of this kind and `block` the number of the block there.
+
+    Raises `InvalidInputError` for a block whose addresses cannot be varied.
+    """
+    found = variants(code)
+    return {
+        "predictors": [row.pk for row in with_switch(predictors)],
+        "blocks": [one.hex() for one in found.code.values()],
+        "about": {ABOUT: code.hex(), **about},
+    }
+
+
+def with_switch(predictors: Sequence[Predictor]) -> list[Predictor]:
+    """These, and behind each llvm-mca the same that assumes accesses to memory to alias."""
+    found: list[Predictor] = []
+    for row in predictors:
+        found.append(row)
+        flags = str(row.options.get("flags") or "")
+        if row.askable and row.kind == mca.KIND and "noalias" not in flags:
+            try:
+                options = {**row.options, "flags": f"{flags} {MAY_ALIAS}".strip()}
+                found.append(row_for(row.kind, options, may_choose=True))  # the rest is as it was stored
+            except PredictorError:
+                continue  # it is not here any more, which it will say itself when it is asked
+    return list(dict.fromkeys(found))

@@ -1,0 +1,216 @@
+"""What runs of kind `ask` were told, while they go on and afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from django.urls import reverse
+
+from inference.core.protocols import Json
+from inference.formats.sample_document import read_samples, sample_document
+from inference.models import Predictor, Run, RunEvent
+from inference.predictors import machine
+from inference.predictors.loops import asked_as
+from inference.predictors.protocol import Answer
+from inference.predictors.samples import Sample
+from inference.web.origins import RunOrigin, number_about
+
+_MOST_RUNS = 50
+
+
+@dataclass(frozen=True)
+class QuestionAnswers:
+    """What each predictor said last, in the order they were first asked, and the runs that go on.
+
+    `failed`: the newest run, where it has failed.
+    """
+
+    said: tuple[PredictorSaid, ...] = ()
+    working: tuple[Run, ...] = ()
+    failed: Run | None = None
+
+
+def asked_about(about: Json) -> QuestionAnswers:
+    """What was answered about something: of all runs with these entries in `about` (two queries)."""
+    conditions = {f"config__about__{name}": value for name, value in about.items()}
+    rows = (
+        Run.objects.filter(kind=KIND, **conditions)
+        .only("pk", "name", "state", "error", "config")
+        .order_by("-pk")
+    )
+    runs = list(rows[:_MOST_RUNS])
+    if not runs:
+        return QuestionAnswers()
+    events = RunEvent.objects.filter(run__in=[run.pk for run in runs], kind=ANSWERS)
+    newest: dict[int, PredictorSaid] = {}
+    for payload in events.order_by("run_id", "seq").values_list("payload", flat=True):
+        said = read_said(payload)
+        newest[said.predictor] = said
+    order = dict.fromkeys(pk for run in reversed(runs) for pk in run.config["predictors"])
+    return QuestionAnswers(
+        tuple(newest[pk] for pk in order if pk in newest),
+        tuple(run for run in runs if run.state not in Run.FINAL),
+        runs[0] if runs[0].state == Run.State.FAILED else None,
+    )
+
+
+# What was said of one block: a line for each predictor that was asked, answered or not.
+
+
+@dataclass(frozen=True)
+class PredictorAnswer:
+    """What a predictor says of a block: an answer, or an `error` that kept it from any; neither: it waits.
+
+    `share`: its cycles in per cent of the most that anybody says. `difference`: from what a machine has
+    measured, in per cent of that. `row`: None where it has been deleted. `asked_as`: how a loop is asked.
+    `closest`: the bound of a core model that its number comes closest to, in words.
+    """
+
+    pk: int
+    name: str
+    row: Predictor | None
+    answer: Answer | None = None
+    error: str = ""
+    share: float | None = None
+    difference: float | None = None
+    asked_as: str = ""
+    closest: str = ""
+
+    @property
+    def version(self) -> str:
+        """Of the tool, as it says it."""
+        return "" if self.row is None else str(self.row.identity.get("version", ""))
+
+    @property
+    def cycles(self) -> float | None:
+        """The number, where there is one."""
+        return None if self.answer is None else self.answer.cycles
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was asked, and there is no number."""
+        return bool(self.error) or (self.answer is not None and self.answer.cycles is None)
+
+    @property
+    def measures(self) -> bool:
+        """Whether it is a machine."""
+        return self.row is not None and self.row.kind == machine.KIND
+
+
+def asked_predictors(run: Run) -> dict[int, Predictor | None]:
+    """The predictors of a question in their order; None for one that has been deleted (one query)."""
+    wanted = run.config["predictors"]
+    rows = Predictor.objects.in_bulk(wanted)
+    return {pk: rows.get(pk) for pk in wanted}
+
+
+def said_of(run: Run) -> dict[int, PredictorSaid]:
+    """What each predictor said last, by its id (one query)."""
+    events = RunEvent.objects.filter(run=run, kind=ANSWERS).order_by("seq")
+    said = (read_said(payload) for payload in events.values_list("payload", flat=True))
+    return {one.predictor: one for one in said}
+
+
+def lines_of(
+    predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid], code: bytes
+) -> list[PredictorAnswer]:
+    """A line for each predictor, in their order."""
+    told = [_line(pk, row, said.get(pk), code) for pk, row in predictors.items()]
+    numbers = [one.cycles for one in told if one.cycles is not None]
+    most = max(numbers, default=0.0)
+    measured = next((one.cycles for one in told if one.measures and one.cycles), None)
+    return [_compared(one, most, measured) for one in told]
+
+
+def _line(pk: int, row: Predictor | None, said: PredictorSaid | None, code: bytes) -> PredictorAnswer:
+    words = asked_as(row.kind, code) if row is not None and code else ""
+    if said is None:
+        return PredictorAnswer(pk, f"predictor {pk}" if row is None else row.name, row, asked_as=words)
+    return PredictorAnswer(pk, said.name, row, said.answers.get(code), said.error, asked_as=words)
+
+
+def _compared(line: PredictorAnswer, most: float, measured: float | None) -> PredictorAnswer:
+    cycles = line.cycles
+    if cycles is None:
+        return line
+    share = 100 * cycles / most if most else 0.0
+    difference = None if measured is None or line.measures else 100 * (cycles - measured) / measured
+    return replace(line, share=share, difference=difference)
+
+
+def furthest_apart(lines: Sequence[PredictorAnswer]) -> tuple[int, int] | None:
+    """The ids of the two predictors whose numbers differ most; None where fewer than two have one."""
+    told = sorted((one.cycles, one.pk) for one in lines if one.cycles is not None)
+    return None if len(told) < 2 else (told[0][1], told[-1][1])
+
+
+def memory_run(code: bytes) -> Run | None:
+    """The newest question about the variants of a block (one query)."""
+    return Run.objects.filter(kind=KIND, config__about__memory=code.hex()).order_by("-pk").first()
+
+
+@dataclass(frozen=True)
+class ShownBlock:
+    """A block of a question, by its number from 1, with what each predictor says of it."""
+
+    run: Run
+    number: int
+    code: bytes
+    lines: Sequence[PredictorAnswer]
+
+
+def memory_questions(runs: Sequence[Run]) -> dict[int, RunOrigin]:
+    """The pages of the blocks whose memory accesses these runs vary (one query)."""
+    before = {run.pk: number_about(run, "asked") for run in runs}
+    wanted = {pk for pk in before.values() if pk is not None}
+    there = (
+        set(Run.objects.filter(pk__in=wanted, kind=KIND).values_list("pk", flat=True)) if wanted else set()
+    )
+    origins = {}
+    for run in runs:
+        if before[run.pk] in there:
+            page, block = reverse("asked-blocks", args=[before[run.pk]]), number_about(run, "block") or 1
+            text = "the block whose memory accesses were varied"
+            origins[run.pk] = RunOrigin(text, f"{page}?block={block}#memory")
+    return origins
+
+
+# What a run of kind `ask` tells of each predictor: an event of its journal.
+#
+# {"predictor": 3, "name": "llvm-mca 19 · haswell", "error": "", "answers": as `sample_document` writes them}
+
+
+KIND = "ask"
+"""The kind of runs."""
+
+ANSWERS = "answers"
+"""The kind of events."""
+
+
+@dataclass(frozen=True)
+class PredictorSaid:
+    """What one predictor, by its id, said: {machine code: answer}, or why it said nothing."""
+
+    predictor: int
+    name: str
+    answers: Mapping[bytes, Answer] = field(default_factory=dict)
+    error: str = ""
+
+
+def said_document(said: PredictorSaid) -> Json:
+    """The event's payload."""
+    samples = [Sample(code, (answer,)) for code, answer in said.answers.items()]
+    return {
+        "predictor": said.predictor,
+        "name": said.name,
+        "error": said.error,
+        "answers": sample_document(samples),
+    }
+
+
+def read_said(given: Json) -> PredictorSaid:
+    """Back from `said_document`. Raises `ExchangeError`."""
+    samples = read_samples(given["answers"], 1, "answers")
+    said = {sample.code: sample.answers[0] for sample in samples}
+    return PredictorSaid(given["predictor"], given["name"], said, given["error"])

@@ -1,0 +1,107 @@
+"""Who is asked in an accuracy check, and which bound of the core model is the largest of each block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from inference.core.protocols import Json
+from inference.features.asking.predictors.modes import in_mode
+from inference.features.asking.predictors.processors import options_for, processor_of_machine
+from inference.features.asking.predictors.query import kind_of, programs, row_for
+from inference.features.judging.accuracy_checks.request import MOST_PREDICTORS
+from inference.features.learning.core_model.query import usable_core_models
+from inference.isa.x86.blocks import BlockError, block_of_bytes
+from inference.models import Machine, Predictor
+from inference.predictors import core_model, mapping, nanobench
+from inference.predictors.kinds import KINDS, FoundKind, PredictorKind
+from inference.predictors.protocol import PredictorError
+
+MOST_CORE_MODELS, MOST_MAPPINGS = 2, 4
+"""Of the machine, the newest; mappings of each kind."""
+PUBLISHED = frozenset(kind.name for kind in KINDS.values() if not kind.is_uncontained)
+"""Kinds of predictors that others have published: what a core model has to be better than."""
+
+
+def usual_predictors(machine: Machine, mode: str) -> tuple[list[Predictor], dict[str, str]]:
+    """The machine's core models and mappings, and all tools for its processor; {what is left out: why}.
+
+    `mode`: how blocks are measured, and so all are asked.
+    """
+    rows: dict[int, Predictor] = {}
+    left_out: dict[str, str] = {}
+    for name, wanted in _wanted(machine):
+        row, reason = _first_usable(wanted, mode)
+        if row is None:
+            left_out[name] = reason
+        elif len(rows) < MOST_PREDICTORS:
+            rows[row.pk] = row
+    configured = Predictor.objects.filter(origin=Predictor.Origin.CONFIGURED).order_by("-pk")
+    for row in configured.exclude(kind=nanobench.KIND)[:MOST_PREDICTORS]:
+        if len(rows) < MOST_PREDICTORS:
+            try:
+                asked = in_mode(row, mode)
+            except PredictorError as error:
+                left_out[row.name] = str(error)
+            else:
+                rows.setdefault(asked.pk, asked)
+    return list(rows.values()), left_out
+
+
+def largest_bounds(
+    machine: Machine, asked: Sequence[Predictor], codes: Sequence[bytes], mode: str
+) -> list[str]:
+    """The largest bound of each block by the first core model that is asked, else by the machine's newest.
+
+    "" where there is none, or it does not know the block.
+    """
+    options = next((row.options for row in asked if row.kind == core_model.KIND), None)
+    if options is None:
+        newest = usable_core_models().filter(machine=machine).first()
+        options = None if newest is None else {"model": newest.name}
+    if options is None:
+        return [""] * len(codes)
+    try:
+        kind = kind_of(core_model.KIND)
+        model = kind.predictor(kind.in_mode(options, mode))
+    except PredictorError:
+        return [""] * len(codes)
+    assert isinstance(model, core_model.ModelledBlocks)
+    return [_largest(model, code) for code in codes]
+
+
+def _largest(model: core_model.ModelledBlocks, code: bytes) -> str:
+    try:
+        found = model.explain(block_of_bytes(code))
+    except BlockError:
+        return ""
+    return str(found.bounds[0].kind) if found.bounds and not found.unknown else ""
+
+
+def _wanted(machine: Machine) -> Iterator[tuple[str, list[tuple[str, Json]]]]:
+    """(what it is called, [(kind, options), …] of which the first is taken that can be used)."""
+    for name in (
+        usable_core_models().filter(machine=machine).values_list("name", flat=True)[:MOST_CORE_MODELS]
+    ):
+        yield f"core model {name}", [(core_model.KIND, {"model": name})]
+    for made in (machine.mappings, machine.resource_mappings):
+        for name in made.order_by("-pk").values_list("name", flat=True)[:MOST_MAPPINGS]:
+            yield f"mapping {name}", [(mapping.KIND, {"mapping": name})]
+    processor = processor_of_machine(machine)
+    for kind, found, _ in programs():
+        if kind.name != nanobench.KIND:  # that measures the computer of the site
+            for one in found:
+                yield f"{kind.title} {one.version}", _for_processor(kind, one, processor)
+
+
+def _for_processor(kind: PredictorKind, one: FoundKind, processor: str) -> list[tuple[str, Json]]:
+    return [(kind.name, options) for options in options_for(kind.name, one.options, processor)]
+
+
+def _first_usable(wanted: Sequence[tuple[str, Json]], mode: str) -> tuple[Predictor | None, str]:
+    reason = "it has no model of this processor"
+    for kind, options in wanted:
+        try:
+            return row_for(kind, kind_of(kind).in_mode(options, mode)), ""
+        except PredictorError as error:
+            reason = str(error)
+    return None, reason

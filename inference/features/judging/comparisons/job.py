@@ -1,0 +1,194 @@
+"""Runs of kind `comparison`: what predictors say of the experiments of a set, beside its measurements."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from inference.core.judging.compared_points import Points, answered_by_all
+from inference.core.metrics import Unit
+from inference.core.protocols import Json
+from inference.core.tables import ExperimentTable
+from inference.features.judging.comparisons.columns import (
+    Asking,
+    ComparisonPass,
+    measured_elsewhere,
+    tell_progress,
+)
+from inference.features.judging.comparisons.request import ComparisonConfig, read_config
+from inference.features.judging.comparisons.rows import (
+    ColumnCycles,
+    answers_field,
+    pictured,
+    points_fields,
+    summarised,
+)
+from inference.models import (
+    ComparedColumn,
+    Comparison,
+    ExperimentSet,
+    PortMapping,
+    Predictor,
+    ResourceMapping,
+    Run,
+)
+from inference.predictors.protocol import PredictorError
+from inference.runs.errors import JobError
+from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
+from inference.storage.resource_mappings import load_predictor
+
+STAGES = ("read", "ask", "sum up")
+Kind = ComparedColumn.Kind
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonColumn:
+    """A column to be stored: `source` are the fields that say where it is from."""
+
+    kind: Kind
+    name: str
+    answers: ColumnCycles
+    source: Json
+    error: str = ""
+
+
+class ComparisonJob:
+    """Runs of kind `comparison`. Interrupted, they begin anew; what tools have answered is remembered."""
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing is to be prepared."""
+
+    def work(self, task: Task) -> Store:
+        """Read the set, ask, sum up. A tool that cannot work here says nothing, and the others go on."""
+        config = ComparisonConfig.stored(task.run.config)
+        judge = ExperimentSet.objects.filter(pk=config.experiment_set).select_related("isa").first()
+        if judge is None:
+            raise JobError("the experiment set to compare on has been deleted")
+        _stage(task, 0)
+        mappings, resources = (
+            _rows(PortMapping, config.mappings),
+            _rows(ResourceMapping, config.resource_mappings),
+        )
+        models = [load_predictor(row) for row in (*mappings, *resources)]
+        reading = ComparisonPass(judge, models, config.tools)
+        reading.add_all(task)
+        points, table = reading.points, reading.table
+        if not len(points):
+            raise JobError(f"{judge.name!r} has no settled measurement to compare with")
+        said = iter(reading.modelled)
+        columns = [ComparisonColumn(Kind.MAPPING, row.name, next(said), {"mapping": row}) for row in mappings]
+        columns += [
+            ComparisonColumn(Kind.RESOURCES, row.name, next(said), {"resource_mapping": row})
+            for row in resources
+        ]
+        columns += [
+            ComparisonColumn(Kind.TOOL, name, answers, {})
+            for name, answers in zip(config.tools, reading.annotated, strict=True)
+        ]
+        columns += [
+            ComparisonColumn(Kind.SET, row.name, measured_elsewhere(points, row), {"experiment_set": row})
+            for row in _rows(ExperimentSet, config.other_sets)
+        ]
+        _stage(task, 1)
+        columns += _asked(task, table, config)
+        _stage(task, 2)
+        return partial(
+            _store, task.run, judge, reading.read, points, _summed_up(task, points, table, columns)
+        )
+
+
+def _stage(task: Task, index: int) -> None:
+    task.reporter.tell("phase", {"name": STAGES[index], "index": index + 1, "labels": list(STAGES)})
+
+
+def _rows(model: type[Any], ids: Sequence[int]) -> list[Any]:
+    """In the order of the ids; raises `JobError` where one is gone."""
+    found = model._default_manager.in_bulk(ids)
+    if gone := [pk for pk in ids if pk not in found]:
+        raise JobError(f"the {model._meta.verbose_name} {gone[0]} to compare has been deleted")
+    return [found[pk] for pk in ids]
+
+
+def _asked(task: Task, table: ExperimentTable, config: ComparisonConfig) -> list[ComparisonColumn]:
+    if not config.predictors:
+        return []
+    rows = _rows(Predictor, config.predictors)
+    asking = Asking(task, table, config)
+    columns = []
+    for row in rows:
+        try:
+            columns.append(ComparisonColumn(Kind.PREDICTOR, row.name, asking.ask(row), {"predictor": row}))
+        except PredictorError as error:
+            task.reporter.tell("log", {"level": "warning", "text": f"{row.name} cannot be asked: {error}"})
+            columns.append(
+                ComparisonColumn(
+                    Kind.PREDICTOR, row.name, asking.nothing(), {"predictor": row}, error=str(error)
+                )
+            )
+    return columns
+
+
+@dataclass(frozen=True, eq=False)
+class _SummedUp:
+    """Everything that is stored, worked out before the transaction that stores it."""
+
+    fields: list[Json]
+    common: int
+    points: Json
+
+
+def _summed_up(
+    task: Task, points: Points, table: ExperimentTable, columns: Sequence[ComparisonColumn]
+) -> _SummedUp:
+    common = answered_by_all([column.answers.cycles for column in columns], len(points))
+    fields = []
+    began = time.monotonic()
+    for done, column in enumerate(columns):
+        tell_progress(task, "sum up", done, len(columns), "predictors", began)
+        fields.append(
+            {
+                "kind": column.kind,
+                "name": column.name[:200],
+                "error": column.error,
+                "summary": summarised(points, table, column.answers, common),
+                "pictures": pictured(points, column.answers),
+                "answers": answers_field(column.answers),
+                **column.source,
+            }
+        )
+    return _SummedUp(fields, int(common.sum()), points_fields(points, table))
+
+
+def _store(
+    run: Run, judge: ExperimentSet, read: int, points: Points, found: _SummedUp
+) -> tuple[Json, Sequence[Entry]]:
+    row = Comparison.objects.create(
+        run=run,
+        isa=judge.isa,
+        experiment_set=judge if ExperimentSet.objects.filter(pk=judge.pk).exists() else None,
+        source=judge.name,
+        read=read,
+        n=len(points),
+        common=found.common,
+        **found.points,
+    )
+    for position, fields in enumerate(found.fields):
+        ComparedColumn.objects.create(comparison=row, position=position, **fields)
+    scores = [
+        {"name": fields["name"], **fields["summary"]["scores"][Unit.CYCLES.value]} for fields in found.fields
+    ]
+    result: Json = {
+        "comparison": row.pk,
+        "name": f"{len(scores)} predictors on {judge.name}",
+        "url": f"/comparisons/{run.pk}/",
+        "scores": scores,
+    }
+    return result, [("result", {"name": result["name"], "url": result["url"]})]

@@ -1,0 +1,406 @@
+"""Which schemes a predictor takes to be too slow or too fast, and by which factor."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path, reverse
+from django.utils.http import urlencode
+
+from inference.core.judging.compared_points import GRADES, STEPS, PointSelection, SchemeBias
+from inference.core.metrics import Scores, Unit
+from inference.core.protocols import Json
+from inference.features.judging.comparisons.file_pages import (
+    ComparisonSelection,
+    choice_of,
+    column_in,
+    filter_context,
+)
+from inference.features.judging.comparisons.query import (
+    biases_in,
+    columns_of,
+    comparison_rows,
+    heat_map_of,
+    heat_maps_of,
+    in_bin,
+    length_maps_of,
+    scores_of,
+    selected,
+)
+from inference.features.judging.comparisons.request import KIND
+from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.query import newest_runs
+from inference.figures.heatmap import HeatMap
+from inference.isa.search import SearchError
+from inference.models import ComparedColumn, Comparison, Run
+from inference.storage.rows import ids_of_schemes
+from inference.web.paging import Order, page_in_memory
+from inference.web.requests import chosen_bin, one_of, whole_number
+
+TWICE = 1 + STEPS.index(2.0)
+"""The grade from which on a predictor is wrong by a factor of two or more."""
+
+PAGE = 50
+WIDTH = 1000  # of a bar, in units of its drawing
+FURTHEST = "off"
+COLUMNS: dict[str, Callable[[SchemeBias], Any]] = {
+    FURTHEST: lambda bias: math.inf if not bias.factor else abs(math.log(bias.factor)),
+    "factor": lambda bias: 0.0 if bias.factor is None else bias.factor,
+    "alone": lambda bias: -1.0 if bias.alone is None else bias.alone,
+    "n": lambda bias: bias.n,
+}
+
+
+@dataclass(frozen=True)
+class BarPart:
+    """Schemes of one grade in a bar: `x` and `width` of `WIDTH`."""
+
+    grade: int
+    css: str
+    words: str
+    count: int
+    x: float
+    width: float
+    url: str
+
+
+@dataclass(frozen=True)
+class BiasBar:
+    """A predictor with its schemes by grade, too fast ones to the left."""
+
+    column: ComparedColumn
+    parts: list[BarPart]
+    schemes: int
+    chosen: bool
+    url: str
+
+
+@dataclass(frozen=True)
+class Strong:
+    """On so many schemes a predictor errs by a factor of two or more."""
+
+    slow: int
+    quick: int
+    slow_url: str
+    quick_url: str
+
+
+@dataclass(frozen=True)
+class BiasRow:
+    """A scheme of the list; `pk` None for one that the instruction set has lost since."""
+
+    text: str
+    pk: int | None
+    bias: SchemeBias
+
+
+def words_of(grade: int) -> str:
+    """`2× to 4× too slow`."""
+    if grade == 0:
+        return f"within {round(100 * (STEPS[0] - 1))} %"
+    size = abs(grade)
+    upto = f" to {STEPS[size]:g}×" if size < len(STEPS) else " and more"
+    return f"{STEPS[size - 1]:g}×{upto} too {'slow' if grade > 0 else 'fast'}"
+
+
+def css_of(grade: int) -> str:
+    """The class of a grade's colour."""
+    return f"bias-{'within' if grade == 0 else f'slow-{grade}' if grade > 0 else f'quick-{-grade}'}"
+
+
+def strong_biases(
+    request: HttpRequest, columns: Sequence[ComparedColumn], selection: PointSelection
+) -> dict[int, Strong]:
+    """{position: on how many schemes it is wrong by a factor of two or more}."""
+    found = {}
+    for column in columns:
+        grades = [bias.grade for bias in biases_in(column, selection)]
+        urls = [_url(request, column.position, f"{grade:+d}", beyond=True) for grade in (TWICE, -TWICE)]
+        found[column.position] = Strong(
+            sum(grade >= TWICE for grade in grades), sum(grade <= -TWICE for grade in grades), *urls
+        )
+    return found
+
+
+def bias_tab(
+    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: ComparisonSelection
+) -> dict[str, Any]:
+    """The bars of all predictors, and the schemes of one: all, of a grade, or from a grade on."""
+    column = column_in(request, columns)
+    order = Order.read(request.GET.get("sort", ""), {key: key for key in COLUMNS}, f"-{FURTHEST}")
+    wanted = one_of(request, "grade", tuple(f"{grade:+d}" for grade in GRADES))
+    beyond = request.GET.get("beyond") == "1"
+    found = biases_in(column, choice.selection)
+    shown = [bias for bias in found if _wanted(bias.grade, wanted, beyond)]
+    shown.sort(key=COLUMNS[order.column], reverse=order.descending)
+    page = page_in_memory(shown, whole_number(request, "page", 0) or 0, PAGE)
+    return {
+        "column": column,
+        "bars": [_bar(request, each, column, choice.selection) for each in columns],
+        "legend": [(css_of(grade), words_of(grade)) for grade in GRADES],
+        "bias_width": WIDTH,
+        "scheme_count": len(found),
+        "list_title": _title(wanted, beyond),
+        "page": page,
+        "rows": _rows(row, page.rows),
+        "sort": str(order),
+        "all_url": _url(request, column.position),
+        "files": {"column": column.position},
+    }
+
+
+def _wanted(grade: int, wanted: str, beyond: bool) -> bool:
+    if not wanted:
+        return True
+    edge = int(wanted)
+    if not beyond or edge == 0:
+        return grade == edge
+    return grade >= edge if edge > 0 else grade <= edge
+
+
+def _title(wanted: str, beyond: bool) -> str:
+    if not wanted:
+        return "All schemes"
+    grade = int(wanted)
+    if beyond and grade:
+        return f"{STEPS[abs(grade) - 1]:g}× or more too {'slow' if grade > 0 else 'fast'}"
+    return words_of(grade)
+
+
+def _bar(
+    request: HttpRequest, column: ComparedColumn, chosen: ComparedColumn, selection: PointSelection
+) -> BiasBar:
+    counts = Counter(bias.grade for bias in biases_in(column, selection))
+    total = sum(counts.values())
+    parts, x = [], 0.0
+    for grade in GRADES:
+        if not counts[grade]:
+            continue
+        width = WIDTH * counts[grade] / total
+        url = _url(request, column.position, f"{grade:+d}")
+        parts.append(BarPart(grade, css_of(grade), words_of(grade), counts[grade], x, width, url))
+        x += width
+    same = column.position == chosen.position
+    return BiasBar(column, parts, total, same, _url(request, column.position))
+
+
+def _url(request: HttpRequest, position: int, grade: str = "", *, beyond: bool = False) -> str:
+    fields: dict[str, Any] = {
+        name: value
+        for name, value in request.GET.items()
+        if name not in ("tab", "column", "grade", "beyond", "page", "bin")
+    }
+    chosen = {"grade": grade} if grade else {}
+    further = {"beyond": 1} if beyond else {}
+    return "?" + urlencode({**fields, "tab": "schemes", "column": position, **chosen, **further}) + "#schemes"
+
+
+def _rows(row: Comparison, found: Sequence[SchemeBias]) -> list[BiasRow]:
+    texts = row.schemes
+    ids = ids_of_schemes(row.isa_id, (texts[bias.scheme] for bias in found))
+    return [BiasRow(texts[bias.scheme], ids.get(texts[bias.scheme]), bias) for bias in found]
+
+
+# All comparisons, and where the runs that make them lead to.
+
+
+def comparisons(request: HttpRequest) -> HttpResponse:
+    """All of them, newest first."""
+    context = newest_runs(request, KIND, "config", "note")
+    rows = [(run, _best(run)) for run in context["page"].rows]
+    return render(request, "inference/comparisons/list.html", {**context, "rows": rows})
+
+
+def _best(run: Run) -> tuple[str, float] | None:
+    """The predictor with the smallest error in cycles, and that error."""
+    scores = [one for one in run.result.get("scores", ()) if one["mape"] is not None]
+    best = min(scores, key=lambda one: one["mape"], default=None)
+    return None if best is None else (best["name"], best["mape"])
+
+
+def comparisons_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
+    """The comparisons of these runs."""
+    done = [run for run in runs if run.result]
+    return {run.pk: RunOutcome(run.result["name"], reverse("comparison", args=[run.pk])) for run in done}
+
+
+# The page of a comparison: scores and maps of all predictors, the heat map of one, biases by scheme.
+
+
+TABS = (("scores", "Scores"), ("map", "Heat map"), ("schemes", "Bias by scheme"))
+_KEPT = ("unit", "q", "ext", "category", "among", "of", "shortest", "longest", "common", "colours")
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """A predictor in the table of scores."""
+
+    column: ComparedColumn
+    scores: Scores
+    of: int
+    url: str
+    map_url: str
+    strong: Strong
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of the experiments that it has a number for, in per cent."""
+        return 100 * self.scores.n / self.of if self.of else None
+
+
+@dataclass(frozen=True)
+class SmallMap:
+    """A small heat map, drawn from the `place`th of the page's figures."""
+
+    place: int
+    title: str
+    scores: Scores
+    url: str
+
+
+def comparison(request: HttpRequest, pk: int) -> HttpResponse:
+    """One comparison, by the number of its run: its tables once it is done."""
+    run = get_object_or_404(Run, pk=pk, kind=KIND)
+    row = comparison_rows().filter(run=run).first()
+    context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
+    if row is None:
+        return render(request, "inference/comparisons/comparison.html", context)
+    tab = one_of(request, "tab", tuple(key for key, _ in TABS), "scores")
+    columns = columns_of(row)
+    context |= {"comparison": row, "tab": tab, "tabs": _tabs(request, row), "columns": columns}
+    context["columns_asked"] = [column for column in columns if column.predictor is not None]
+    try:
+        choice = choice_of(request, row)
+    except SearchError as error:
+        shown = {"filter_error": str(error), "unit": Unit.CYCLES.value, "unit_label": Unit.CYCLES.label}
+        context |= {**filter_context(request, row), **shown}
+        return render(request, "inference/comparisons/comparison.html", context, status=400)
+    context |= {
+        **filter_context(request, row),
+        "unit": choice.unit.value,
+        "unit_label": choice.unit.label,
+        "selected": selected(row, choice.selection),
+        "everything": choice.selection.everything,
+        "kept": _kept(request),
+        "tab_template": f"inference/comparisons/tab_{tab}.html",
+        **_FILLED[tab](request, row, columns, choice),
+    }
+    return render(request, "inference/comparisons/comparison.html", context)
+
+
+def _kept(request: HttpRequest, **changed: object) -> str:
+    """The part of the address that says which experiments are shown how, with other fields changed."""
+    fields: dict[str, Any] = {name: request.GET[name] for name in _KEPT if request.GET.get(name)}
+    return urlencode({**fields, **changed})
+
+
+def _tabs(request: HttpRequest, row: Comparison) -> list[tuple[str, str, str]]:
+    at = {"column": request.GET["column"]} if request.GET.get("column", "").isdecimal() else {}
+    return [(key, label, "?" + _kept(request, tab=key, **at)) for key, label in TABS]
+
+
+def _scores_tab(
+    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: ComparisonSelection
+) -> dict[str, Any]:
+    """The table (thesis Tables 5.3, 5.4, 6.3), and the maps beside each other (Figure 6.3)."""
+    of = selected(row, choice.selection)
+    strong = strong_biases(request, columns, choice.selection)
+    lines = [
+        ScoreRow(
+            column,
+            scores_of(column, choice.unit, choice.selection),
+            of,
+            source_url(column),
+            "?" + _kept(request, tab="map", column=column.position),
+            strong[column.position],
+        )
+        for column in columns
+    ]
+    drawn = [line for line in lines if line.scores.n]
+    maps = heat_maps_of([line.column for line in drawn], choice.unit, choice.selection)
+    panels = [
+        SmallMap(place, line.column.name, line.scores, line.map_url) for place, line in enumerate(drawn)
+    ]
+    address = reverse("comparison-scores-csv", args=[row.run_id])
+    return {
+        "lines": lines,
+        "best": min((line.scores.mape for line in lines if line.scores.mape is not None), default=None),
+        "panels": panels,
+        "small_maps": _small_maps(request, maps, choice.unit),
+        "csv_url": f"{address}?{_kept(request)}",
+    }
+
+
+def _map_tab(
+    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: ComparisonSelection
+) -> dict[str, Any]:
+    """One predictor: its map with the experiments of a bin, and its maps by length (Figure 3.7)."""
+    column = column_in(request, columns)
+    drawn = heat_map_of(column, choice.unit, choice.selection)
+    place = chosen_bin(request, drawn.bins)
+    rows, total = in_bin(column, choice.unit, choice.selection, place)
+    several = len(row.lengths) > 1
+    by_length = length_maps_of(column, choice.unit, choice.selection) if several else []
+    panels = [
+        SmallMap(
+            place_of,
+            f"{each.length} instruction{'' if each.length == 1 else 's'}",
+            each.scores,
+            "?"
+            + _kept(request, tab="map", column=column.position, shortest=each.length, longest=each.length),
+        )
+        for place_of, each in enumerate(by_length)
+    ]
+    linear = request.GET.get("colours") == "linear"
+    return {
+        "column": column,
+        "source_url": source_url(column),
+        "scores": scores_of(column, choice.unit, choice.selection),
+        "heat_map": {"figure": drawn.figure(choice.unit, linear=linear)},
+        "bin_rows": rows,
+        "bin_total": total,
+        "bin": None if place is None else (drawn.bounds(place[1]), drawn.bounds(place[0])),
+        "pinned_mapping": column.mapping_id,
+        "panels": panels if len(panels) > 1 else [],
+        "small_maps": _small_maps(request, [each.heat_map for each in by_length], choice.unit),
+    }
+
+
+def _small_maps(request: HttpRequest, maps: Sequence[HeatMap], unit: Unit) -> Json:
+    """The figures of small maps, which share one scale of colours."""
+    peak = max((drawn.peak for drawn in maps), default=1)
+    linear = request.GET.get("colours") == "linear"
+    return {"figures": [drawn.figure(unit, peak=peak, linear=linear) for drawn in maps], "peak": peak}
+
+
+_FILLED: dict[
+    str, Callable[[HttpRequest, Comparison, Sequence[ComparedColumn], ComparisonSelection], dict[str, Any]]
+] = {
+    "scores": _scores_tab,
+    "map": _map_tab,
+    "schemes": bias_tab,
+}
+
+
+def source_url(column: ComparedColumn) -> str:
+    """The page of what a column comes from, "" where there is none."""
+    for name, pk in (
+        ("mapping", column.mapping_id),
+        ("resource-mapping", column.resource_mapping_id),
+        ("set", column.experiment_set_id),
+    ):
+        if pk is not None:
+            return reverse(name, args=[pk])
+    return reverse("predictors") if column.predictor_id is not None else ""
+
+
+urlpatterns = [
+    path("comparisons/", comparisons, name="comparisons"),
+    path("comparisons/<int:pk>/", comparison, name="comparison"),
+]

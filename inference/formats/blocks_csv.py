@@ -1,0 +1,336 @@
+"""Basic-block sets as CSV, read row by row: see docs/formats.md.
+
+    bb,llvm-mca 13,osaca        a title row: machine code in hexadecimal digits or assembly, a column per tool
+    4801d8,1.03,-1.0            cycles per execution; -1: the tool failed; empty: nobody asked it
+
+    4801d8,126.00               BHive's way: no title row, machine code, and one number or none
+
+Tabs or semicolons may part the cells as well. Lines ahead of the table that begin with # are skipped: our own
+files say there where they come from. Rows without a block are passed over and counted.
+
+What the one number means is found out by `block_scales`. Rows are read as they are asked for: a file of any
+length takes the memory of one row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import chain
+from typing import BinaryIO
+
+from inference.formats.block_cells import block_of_cell, code_of, is_first_cell, separator_of
+from inference.formats.csv_cells import plain_text
+from inference.formats.experiment_csv import COLUMN_LIMIT
+from inference.formats.problems import Problems, excerpt
+from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
+from inference.isa.x86.blocks import BlockError, mnemonics_of
+from inference.isa.x86.blocks.reading import TITLES
+from inference.models.block_set import ORIGIN_LIMIT
+from inference.predictors.protocol import Answer, Failure
+
+ROW_LIMIT = 400_000  # rows are not held, but stored in one transaction
+WEIGHT = "weight"
+THE_NUMBER = "cycles"
+"""What the one column of a file without a title row is called, unless it holds weights."""
+HIGHEST = 1e9  # cycles
+NAME_LENGTH = 200
+HEADER_IS = "the title row is bb,NAME,NAME …, a column per tool"
+ORIGIN = "origin"
+"""Title of the column that says where a block was found."""
+
+_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]{1,4})?")
+_UNTITLED = re.compile(r"\s*-?[0-9.]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
+_FAILED = Answer(failure=Failure.NO_NUMBER)
+
+
+class Broken(StrEnum):
+    """What to do at a row that cannot be read."""
+
+    STOP = "stop"
+    """The file is refused; problems are listed up to the first row that is broken."""
+    SKIP = "skip"
+    """It is left out and reported; the others come in."""
+
+
+class Scale(StrEnum):
+    """What the numbers of a column are."""
+
+    CYCLES = "cycles"
+    """Cycles per execution of the block."""
+    HUNDREDTHS = "hundredths"
+    """Cycles of a hundred executions, as in BHive's files."""
+    WEIGHT = "weight"
+    """No answer at all: how often the block ran."""
+
+
+WORDS = {
+    Scale.CYCLES: "cycles per execution",
+    Scale.HUNDREDTHS: "cycles of a hundred executions",
+    Scale.WEIGHT: "how often a block ran",
+}
+
+
+@dataclass(frozen=True)
+class BlockColumns:
+    """The columns of numbers, in their order; `titled`: whether the first row says so.
+
+    `places`: which cell of a row each is, `origin` that which says where the block was found, if any is;
+    `cells`: how many a row has.
+    """
+
+    names: tuple[str, ...]
+    titled: bool
+    places: tuple[int, ...]
+    cells: int
+    origin: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRow:
+    """One row: its line (from 1), the block, the text if the file had assembly, and the numbers as written.
+
+    `mnemonics`: one per instruction. `numbers` has one entry per column: the number, -1 for a failure, None
+    where the cell is empty. `origin`: where it was found, "" where the file does not say.
+    """
+
+    line: int
+    code: bytes
+    text: str
+    mnemonics: tuple[str, ...]
+    numbers: tuple[float | None, ...]
+    origin: str = ""
+
+    @property
+    def instructions(self) -> int:
+        """How many there are."""
+        return len(self.mnemonics)
+
+
+@dataclass
+class BlockFile:
+    """A CSV file with basic blocks, read once from its beginning.
+
+    `problems` gains what is wrong with rows; where `broken` is STOP, no row follows the first such one.
+    `columns` is None for a file whose title row cannot be used.
+    """
+
+    file: BinaryIO
+    broken: Broken = Broken.SKIP
+    problems: Problems = field(default_factory=Problems)
+    columns: BlockColumns | None = None
+    read: int = 0
+    """Rows met so far, broken ones among them, the title row not."""
+    left_out: int = 0
+    """Rows with problems."""
+    empty: int = 0
+    """Rows without a block."""
+
+    def __post_init__(self) -> None:
+        # What is no UTF-8 shows up in its cell, so that the row can be told.
+        text = io.TextIOWrapper(self.file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        self._head, begin, lines = _behind_head(text)
+        self._records = csv.reader(lines, strict=True, delimiter=separator_of(begin))
+        self._waiting: tuple[int, list[str]] | None = None
+        first = self._next()
+        if first is None:
+            self.problems.add("the file has no row", HEADER_IS)
+        elif _is_title(first[1]):
+            self.columns = self._titles(*first)
+        else:
+            cells = len(first[1])
+            self.columns = BlockColumns((THE_NUMBER,) * (cells - 1), False, tuple(range(1, cells)), cells)
+            self._waiting = first
+            if cells > 2:
+                self.problems.add(f"{cells} columns and no title row", HEADER_IS, row=first[0], column="bb")
+                self.columns = None
+
+    def rows(self) -> Iterator[BlockRow]:
+        """The readable rows, in their order; `ROW_LIMIT` at most."""
+        if self.columns is None:
+            return
+        while not (self.problems and self.broken is Broken.STOP):
+            record, self._waiting = self._waiting or self._next(), None
+            if record is None:
+                return
+            self.read += 1
+            if self.read > ROW_LIMIT:
+                self.problems.add(f"more than {ROW_LIMIT:,} rows", "split the file", row=record[0])
+                self.left_out += 1
+                return
+            if not record[1][0].strip():
+                self.empty += 1
+                continue
+            before = self.problems.count
+            row = self._row(*record)
+            if row is not None and self.problems.count == before:
+                yield row
+            else:
+                self.left_out += 1
+
+    def _next(self) -> tuple[int, list[str]] | None:
+        """(line it begins at, cells) of the next record that is not blank, None at the end."""
+        while True:
+            line = self._head + self._records.line_num + 1
+            try:
+                cells = next(self._records)
+            except StopIteration:
+                return None
+            except csv.Error as error:
+                self.problems.add(
+                    f"the CSV cannot be read here: {error}",
+                    "fields with commas or line breaks are put in double quotes, a quote inside is doubled",
+                    row=line,
+                )
+                self.read += 1
+                self.left_out += 1
+                if self.broken is Broken.STOP:
+                    return None
+                continue
+            if any(cell.strip() for cell in cells):
+                return line, cells
+
+    def _titles(self, line: int, cells: Sequence[str]) -> BlockColumns | None:
+        titles = [cell.strip() for cell in cells]
+        origin = next((at for at, title in enumerate(titles) if at and title.lower() == ORIGIN), None)
+        places = tuple(at for at in range(1, len(titles)) if at != origin)
+        names = tuple(titles[at] for at in places)
+        before = self.problems.count
+        if len(names) > COLUMN_LIMIT:
+            self.problems.add(f"{len(names)} columns, where {COLUMN_LIMIT} are the most", HEADER_IS, row=line)
+            return None
+        for at, name in zip(places, names, strict=True):
+            if fault := _fault_of_name(name) or ("occurs twice" if names.count(name) > 1 else ""):
+                self.problems.add(
+                    f"the title {excerpt(name)} of column {at + 1} {fault}", HEADER_IS, row=line
+                )
+        found = BlockColumns(names, True, places, len(titles), origin)
+        return found if self.problems.count == before else None
+
+    def _row(self, line: int, cells: list[str]) -> BlockRow | None:
+        assert self.columns is not None
+        columns = self.columns
+        if len(cells) != columns.cells:
+            self.problems.add(
+                f"{len(cells)} fields where {columns.cells} are expected",
+                "put assembly with commas in double quotes",
+                row=line,
+            )
+            return None
+        found = self._block(line, cells[0])
+        wanted = zip(columns.names, columns.places, strict=True)
+        numbers = tuple(self._number(line, name, cells[at]) for name, at in wanted)
+        origin = "" if columns.origin is None else self._origin(line, cells[columns.origin])
+        return None if found is None else BlockRow(line, *found, numbers, origin)
+
+    def _origin(self, line: int, cell: str) -> str:
+        text = plain_text(cell.strip())
+        if len(text) > ORIGIN_LIMIT or not text.isprintable():
+            self.problems.add(
+                f"{excerpt(text)} says of no block where it was found",
+                f"printable text of {ORIGIN_LIMIT} characters at most is expected",
+                row=line,
+                column=ORIGIN,
+            )
+        return text
+
+    def _block(self, line: int, cell: str) -> tuple[bytes, str, tuple[str, ...]] | None:
+        """(code, text, mnemonics) of a block, None after noting what is wrong."""
+        try:
+            code, text = block_of_cell(cell)
+            return code, text, mnemonics_of(code)
+        except BlockError as error:
+            foreign = looks_like_aarch64(cell.replace(";", "\n"))
+            self.problems.add(
+                f"{excerpt(cell.strip())}: {NOT_SUPPORTED if foreign else error}",
+                "machine code in hexadecimal digits, or assembly in Intel syntax, is expected",
+                row=line,
+                column="bb",
+            )
+            return None
+
+    def _number(self, line: int, name: str, cell: str) -> float | None:
+        """The number of a cell; None for an empty one, and after noting what is wrong."""
+        text = cell.strip().lower()
+        if not text:
+            return None
+        if not (_is_plain(text) or _NUMBER.fullmatch(text)):
+            right = "use a decimal point" if re.fullmatch(r"[0-9]+,[0-9]+", text) else "cycles are expected"
+            self.problems.add(f"{excerpt(cell)} is not a number", right, row=line, column=name)
+        elif (value := float(text)) == -1.0 or 0 <= value <= HIGHEST:
+            return value
+        else:
+            self.problems.add(
+                f"{excerpt(cell)} can be no number of cycles",
+                f"0 to {HIGHEST:g}, or -1 where the tool failed, is expected",
+                row=line,
+                column=name,
+            )
+        return None
+
+
+def answer_of(number: float | None, scale: Scale) -> Answer | None:
+    """What a cell says: cycles per execution, a failure, or None for nothing."""
+    if number is None:
+        return None
+    if number < 0:
+        return _FAILED
+    return Answer(cycles=number / 100 if scale is Scale.HUNDREDTHS else number)
+
+
+def is_block_csv(beginning: bytes) -> bool:
+    """Whether a file that begins so is of this format, be it a faulty one."""
+    text = beginning[:8192].decode("utf-8-sig", errors="replace").lstrip()
+    if not text or text[0] in "{[<":
+        return False
+    _, first, _ = _behind_head(text.splitlines())
+    separator = separator_of(first)
+    cell, _, rest = first.partition(separator)
+    name = cell.strip().strip('"').strip().lower()
+    if name in TITLES:
+        return True
+    if not rest.strip():  # one column: not every word of letters from a to f
+        return bool(code_of(name)) and any(char.isdigit() for char in name)
+    return is_first_cell(cell) and bool(_UNTITLED.fullmatch(rest))
+
+
+def _behind_head(lines: Iterable[str]) -> tuple[int, str, Iterator[str]]:
+    """How many lines of comments and blanks come first, the line behind them, and all from that on."""
+    rest = iter(lines)
+    head = 0
+    for line in rest:
+        if line.strip() and not line.startswith("#"):
+            return head, line, chain([line], rest)
+        head += 1
+    return head, "", iter(())
+
+
+def _is_title(cells: Sequence[str]) -> bool:
+    first = cells[0].strip().lower()
+    return first in TITLES or (bool(first) and not code_of(first) and not _numbers(cells[1:]))
+
+
+def _numbers(cells: Sequence[str]) -> bool:
+    return all(not cell.strip() or _NUMBER.fullmatch(cell.strip().lower()) for cell in cells)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it is a number of digits and a point, as nearly all cells are: cheaper than the pattern."""
+    digits = text.replace(".", "", 1)
+    return digits.isascii() and digits.isdigit()
+
+
+def _fault_of_name(name: str) -> str:
+    """What is wrong with the name of a tool, "" where nothing is."""
+    if not name:
+        return "is empty"
+    if len(name) > NAME_LENGTH:
+        return f"has {len(name)} characters, of {NAME_LENGTH} at most"
+    if not name.isprintable():
+        return "holds characters that cannot be printed"
+    # A spreadsheet would take such a cell for a formula when the set is exported again.
+    return "begins with a sign of a formula" if name[0] in "=+-@" else ""

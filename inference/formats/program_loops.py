@@ -1,0 +1,286 @@
+"""Loops of a compiled program with weights: which are wanted, how they are found, how they become a set."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePath
+from typing import Any
+
+from django.db import transaction
+
+from inference.formats.block_rows import BlockToStore, insert_blocks
+from inference.formats.blocks_csv import ROW_LIMIT
+from inference.formats.perf_texts import Placed, placed, read_samples
+from inference.isa.x86.binaries import BinaryFileError, CompiledProgram, Function, read_program
+from inference.isa.x86.binaries.loops import Loop, Search, loops_in, weighed
+from inference.isa.x86.blocks import mnemonics_of
+from inference.models import ISA, BasicBlockSet, Run
+from inference.models.block_set import ORIGIN_LIMIT
+from inference.storage.errors import ExchangeError, RefusedError
+from inference.storage.names import free_or_refuse
+
+_PULSE = 5000  # functions between two words
+
+Told = Callable[[int, int], None]
+"""Hears how much of how much is done; may raise in order to stop."""
+
+
+class Weighing(StrEnum):
+    """What the weight of a loop is."""
+
+    SAMPLES = "samples"
+    """Samples in it: the time that was spent there."""
+    ITERATIONS = "iterations"
+    """Jumps back to its begin in the processor's branch records: how often it ran."""
+
+
+@dataclass(frozen=True)
+class LoopFilter:
+    """Which loops. `functions`: a name or a pattern like `mat*`, "" for all.
+
+    Of samples, `program`: how perf calls the file, "" to find out; `least`: per cent of all samples that a
+    loop has at least. `keys`: just these loops, by `FoundLoop.key`; () for all.
+    """
+
+    functions: str = ""
+    program: str = ""
+    weighing: Weighing = Weighing.SAMPLES
+    least: float = 0.0
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLoop:
+    """A loop with its weight, and of samples the share of all, in per cent."""
+
+    key: str
+    function: str
+    address: int | None
+    code: bytes
+    instructions: int
+    left_out: int
+    weight: float
+    percent: float | None
+
+    def origin(self, file_name: str) -> str:
+        """Where it is from: `a.out, dot, 0x11c8`."""
+        place = "" if self.address is None else f", {self.address:#x}"
+        return f"{PurePath(file_name).name[:80]}, {self.function}{place}"[:ORIGIN_LIMIT]
+
+
+@dataclass(frozen=True)
+class ProgramLoops:
+    """The loops, the heaviest first where there are samples, else in the order of the file.
+
+    `below`: how many have a smaller share than was wanted. `total`, `inside`, `lost`, `elsewhere`: samples of
+    the recording, in these loops, without a place in the file (with reasons), in other files (with names).
+    `notes`: what of a listing is in no loop and no straight piece.
+    """
+
+    kind: str
+    functions: int
+    bytes: int
+    loops: tuple[FoundLoop, ...]
+    too_long: int
+    below: int = 0
+    event: str = ""
+    total: float | None = None
+    inside: float = 0.0
+    lost: tuple[tuple[str, float], ...] = ()
+    elsewhere: tuple[tuple[str, float], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """What a search has to tell, a line each."""
+        functions = _counted(self.functions, "function")
+        found = [f"{_counted(len(self.loops), 'loop')} in {functions}, {self.bytes:,} bytes of code"]
+        if self.total is not None:
+            share = f"{100 * self.inside / self.total:.1f} % of " if self.total else ""
+            event = f" of {self.event}" if self.event else ""
+            found.append(f"{share}{_number(self.total)} samples{event} are in these loops")
+        if self.below:
+            found.append(f"with a smaller share of the samples: {_counted(self.below, 'loop')}")
+        if self.too_long:
+            found.append(f"too long for a basic block: {_counted(self.too_long, 'loop')}")
+        found += [f"{_number(number)} samples are {why}" for why, number in self.lost]
+        if self.elsewhere:
+            names = ", ".join(f"{name} ({_number(number)})" for name, number in self.elsewhere)
+            found.append(f"samples in other files: {names}")
+        found += self.notes
+        return found
+
+
+def find_loops(
+    content: bytes,
+    file_name: str,
+    wanted: LoopFilter,
+    samples: tuple[bytes, str] | None = None,
+    told: Told = lambda done, of: None,
+) -> ProgramLoops:
+    """`samples`: content and name of a text of perf's. Raises `ExchangeError`."""
+    try:
+        program = read_program(content)
+        if samples is None:
+            return _all_loops(program, file_name, wanted, told)
+        told(0, 1)
+        text = read_samples(*samples, lambda: told(0, 1))
+        where = placed(text, program, file_name, wanted.program)
+        return _sampled_loops(program, file_name, where, wanted, told)
+    except BinaryFileError as error:
+        raise ExchangeError(f"{file_name}: {error}") from error
+
+
+def _all_loops(program: CompiledProgram, file_name: str, wanted: LoopFilter, told: Told) -> ProgramLoops:
+    search = Search()
+    loops = loops_in(program, _functions(program, file_name, wanted.functions, told), search, told)
+    keys = set(wanted.keys)
+    found = tuple(_found(loop, 1.0, None) for loop in loops if not keys or loop.key in keys)
+    kind = f"{program.kind} (ELF)"
+    return ProgramLoops(kind, search.functions, search.code, _bounded(found, file_name), search.too_long)
+
+
+def _functions(program: CompiledProgram, file_name: str, wanted: str, told: Told) -> list[Function]:
+    functions = []
+    for number, one in enumerate(program.functions(wanted)):
+        functions.append(one)
+        if number % _PULSE == 0:
+            told(0, 1)
+    if not functions:
+        known = ", ".join(one.name for one, _ in zip(program.functions(), range(5), strict=False))
+        raise ExchangeError(f"{file_name} has no function {wanted!r}; it has, for example, {known}")
+    return functions
+
+
+def _sampled_loops(
+    program: CompiledProgram, file_name: str, where: Placed, wanted: LoopFilter, told: Told
+) -> ProgramLoops:
+    iterations = wanted.weighing is Weighing.ITERATIONS
+    if iterations and not where.jumps:
+        raise ExchangeError(
+            "the samples have no branch records: record with `perf record -b` and print with `-F +brstack`"
+        )
+    places = sorted({*where.counts, *(begin for begin, _ in where.jumps)})
+    functions = [
+        one for one in _functions(program, file_name, wanted.functions, told) if _has_any(one, places)
+    ]
+    search = Search()
+    loops = list(loops_in(program, functions, search, told))
+    total = where.total
+    percents = {loop.key: 100 * number / (total or 1) for loop, number in weighed(loops, where.counts)}
+    if iterations:
+        pairs = [(loop, float(where.jumps[loop.closing, loop.begin])) for loop in loops]
+        pairs = sorted((pair for pair in pairs if pair[1]), key=lambda pair: -pair[1])
+    else:
+        pairs = weighed(loops, where.counts)
+    keys = set(wanted.keys)
+    every = [
+        _found(loop, round(number, 4), percents.get(loop.key, 0.0))
+        for loop, number in pairs
+        if not keys or loop.key in keys
+    ]
+    kept = tuple(one for one in every if (one.percent or 0.0) >= wanted.least)
+    return ProgramLoops(
+        f"{program.kind} (ELF)",
+        search.functions,
+        search.code,
+        _bounded(kept, file_name),
+        search.too_long,
+        len(every) - len(kept),
+        where.event,
+        round(total, 4),
+        round(sum(one.percent or 0.0 for one in kept) * total / 100, 4),
+        tuple(where.lost.most_common()),
+        tuple(where.elsewhere.most_common(5)),
+    )
+
+
+def _has_any(function: Function, places: Sequence[int]) -> bool:
+    at = bisect_left(places, function.address)
+    return at < len(places) and places[at] < function.address + function.size
+
+
+def _found(loop: Loop, weight: float, percent: float | None) -> FoundLoop:
+    return FoundLoop(
+        loop.key,
+        loop.function.name,
+        loop.begin,
+        loop.code,
+        loop.instructions,
+        len(loop.left_out),
+        weight,
+        percent,
+    )
+
+
+def _bounded(loops: tuple[FoundLoop, ...], file_name: str) -> tuple[FoundLoop, ...]:
+    if len(loops) > ROW_LIMIT:
+        raise ExchangeError(
+            f"{file_name} has {len(loops):,} loops, of {ROW_LIMIT:,} at most: choose functions by their names"
+        )
+    return loops
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) or value >= 100 else f"{value:.4g}"
+
+
+@transaction.atomic
+def store_loops(
+    found: ProgramLoops,
+    file_name: str,
+    name: str,
+    *,
+    note: str = "",
+    isa: ISA | None = None,
+    run: Run | None = None,
+) -> BasicBlockSet:
+    """Store loops as a set of this name. Raises `NameTakenError`, and `RefusedError` where there is none."""
+    rows = (
+        BlockToStore(one.code, mnemonics_of(one.code), weight=one.weight, origin=one.origin(file_name))
+        for one in found.loops
+    )
+    source = f"{PurePath(file_name).name}, {found.kind}"
+    return store_blocks(rows, {"loops": found.lines()}, source, name, note=note, isa=isa, run=run)
+
+
+@transaction.atomic
+def store_blocks(
+    rows: Iterable[BlockToStore],
+    report: dict[str, Any],
+    source: str,
+    name: str,
+    *,
+    note: str = "",
+    isa: ISA | None = None,
+    run: Run | None = None,
+) -> BasicBlockSet:
+    """A set of weighted blocks. Raises `NameTakenError`, and `RefusedError` where there is none."""
+    free_or_refuse(BasicBlockSet, name)
+    held = list(rows)
+    if not held:
+        raise RefusedError("\n".join(["nothing was imported: there is no loop", *report.get("loops", ())]))
+    made = BasicBlockSet.objects.create(
+        name=name, note=note, isa=isa, run=run, source=source[:300], size=len(held)
+    )
+    insert_blocks(made, held)
+    made.report = {
+        "left_out": 0,
+        "problems": [],
+        "problem_count": 0,
+        "duplicates": len(held) - len({row.code for row in held}),
+        "duplicate_lines": [],
+        "instructions": sum(len(row.mnemonics) for row in held),
+        "scales": {"weight": "weight"},
+        "doubts": [],
+        "doubt_counts": {},
+        **report,
+    }
+    made.save(update_fields=["report"])
+    return made

@@ -1,0 +1,5 @@
+"""`manage.py accuracy`."""
+
+from inference.features.judging.accuracy_checks.command import Command
+
+__all__ = ["Command"]

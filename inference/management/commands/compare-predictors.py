@@ -1,0 +1,5 @@
+"""`manage.py compare-predictors`."""
+
+from inference.features.judging.comparisons.command import Command
+
+__all__ = ["Command"]

@@ -1,0 +1,5 @@
+"""`manage.py llvm-difference`."""
+
+from inference.features.judging.llvm_difference.command import Command
+
+__all__ = ["Command"]

@@ -1,0 +1,89 @@
+"""What features show on the pages of objects that others own: each registers its panels, once, at start-up.
+
+The functions of a panel import what they need when they are called: registering loads no page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+
+Context = dict[str, Any]
+
+
+class PanelPlace(StrEnum):
+    """Pages with panels, each with what its panels are about."""
+
+    BLOCK_SET = "block set"  # `asking.block_sets.query.ShownSet`
+    SHOWN_BLOCK = "shown block"  # `asking.questions.query.ShownBlock`
+
+
+@dataclass(frozen=True)
+class PagePanel:
+    """A tab or a section.
+
+    Args:
+        of: The page.
+        name: In addresses and forms; unique on that page.
+        title: Above it.
+        template: Of what is in it.
+        context: What the template needs, from the request and what the page is about; None where there is
+            nothing to say.
+        press: What a form of the panel does, whose button is called `press` and has the panel's name as its
+            value: an answer of its own, or the context with what is wrong, to show the page again.
+    """
+
+    of: PanelPlace
+    name: str
+    title: str
+    template: str
+    context: Callable[[HttpRequest, Any], Context | None]
+    press: Callable[[HttpRequest, Any], HttpResponse | Context] | None = None
+
+
+@dataclass(frozen=True)
+class ShownPanel:
+    """A panel with its context and its HTML."""
+
+    panel: PagePanel
+    context: Context
+    html: str
+
+
+_PANELS: dict[tuple[PanelPlace, str], PagePanel] = {}
+
+
+def register(panels: Iterable[PagePanel]) -> None:
+    """Add panels; one that is known already is replaced."""
+    _PANELS.update({(panel.of, panel.name): panel for panel in panels})
+
+
+def panels_of(of: PanelPlace) -> list[PagePanel]:
+    """Those on a page, in the order in which features were registered."""
+    return [panel for panel in _PANELS.values() if panel.of == of]
+
+
+def shown(
+    request: HttpRequest, of: PanelPlace, subject: Any, pressed: Context | None = None
+) -> list[ShownPanel]:
+    """All that have something to say. `pressed`: the context of the one whose form is wrong."""
+    found = []
+    for panel in panels_of(of):
+        refused = pressed is not None and request.POST.get("press") == panel.name
+        context = pressed if refused else panel.context(request, subject)
+        if context is not None:
+            found.append(ShownPanel(panel, context, render_to_string(panel.template, context, request)))
+    return found
+
+
+def press(request: HttpRequest, of: PanelPlace, subject: Any) -> HttpResponse | Context | None:
+    """What the form did that was sent, None where no panel has such a button."""
+    for panel in panels_of(of):
+        if panel.press is not None and request.POST.get("press") == panel.name:
+            return panel.press(request, subject)
+    return None

@@ -14,6 +14,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.know.query import parts_of
 from inference.features.learning.know.request import STAGES
 from inference.isa.x86.scheme_set import described
+from inference.measuring.simulated_agent import simulated_facts
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, PortMapping, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
@@ -116,13 +117,28 @@ def test_stopped_after_a_part_it_keeps_that_and_leaves_the_others_out(machine):
     assert len(parts_of(whole)) == 2
 
 
-def test_a_part_whose_time_is_over_makes_way_for_the_next(machine, monkeypatch):
+def test_a_part_without_time_is_not_begun(machine, monkeypatch):
     stages = [replace(stage, ends_by=0.0 if stage.name == "explained" else 1.0) for stage in STAGES]
     monkeypatch.setattr("inference.features.learning.know.job.STAGES", stages)
     whole = lifecycle.submit("know", {"machine": machine.pk, "schemes": "all"}, "core")
     by_name = {stage["stage"]: stage for stage in worked(whole)}
-    assert by_name["explained"]["state"] == "cancelled"  # it had nothing yet
+    assert by_name["explained"]["run"] is None
+    assert "took all the time" in by_name["explained"]["error"]
     assert [bool(stage["made"]) for stage in by_name.values()] == [True, True, True, False, True]
+
+
+def test_a_part_that_waits_is_asked_to_end_when_its_time_is_over(machine, monkeypatch):
+    ports = next(stage for stage in STAGES if stage.name == "ports")
+    monkeypatch.setattr("inference.features.learning.know.job.STAGES", [replace(ports, ends_by=1e-6)])
+    facts = simulated_facts("box", Mapping(("0", "1", "2", "3"), USAGE))
+    offline = Machine.objects.create(name="box", kind="agent", isa=machine.isa, facts=facts)
+    whole = lifecycle.submit("know", {"machine": offline.pk, "schemes": "all"}, "core")
+    lease = leases.claim("a test", only=whole.pk)
+    assert lease is not None
+    execute(lease, StopRequests(lease))
+    assert whole.parts.get().state == Run.State.CANCELLED, "its machine is not there"
+    logged = whole.events.filter(kind="log").values_list("payload", flat=True)
+    assert any("its time is over" in entry["text"] for entry in logged)
 
 
 def test_how_long_it_may_take_has_limits(machine):

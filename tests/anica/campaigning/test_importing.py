@@ -12,9 +12,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
+from anica_app.features.importing.asked import imports_of
 from anica_app.features.importing.import_job import AnicaImporter
 from anica_app.models import Campaign
-from inference.features.asking.block_sets.asked import imports_of
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError, JobError, LeaseLostError

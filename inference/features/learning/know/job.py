@@ -85,6 +85,8 @@ def _done(
     """
     known = parts_of(task.run)
     spent = sum(part.busy_seconds for name, part in known.items() if name != stage.name)
+    if stage.name not in known and spent >= ends_by:
+        raise ConfigError("not begun: the parts before it took all the time up to its end")
     try:
         task.reporter.pulse()
         return parts.do(known.get(stage.name), submitted, max(ends_by - spent, 0.0)), False

@@ -20,8 +20,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from inference.predictors.kinds import KINDS
-
 from anica_app.core.domain.settings import GROUPS, SpaceSettings
 from anica_app.core.ranking import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch
@@ -33,6 +31,7 @@ from anica_app.core.x86_domain import X86Domain
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from benchmarks._spent import cpu_seconds
+from inference.predictors.kinds import KINDS
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Predictor, PredictorError
 

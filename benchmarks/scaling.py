@@ -19,8 +19,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 
 from distributed import LocalCluster
-from inference.predictors.kinds import KINDS
-from inference.predictors.shared_out import SharedOut
 
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
@@ -41,8 +39,10 @@ from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.islands import Evolved, evolve
 from inference.measuring.simulated import SimulatedProcessor
+from inference.predictors.kinds import KINDS
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
+from inference.predictors.shared_out import SharedOut
 
 WORKERS = (1, 2, 4)
 _PORTS, _SEED = 8, 1

@@ -152,3 +152,16 @@ def _in_words(kind: Any, metadata: list[Any]) -> str:
         number = "" if most is None else f"{fewest} to {most.max_length:,} "
         return f"a list of {number}{_ENTRIES.get(next(iter(choices), None), 'entries')}"
     return "an object {…}"
+
+
+DEFAULT_SEED = 1
+"""Wherever a run is asked for: the same question in the shell and in the browser has the same answer."""
+
+
+SEED_LIMIT = 2**63
+
+
+MOST_MIXES = 100_000
+
+
+MOST_SCHEMES = 100_000

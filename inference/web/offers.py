@@ -167,7 +167,7 @@ def schemes_of_blocks(name: str) -> list[str]:
 class Publishable:
     """A kind: its title in the plural, and the dotted paths of its rows, which have names, and of a page.
 
-    The latter takes a row's number and returns an `inference.features.publishing.site.content.PublishedPage`.
+    The latter takes a row's number and returns an `inference.web.published_page.PublishedPage`.
     """
 
     kind: str

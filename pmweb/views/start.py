@@ -11,8 +11,8 @@ from django.urls import reverse
 from anica_app.features.campaigns.pages import found_of
 from anica_app.features.campaigns.query import newest
 from inference.features.machines.machines.query import condition_of, microarchitecture_of, obstacle
-from inference.features.running.runs.query import SiteOverview, overview
 from inference.models import Machine
+from pmweb.overview import SiteOverview, overview
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from inference.predictors.llvm.releases import installed
 
 from anica_app.models import Discovery
 from inference.features.running.runs.api import examples
@@ -18,6 +17,7 @@ from inference.models import (
     StoredCoreModel,
     Upload,
 )
+from inference.predictors.llvm.releases import installed
 from inference.runs.kinds import JOBS, job
 from tests.api.conftest import measured_again
 from tests.api.test_operations import OPERATIONS

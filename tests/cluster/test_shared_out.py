@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from distributed import LocalCluster
-from inference.predictors.shared_out import AskedHere, SharedOut
 
 from inference.cluster.executor import DaskExecutor
 from inference.core.errors import InterruptedRunError
@@ -16,6 +15,7 @@ from inference.core.events import PacedReporter
 from inference.core.executor import LocalExecutor
 from inference.predictors import iaca
 from inference.predictors.protocol import Answer, Predictor
+from inference.predictors.shared_out import AskedHere, SharedOut
 from tests.anica.predictors import fakes
 from tests.core.pmevo.small import Listener
 

@@ -6,16 +6,11 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.core.predicting import MappingPredictor
-from inference.features.judging.evaluations.query import (
-    evaluations_of,
-    evaluations_on,
-    listed,
-    listing_in,
-    tool_scores,
-)
+from inference.features.judging.evaluations.query import listed, tool_scores
 from inference.models import ExperimentSet, PortMapping
 from inference.storage.errors import UnknownNameError
 from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import evaluations_of, evaluations_on, listing_in
 from tests.queries.conftest import ADD, VALUE
 
 PREDICTOR = MappingPredictor(VALUE)

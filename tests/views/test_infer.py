@@ -17,10 +17,11 @@ from inference.core.pmevo.estimate import planned
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithm_texts import OFFERS, OfferedAlgorithm
-from inference.features.learning.inferring.request import DEFAULT_SEED, InferConfig
+from inference.features.learning.inferring.request import InferConfig
 from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.runs.lifecycle import submit
+from inference.runs.request import DEFAULT_SEED
 from inference.storage.rows import load_measurements, store_measurements
 from tests.views.conftest import ADD, IMUL
 

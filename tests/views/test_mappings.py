@@ -11,10 +11,10 @@ from django.test import Client
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.protocols import Json
-from inference.features.judging.evaluations.query import held_out_of
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs.lifecycle import submit
 from inference.storage.evaluating import evaluate
+from inference.storage.evaluations import held_out_of
 from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from tests.views.conftest import ADD, IMUL
 from tests.work import work_off

@@ -18,7 +18,6 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.metrics import Unit
 from inference.features.learning.core_model.storing import store_parts
-from inference.features.publishing.site.content import PublishedKind
 from inference.features.publishing.site.kinds import PublishedItem
 from inference.features.publishing.site.static_site import pages_of, private_words, site_of
 from inference.formats.parsing import parse
@@ -27,6 +26,7 @@ from inference.models import ISA, ExperimentSet, Machine, PortMapping, StoredCor
 from inference.storage.evaluating import evaluate
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
+from inference.web.published_page import PublishedKind
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import AuditEntry, Scope
 from tests.api.conftest import front_end, latencies

@@ -11,7 +11,10 @@ from anica_app.features.campaigns.standing import CampaignStanding, failures_in_
 from anica_app.features.discoveries.query import in_one_line
 from anica_app.features.families.publishing import PublishedFamilies
 from anica_app.models import Campaign, Discovery
-from inference.features.publishing.site.content import (
+from inference.isa.x86.blocks import BlockError, block_of_bytes
+from inference.models import Run
+from inference.web.paging import Order
+from inference.web.published_page import (
     CellKind,
     PublishedColumn,
     PublishedFact,
@@ -20,9 +23,6 @@ from inference.features.publishing.site.content import (
     PublishedTable,
     Value,
 )
-from inference.isa.x86.blocks import BlockError, block_of_bytes
-from inference.models import Run
-from inference.web.paging import Order
 
 _MOST_DISCOVERIES = 2000
 

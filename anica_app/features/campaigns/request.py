@@ -19,13 +19,12 @@ from anica_app.models import Campaign, Discovery
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
-from inference.features.learning.inferring.request import DEFAULT_SEED, SEED_LIMIT
 from inference.isa.search import SearchError, parse_search
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, Predictor
 from inference.runs.described_rows import is_id, read_row, read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.request import RunRequest, chosen
+from inference.runs.request import DEFAULT_SEED, SEED_LIMIT, RunRequest, chosen
 
 Interest = Annotated[
     Json,

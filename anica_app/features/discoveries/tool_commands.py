@@ -13,9 +13,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
-from inference.predictors.processor_names import UICA_NAMES
-
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
@@ -23,6 +20,8 @@ from inference.formats.quoting import shell_option
 from inference.isa.tool_names import TOOL_NAMES
 from inference.isa.x86.blocks.listing import att_of_bytes
 from inference.models import IMPORTED, Predictor
+from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
+from inference.predictors.processor_names import UICA_NAMES
 
 LLVM_MCA, OSACA, UICA = "llvm-mca", "osaca", "uica"
 _FOREIGN = re.compile(r"(?P<tool>[A-Za-z-]+)\.(?:(?P<release>\d+)\.)?(?P<core>[\w+-]+)")

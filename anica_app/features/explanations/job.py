@@ -22,7 +22,6 @@ from inference.core.events import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.panel import opened_panel
-from inference.features.learning.inferring.request import DEFAULT_SEED, SEED_LIMIT
 from inference.isa.x86.blocks import BlockError, block_of_hex
 from inference.models import Run
 from inference.predictors.panel import Panel
@@ -30,7 +29,7 @@ from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
+from inference.runs.request import DEFAULT_SEED, SEED_LIMIT, RunRequest
 
 LABELS = ("Find schemes supported by every predictor", "Generalise")
 _STAGE = "generalise"

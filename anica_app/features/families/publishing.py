@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from anica_app.features.families.query import FamilyAnswer, answer_of, cycles_of
 from anica_app.models import Campaign, Family
-from inference.features.publishing.site.content import (
+from inference.isa.x86.blocks import BlockError
+from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.web.published_page import (
     CellKind,
     PublishedColumn,
     PublishedFact,
     PublishedTable,
     Value,
 )
-from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.listing import intel_of_bytes
 
 
 class PublishedFamilies:

@@ -12,6 +12,7 @@ from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.models import BasicBlock, BlockColumn
 from inference.predictors.protocol import Answer
+from inference.web.api.shapes import Input
 
 PredictorNames = Annotated[
     list[str], Field(max_length=50, description="Names of those to ask.", examples=[["osaca 0.7.1"]])
@@ -84,3 +85,21 @@ def answer_json(answer: Answer | None) -> dict[str, Any] | None:
     if answer is None:
         return None
     return {"cycles": answer.cycles, "failure": answer.failure}
+
+
+MOST_BLOCKS = 100
+
+
+MOST_TEXT = 100_000
+
+
+class Code(Input):
+    """Basic blocks of x86-64."""
+
+    code: str = Field(
+        min_length=1,
+        max_length=MOST_TEXT,
+        description="Intel or AT&T syntax, what compilers and disassemblers print, or hexadecimal digits; "
+        "code with jumps is cut into loops and straight pieces, paragraphs are blocks of their own.",
+        examples=["add rax, rbx\nimul rax, rbx"],
+    )

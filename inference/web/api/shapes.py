@@ -208,3 +208,22 @@ def described_schemes(
     """The schemes that the mapping describes, in its `parts` (usages or loads), and the search `q` finds."""
     described = Exists(parts.filter(scheme=OuterRef("pk")))
     return search_schemes(InstructionScheme.objects.filter(described, isa=row.isa_id), q)
+
+
+class HeatMapOut(Schema):
+    """`counts[row][column]`: predictions in bin `row`, measurements in `column`, `limit` / `bins` wide."""
+
+    bins: int = Field(examples=[35])
+    limit: float = Field(examples=[10.0])
+    n: int = Field(examples=[1000])
+    outside: int = Field(examples=[0])
+    counts: list[list[int]] = Field(examples=[[[3, 0], [1, 5]]])
+
+
+class SchemeErrorOut(Schema):
+    """Relative errors of the experiments with a scheme, in per cent; `signed` > 0: predicted too long."""
+
+    scheme: SchemeText
+    n: int = Field(examples=[40])
+    signed: float = Field(examples=[-3.0])
+    absolute: float = Field(examples=[5.1])

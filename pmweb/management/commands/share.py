@@ -12,10 +12,10 @@ from django.core.management.base import CommandError
 from django.urls import reverse
 from pydantic import ValidationError
 
-from inference.features.publishing.site.content import PublishedKind
 from inference.features.publishing.site.kinds import item_named
 from inference.storage.errors import ExchangeError
 from inference.web.data_command import DataCommand
+from inference.web.published_page import PublishedKind
 from inference.web.validation import what_is_right, what_is_wrong
 from pmweb.accounts.people import ADMINISTRATOR
 from pmweb.launcher.instance import running_site

@@ -6,13 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inference.predictors.llvm.mca import LlvmMca
-from inference.predictors.llvm.mca_settings import McaSettings
-from inference.predictors.osaca.predictor import Osaca, OsacaSettings
-from inference.predictors.shared_out import SharedOut
-from inference.predictors.uica import facile
-from inference.predictors.uica import simulator as uica
-
 from inference.agent.protocol import Result
 from inference.core.events import PacedReporter
 from inference.core.executor import LocalExecutor
@@ -30,8 +23,14 @@ from inference.predictors import (
     mapping,
     nanobench,
 )
+from inference.predictors.llvm.mca import LlvmMca
+from inference.predictors.llvm.mca_settings import McaSettings
+from inference.predictors.osaca.predictor import Osaca, OsacaSettings
 from inference.predictors.protocol import Predictor
 from inference.predictors.remembering import Remembering
+from inference.predictors.shared_out import SharedOut
+from inference.predictors.uica import facile
+from inference.predictors.uica import simulator as uica
 from tests.anica.predictors import fakes
 from tests.core.pmevo.small import Listener
 

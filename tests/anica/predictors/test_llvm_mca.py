@@ -6,15 +6,15 @@ import csv
 
 import pytest
 from django.conf import settings as django_settings
+
+from inference.containment import Limits
+from inference.core.errors import InvalidInputError
 from inference.predictors.llvm.mca import LlvmMca
 from inference.predictors.llvm.mca_dialogue import McaBatch, read_reply
 from inference.predictors.llvm.mca_settings import TOTAL, McaSettings
 from inference.predictors.llvm.processors import processors
 from inference.predictors.llvm.releases import installed, release_of
 from inference.predictors.llvm.text import texts_of
-
-from inference.containment import Limits
-from inference.core.errors import InvalidInputError
 from inference.predictors.protocol import Failure, PredictorError
 from tests.anica.predictors.fakes import script
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from inference.predictors.llvm.model import LlvmModel
 
 from inference.isa.x86.att import encoded
+from inference.predictors.llvm.model import LlvmModel
 from inference.predictors.protocol import PredictorError
 from tests.anica.llvm import newest
 

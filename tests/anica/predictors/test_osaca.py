@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
+
 from inference.predictors.llvm.releases import installed
 from inference.predictors.osaca.predictor import Osaca, OsacaSettings, own_models
 from inference.predictors.osaca.worker import may_access
-
 from inference.predictors.protocol import Failure, PredictorError
 
 BLOCKS = 60

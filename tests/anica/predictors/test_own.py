@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from inference.predictors.machine import MachineSettings, MeasuredBlocks
-from inference.predictors.mapping import MappedBlocks, MappingSettings
 
 from inference.agent.protocol import Result
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import PortMapping
 from inference.core.predicting import MappingPredictor
+from inference.predictors.machine import MachineSettings, MeasuredBlocks
+from inference.predictors.mapping import MappedBlocks, MappingSettings
 from inference.predictors.protocol import Answer, Failure
 
 ADD, STORE = "add GPR[64]:RW, GPR[64]:R", "mov MEM[64]:W, GPR[64]:R"

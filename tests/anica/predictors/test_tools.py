@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
-from inference.predictors.kinds import KINDS
-from inference.predictors.osaca.predictor import Osaca, OsacaSettings, python_of
 
 from inference.isa.x86.blocks.surrounding import BEGIN, END
 from inference.predictors import command, cqa, difftune, iaca, ithemal, nanobench
+from inference.predictors.kinds import KINDS
+from inference.predictors.osaca.predictor import Osaca, OsacaSettings, python_of
 from inference.predictors.protocol import Failure, PredictorError
 from tests.anica.predictors.fakes import CRASHING, GOOD, HANGING, osaca, script
 

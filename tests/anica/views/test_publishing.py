@@ -6,10 +6,10 @@ import csv
 import io
 
 from anica_app.models import Discovery
-from inference.features.publishing.site.content import PublishedKind
 from inference.features.publishing.site.kinds import PublishedItem, item_named
 from inference.features.publishing.site.static_site import pages_of, site_of
 from inference.models import ExperimentSet, PortMapping, Run
+from inference.web.published_page import PublishedKind
 from tests.api.conftest import comparison, discovery, experiment_set, family_of, isa, mapping
 
 __all__ = ["comparison", "discovery", "experiment_set", "isa", "mapping"]

@@ -30,12 +30,12 @@ from inference.features.asking.block_sets.query import (
     compared_in_bin,
 )
 from inference.features.asking.predictors.processors import different_processors
-from inference.features.judging.comparing.pages import DeviationBin, cells_of
 from inference.figures.heatmap import HeatMap
 from inference.formats.csv_cells import written
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn
 from inference.web.paging import Order, Page
 from inference.web.requests import chosen_bin, row_number, start_or_tell, table_answer, whole_number
+from inference.web.small_maps import DeviationBin, cells_of
 
 LISTED = 50
 """Blocks of a bin on one page."""

@@ -24,25 +24,12 @@ from inference.isa.x86.blocks import Block, DroppedLine, Piece, read, read_block
 from inference.models import ISA, PortMapping
 from inference.storage.instruction_sets import X86
 from inference.web.api.access import READS, reading
+from inference.web.api.answers import MOST_BLOCKS, Code
 from inference.web.api.errors import ProblemError
-from inference.web.api.shapes import Cycles, Input, Ref, Uop, ref, uops_json
+from inference.web.api.shapes import Cycles, Ref, Uop, ref, uops_json
 from inference.web.validation import Id
 
 router = Router()
-MOST_BLOCKS = 100
-MOST_TEXT = 100_000
-
-
-class Code(Input):
-    """Basic blocks of x86-64."""
-
-    code: str = Field(
-        min_length=1,
-        max_length=MOST_TEXT,
-        description="Intel or AT&T syntax, what compilers and disassemblers print, or hexadecimal digits; "
-        "code with jumps is cut into loops and straight pieces, paragraphs are blocks of their own.",
-        examples=["add rax, rbx\nimul rax, rbx"],
-    )
 
 
 class InstructionOut(Schema):

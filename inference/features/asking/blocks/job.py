@@ -2,53 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from pydantic import Field
 
-from inference.agent.protocol import Result, Settings
-from inference.core.experiment import Experiment
+from inference.agent.protocol import Result
 from inference.core.protocols import Json
 from inference.features.asking.blocks.values import StartedBlock, start_of, started_blocks, with_values
-from inference.features.learning.inferring.request import read_machine
 from inference.formats.run_archive.parts import read_strictly
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.start_values import StartValues
-from inference.isa.timed_code import CodeTimer
-from inference.isa.x86.availability import flags_of
 from inference.isa.x86.blocks import Block, BlockError, block_of_hex
-from inference.measuring.blocks import BlockMeasurer, BlockOptions, obstacle
-from inference.measuring.remote import result_of
-from inference.measuring.zero_counts import with_zero_counts
+from inference.measuring.blocks import BlockOptions, obstacle
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.machines.measurer import agent_board, simulated_machine
+from inference.runs.machines.blocks import measuring_blocks
+from inference.runs.machines.described import read_machine
 from inference.runs.request import RunRequest
 
 MOST_BLOCKS = 500
 """In one run: its results travel with its row and its page."""
-
-
-class MeasureBlocks(Protocol):
-    """Measures blocks."""
-
-    def __call__(
-        self,
-        blocks: Sequence[Block],
-        mode: str = "",
-        repeat: int = 0,
-        *,
-        latency_bound: Collection[int] = (),
-        copies: int = 0,
-        starts: Sequence[StartValues] = (),
-    ) -> Iterator[tuple[int, Result]]:
-        """(index, result) of every block; see `BlockMeasurer.measure`."""
-        ...
 
 
 _STAGE = "measuring"
@@ -144,75 +120,6 @@ class BlockJob:
                 _tell_progress(task, results, len(started))
                 reporter.pulse()
         return partial(_store, task.run, _ordered(started, blocks, results), identity)
-
-
-@contextmanager
-def measuring_blocks(
-    task: Task, machine: Machine, options: BlockOptions
-) -> Iterator[tuple[Json, MeasureBlocks]]:
-    """Who measures: its identity, and a function from blocks to (index, result)."""
-    if machine.kind == Machine.Kind.SIMULATED:
-        processor, known = simulated_machine(machine)
-
-        def simulate(
-            blocks: Sequence[Block],
-            mode: str = "",
-            repeat: int = 0,
-            *,
-            latency_bound: Collection[int] = (),
-            copies: int = 0,
-            starts: Sequence[StartValues] = (),
-        ) -> Iterator[tuple[int, Result]]:
-            # It has no loops, remembers nothing, and has no neighbours.
-            del mode, repeat, latency_bound, copies
-            for index, block in enumerate(blocks):
-                unknown = block.unknown or [text for text, _ in block.terms if text not in known]
-                if unknown:
-                    note = f"has an instruction that the simulated processor does not know: {unknown[0]}"
-                    yield index, Result("", "failed", note=note)
-                else:
-                    result = result_of("", next(iter(processor.measure([Experiment.of(dict(block.terms))]))))
-                    start = starts[index] if starts else options.start
-                    yield index, with_zero_counts(result, block, start, processor.zero_count_cycles)
-
-        yield processor.identity, simulate
-        return
-    with _measurer(task, machine, options) as measurer:
-        yield measurer.identity, measurer.measure
-
-
-@contextmanager
-def timing_codes(task: Task, machine: Machine) -> Iterator[tuple[Json, CodeTimer]]:
-    """Who times code of our own on a machine with an agent, and its identity."""
-    with _measurer(task, machine, BlockOptions()) as measurer:
-        yield measurer.identity, measurer
-
-
-@contextmanager
-def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[BlockMeasurer]:
-    facts = machine.facts
-    simulated = bool(facts.get("simulated"))
-    if not simulated and not facts.get("blocks"):
-        raise JobError(
-            f"the agent of {machine.name} is too old for basic blocks: start the one this site offers"
-        )
-    with agent_board(task, machine) as (board, identity):
-        flags = None if simulated else flags_of(facts)
-        wide = simulated or bool(facts.get("wide_blocks"))
-        x87 = simulated or bool(facts.get("x87_blocks"))
-        clears_masks = simulated or bool(facts.get("clear_masks"))
-        shares = bool(facts.get("latency_bound"))
-        yield BlockMeasurer(
-            board,
-            identity,
-            flags,
-            Settings(),
-            options,
-            wide=wide,
-            x87=x87,
-            clears_masks=clears_masks,
-            shares=shares,
-        )
 
 
 def _ordered(

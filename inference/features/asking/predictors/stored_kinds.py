@@ -16,7 +16,6 @@ from inference.agent.protocol import Result, Settings
 from inference.core.events import PacedReporter
 from inference.core.predicting import ThroughputModel as ExperimentPredictor
 from inference.core.tables import ExperimentTable
-from inference.features.asking.blocks.job import measuring_blocks
 from inference.features.learning.core_model.query import usable_core_models
 from inference.formats.core_model_json import core_model_of
 from inference.isa.bodies import obstacle_to_blocks
@@ -32,6 +31,7 @@ from inference.predictors.shared_out import AskedHere, SharedOut
 from inference.runs.errors import JobError
 from inference.runs.execute import open_cluster
 from inference.runs.kinds import Task
+from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.machines.measurer import identity_of, simulated_machine
 from inference.storage.core_models import fused_pairs

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.features.asking.blocks.api import MOST_TEXT
 from inference.features.asking.predictors.choosing import check_processor, known_on, on_processor
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.processors import different_processors
@@ -27,7 +26,7 @@ from inference.predictors.loops import asked_as
 from inference.predictors.processor_names import PROCESSORS
 from inference.predictors.protocol import Answer, PredictorError
 from inference.storage.errors import ExchangeError
-from inference.web.api.answers import AnswerOut, assembly
+from inference.web.api.answers import MOST_TEXT, AnswerOut, assembly
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Name, Ref, ref
 from inference.web.validation import Id

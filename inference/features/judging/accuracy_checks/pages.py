@@ -19,7 +19,6 @@ from inference.features.asking.questions.form import ChoosingForm
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
 from inference.features.judging.accuracy_checks.result import AccuracyCheck, BoundError, CheckedPredictor
-from inference.features.judging.comparing.pages import DeviationBin, cells_of
 from inference.features.running.runs.query import newest_runs
 from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Machine, Predictor, Run
@@ -28,6 +27,7 @@ from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 from inference.web.request_fields import number_field
 from inference.web.requests import start_run, table_answer, whole_number
+from inference.web.small_maps import DeviationBin, cells_of
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from pydantic import Field
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.features.asking.predictors.modes import rows_in_mode
-from inference.features.learning.inferring.request import read_machine
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import MODES, UNROLLED
 from inference.models import Predictor
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
+from inference.runs.machines.described import read_machine
 from inference.runs.request import RunRequest
 from inference.web.validation import OneOf
 

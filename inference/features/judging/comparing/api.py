@@ -20,23 +20,32 @@ from inference.features.judging.comparing.query import (
     Model,
     beside_loads,
     comparison_head,
-    comparison_of,
     described_loads,
     deviation_of,
     differences_first,
-    summary,
     up_to_hidden,
     witnesses,
     write_comparison_csv,
 )
-from inference.features.judging.evaluations.api import HeatMapOut
 from inference.features.learning.explained.query import ReferenceContradiction, contradictions
+from inference.features.library.mappings.compared import comparison_of, summary
 from inference.figures.heatmap import heat_map
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Ref, SchemeText, Scores, Text, Unit, Uop, attachment, ref, uops_json
+from inference.web.api.shapes import (
+    HeatMapOut,
+    Ref,
+    SchemeText,
+    Scores,
+    Text,
+    Unit,
+    Uop,
+    attachment,
+    ref,
+    uops_json,
+)
 from inference.web.validation import Id
 
 router = Router()

@@ -22,16 +22,15 @@ from inference.features.judging.comparing.query import (
     DifferingExperiment,
     Model,
     comparison_head,
-    comparison_of,
     deviation_of,
     differences_first,
     require_same_isa,
-    summary,
     up_to_hidden,
     witnesses,
     write_comparison_csv,
 )
 from inference.features.learning.explained.query import ReferenceContradiction, contradictions
+from inference.features.library.mappings.compared import comparison_of, summary
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name

@@ -5,9 +5,8 @@ Port mappings are compared up to a renaming of ports, with resource mappings by 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Dictionary
 from dataclasses import dataclass
 from typing import Any
@@ -28,21 +27,20 @@ from inference.features.judging.comparing.query import (
     DifferingExperiment,
     Model,
     beside_loads,
-    comparable,
     comparison_head,
-    comparison_of,
     described_loads,
     deviation_of,
     differences_first,
     loads_summary,
-    summary,
     up_to_hidden,
     witnesses,
     write_comparison_csv,
 )
 from inference.features.learning.explained.query import ReferenceContradiction, contradictions
 from inference.features.library.experiments.query import Singleton, measured_singletons
-from inference.figures.heatmap import HeatMap, heat_map
+from inference.features.library.mappings.compared import comparison_of, summary
+from inference.features.library.mappings.query import comparable
+from inference.figures.heatmap import heat_map
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
@@ -51,6 +49,7 @@ from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, page_in_memory
 from inference.web.presentation import COLOURS
 from inference.web.requests import file_answer, one_of, whole_number
+from inference.web.small_maps import cells_of
 
 LABELS = {
     SchemeRelation.DIFFERENT: "different µops",
@@ -271,18 +270,7 @@ def mapping_compare_csv(request: HttpRequest, pk: int) -> HttpResponse:
 MOST = 20_000
 """Experiments that a page asks for; the shell takes more."""
 
-SHADES = 8
 FIELDS = ("experiments", "length", "seed", "unit", "r_max")
-
-
-@dataclass(frozen=True)
-class DeviationBin:
-    """A bin of the map that is not empty, counted from the top left; `shade` from 1 to `SHADES`."""
-
-    x: int
-    y: int
-    shade: int
-    title: str
 
 
 def deviation_section(request: HttpRequest, row: PortMapping, other: Model) -> dict[str, Any]:
@@ -338,21 +326,6 @@ def _rate(text: str) -> float | None:
         return float(text)
     except ValueError:
         raise InvalidInputError(f"R_max must be a number, not {text[:40]!r}") from None
-
-
-def cells_of(drawn: HeatMap, across: str = "here", upwards: str = "there") -> list[DeviationBin]:
-    """The bins of a map to be drawn small; `across` and `upwards` name the axes in words."""
-    return list(_cells(drawn, across, upwards))
-
-
-def _cells(drawn: HeatMap, across: str, upwards: str) -> Iterator[DeviationBin]:
-    peak = drawn.peak
-    for row, counts in enumerate(drawn.counts):
-        for column, count in enumerate(counts):
-            if count:
-                share = math.log(1 + count) / math.log(1 + peak)
-                title = f"{count:,}: {across} {drawn.bounds(column)}, {upwards} {drawn.bounds(row)}"
-                yield DeviationBin(column, drawn.bins - 1 - row, max(1, math.ceil(SHADES * share)), title)
 
 
 def _experiment_url(found: Deviation, row: PortMapping) -> str:

@@ -29,7 +29,7 @@ from inference.features.judging.comparisons.query import (
     selected,
 )
 from inference.features.judging.comparisons.request import KIND, ComparisonConfig
-from inference.features.judging.evaluations.api import HeatMapOut, PredictedOut, predicted_json
+from inference.features.judging.evaluations.api import PredictedOut, predicted_json
 from inference.features.running.runs.api import RunOut, run_json
 from inference.features.running.runs.runs_of_kind import NameOfRun, listed_runs, not_done, started
 from inference.isa.search import SearchError
@@ -38,7 +38,7 @@ from inference.web.api.answers import PredictorNames
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Ref, SchemeText, Scores, Text, parameter, ref
+from inference.web.api.shapes import HeatMapOut, Ref, SchemeText, Scores, Text, parameter, ref
 from inference.web.validation import Id
 
 router = Router()

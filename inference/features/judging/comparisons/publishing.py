@@ -16,7 +16,9 @@ from inference.features.judging.comparisons.query import (
     scores_of,
 )
 from inference.features.judging.comparisons.request import KIND
-from inference.features.publishing.site.content import (
+from inference.figures.svg import heat_map_drawing
+from inference.models import ComparedColumn, Comparison, Run
+from inference.web.published_page import (
     CellKind,
     PublishedColumn,
     PublishedFact,
@@ -26,8 +28,6 @@ from inference.features.publishing.site.content import (
     PublishedTable,
     Value,
 )
-from inference.figures.svg import heat_map_drawing
-from inference.models import ComparedColumn, Comparison, Run
 
 _EVERYTHING = PointSelection()
 _MOST_SCHEMES = 2000

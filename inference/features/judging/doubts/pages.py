@@ -16,7 +16,6 @@ from django.views.decorators.http import require_POST
 
 from inference.core.doubting import LABELS, Doubt, DoubtKind
 from inference.core.mapping import PortMapping as Value
-from inference.features.judging.comparing.query import comparable
 from inference.features.judging.doubts.evidence import REPEATS, DoubtDecision
 from inference.features.judging.doubts.query import DoubtsOf, ask
 from inference.features.judging.doubts.request import NONE, DoubtsRequest
@@ -24,6 +23,7 @@ from inference.features.learning.explained.pages import means_of, measure_listed
 from inference.features.learning.explained.query import is_explained
 from inference.features.learning.inferring.counter_examples import experiment_url
 from inference.features.library.mappings.listing import source_label
+from inference.features.library.mappings.query import comparable
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, Machine, PortMapping
 from inference.storage.evidence import KEY as SEARCHED

@@ -14,17 +14,17 @@ from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import described
 from inference.core.residuals import SchemeError
-from inference.features.judging.comparing.query import comparable, comparison_of
-from inference.features.judging.comparing.reference import named_after
 from inference.features.judging.doubts.evidence import DoubtDecision, again, decisions
 from inference.features.judging.doubts.request import NONE, DoubtsRequest
-from inference.features.judging.evaluations.query import evaluations_of, residuals_in
 from inference.features.learning.explained.query import is_explained, regularity_of
-from inference.features.library.mappings.query import measured_slots_of
+from inference.features.learning.inferring.reference import named_after
+from inference.features.library.mappings.compared import comparison_of
+from inference.features.library.mappings.query import comparable, measured_slots_of
 from inference.formats.csv_cells import written
 from inference.formats.provenance import provenance_of
 from inference.models import Evaluation, PortMapping
 from inference.models.scheme_search import texts_found
+from inference.storage.evaluations import evaluations_of, residuals_in
 from inference.storage.evidence import Evidence
 from inference.storage.judging import conflicts_of
 from inference.storage.rows import load_mapping

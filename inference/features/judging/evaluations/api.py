@@ -16,20 +16,29 @@ from inference.features.judging.evaluations.query import (
     ERROR_ORDERS,
     Predicted,
     errors_by_scheme,
-    evaluations_of,
-    evaluations_on,
     judgement_of,
     listed,
-    listing_in,
     worst_with,
 )
 from inference.figures.heatmap import HeatMap
 from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
+from inference.storage.evaluations import evaluations_of, evaluations_on, listing_in
 from inference.storage.listing import WorstPredictions
 from inference.storage.resource_mappings import load_predictor
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
-from inference.web.api.shapes import Cycles, Ref, SchemeText, Scores, Text, Time, Unit, parameter, ref
+from inference.web.api.shapes import (
+    Cycles,
+    HeatMapOut,
+    Ref,
+    SchemeErrorOut,
+    Scores,
+    Text,
+    Time,
+    Unit,
+    parameter,
+    ref,
+)
 from inference.web.paging import Order
 from inference.web.validation import Id
 
@@ -48,16 +57,6 @@ class EvaluationOut(Scores):
     unit: Unit
     skipped: int = Field(description="Measurements without a prediction.", examples=[0])
     computed: Time
-
-
-class HeatMapOut(Schema):
-    """`counts[row][column]`: predictions in bin `row`, measurements in `column`, `limit` / `bins` wide."""
-
-    bins: int = Field(examples=[35])
-    limit: float = Field(examples=[10.0])
-    n: int = Field(examples=[1000])
-    outside: int = Field(examples=[0])
-    counts: list[list[int]] = Field(examples=[[[3, 0], [1, 5]]])
 
 
 class LengthErrorOut(Schema):
@@ -90,15 +89,6 @@ class EvaluationInFull(EvaluationOut):
     heat_map: HeatMapOut
     lengths: list[LengthErrorOut]
     tools: list[ToolOut]
-
-
-class SchemeErrorOut(Schema):
-    """Relative errors of the experiments with a scheme, in per cent; `signed` > 0: predicted too long."""
-
-    scheme: SchemeText
-    n: int = Field(examples=[40])
-    signed: float = Field(examples=[-3.0])
-    absolute: float = Field(examples=[5.1])
 
 
 class PredictedOut(Schema):

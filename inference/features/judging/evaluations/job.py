@@ -7,14 +7,15 @@ from functools import partial
 from typing import Literal
 
 from inference.core.errors import as_written
-from inference.core.metrics import Scores, Unit
+from inference.core.metrics import Unit
 from inference.core.protocols import Json
-from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping, Run
+from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.evaluating import StoredEvaluation, judge, store_evaluation
+from inference.storage.evaluations import scores_of, summary_of
 from inference.storage.resource_mappings import load_predictor
 
 _PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {
@@ -101,17 +102,5 @@ def _store(config: Json, judged: StoredEvaluation) -> tuple[Json, Sequence[Entry
         "name": predicts.name,
         "scores": scores_of(evaluation),
     }
-    return result, [log_of(evaluation), ("result", result)]
-
-
-def log_of(evaluation: Evaluation) -> Entry:
-    """What a stored evaluation found, as a line of the log."""
-    judge = evaluation.experiment_set
-    source = f"{evaluation.n} held-out experiments" if judge is None else f"{evaluation.n} of {judge.name}"
-    mape = "undefined" if evaluation.mape is None else f"{evaluation.mape:.2f} %"
-    return "log", {"level": "info", "text": f"mean absolute percentage error on {source}: {mape}"}
-
-
-def scores_of(evaluation: Evaluation) -> Json:
-    """The numbers of a stored evaluation, as results and events carry them."""
-    return Scores(evaluation.n, evaluation.mape, evaluation.pearson, evaluation.kendall).as_json()
+    log: Entry = ("log", {"level": "info", "text": summary_of(evaluation)})
+    return result, [log, ("result", result)]

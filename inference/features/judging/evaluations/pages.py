@@ -22,10 +22,8 @@ from inference.features.judging.evaluations.query import (
     Predicted,
     common_in,
     errors_by_scheme,
-    evaluations_on,
     judgement_of,
     listed,
-    listing_in,
     worst_with,
 )
 from inference.features.library.mappings.listing import evaluation_url
@@ -41,6 +39,7 @@ from inference.models import (
     ResourceMapping,
     Run,
 )
+from inference.storage.evaluations import evaluations_on, listing_in
 from inference.storage.listing import WorstPredictions
 from inference.storage.rows import ids_of_schemes
 from inference.web import offers

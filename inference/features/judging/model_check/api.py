@@ -10,7 +10,6 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.model_check import Alone, AloneVerdict
-from inference.features.judging.evaluations.api import HeatMapOut
 from inference.features.judging.model_check.query import TABLES, model_check_of, reference_of
 from inference.formats.provenance import head_of
 from inference.models import ISA, Run
@@ -19,7 +18,7 @@ from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Ref, SchemeText, Scores, Text, attachment, ref
+from inference.web.api.shapes import HeatMapOut, Ref, SchemeText, Scores, Text, attachment, ref
 from inference.web.validation import Id, OneOf
 
 router = Router()

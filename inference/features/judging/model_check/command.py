@@ -11,7 +11,6 @@ from django.core.management.base import CommandError
 
 from inference.core.model_check import AloneVerdict
 from inference.core.protocols import Json
-from inference.features.judging.comparing.reference import documented_for
 from inference.features.judging.model_check.query import (
     ModelCheck,
     model_check_of,
@@ -20,10 +19,11 @@ from inference.features.judging.model_check.query import (
     write_orders_csv,
 )
 from inference.features.judging.model_check.request import CheckConfig, check_effort
-from inference.features.learning.inferring.request import DEFAULT_SEED
+from inference.features.learning.inferring.reference import documented_for
 from inference.models import Machine, PortMapping, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
+from inference.runs.request import DEFAULT_SEED
 from inference.storage.names import by_name
 from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 

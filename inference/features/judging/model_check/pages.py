@@ -16,11 +16,10 @@ from inference.core.mapping import Uops
 from inference.core.metrics import Unit, score
 from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, AloneVerdict
 from inference.core.protocols import Json
-from inference.features.judging.comparing.reference import documented_for
 from inference.features.judging.model_check.query import TABLES, ModelCheck, model_check_of, reference_of
 from inference.features.judging.model_check.request import MOST_PERMUTATIONS, CheckConfig, check_effort
 from inference.features.learning.explained.query import usages_in
-from inference.features.learning.inferring.request import MOST_MIXES
+from inference.features.learning.inferring.reference import documented_for
 from inference.features.machines.machines.query import machines, shown
 from inference.features.machines.measure.pages import (
     SELECTIONS,
@@ -35,6 +34,7 @@ from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import texts_found
 from inference.runs.machines.facts import obstacle_to_measuring
+from inference.runs.request import MOST_MIXES
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import page_in_memory
 from inference.web.request_fields import number_field

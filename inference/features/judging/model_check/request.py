@@ -8,18 +8,13 @@ from pydantic import Field
 
 from inference.core.model_check import MIX_LENGTHS, ORDER_LENGTHS, most_orders
 from inference.core.protocols import Json
-from inference.features.learning.inferring.request import (
-    DEFAULT_SEED,
-    MOST_MIXES,
-    SEED_LIMIT,
-    read_machine,
-    read_schemes,
-)
 from inference.features.machines.measure.job import Effort
 from inference.models import Machine, PortMapping
 from inference.runs.errors import ConfigError
+from inference.runs.machines.described import read_machine
 from inference.runs.machines.facts import seconds_for
-from inference.runs.request import RunRequest
+from inference.runs.request import DEFAULT_SEED, MOST_MIXES, SEED_LIMIT, RunRequest
+from inference.runs.selections import read_schemes
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS
 
 MOST_PERMUTATIONS = 100

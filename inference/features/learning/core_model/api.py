@@ -12,7 +12,6 @@ from pydantic import Field
 
 from inference.core.core_model import Assumptions, BoundKind
 from inference.core.errors import CoreError
-from inference.features.asking.blocks.api import MOST_BLOCKS, Code
 from inference.features.learning.core_model.port_names import name_ports
 from inference.features.learning.core_model.query import (
     COLUMNS,
@@ -31,6 +30,7 @@ from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCo
 from inference.storage.errors import ExchangeError
 from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
+from inference.web.api.answers import MOST_BLOCKS, Code
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, sorts

@@ -7,8 +7,6 @@ from functools import partial
 
 from inference.core.events import PacedReporter, Progress
 from inference.core.protocols import Json
-from inference.features.asking.blocks.job import timing_codes
-from inference.features.learning.inferring.request import read_machine
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.front_end import FrontEndCode
 from inference.isa.timed_code import CodeReading, CodeTimer, TimedCode
@@ -18,6 +16,8 @@ from inference.models import Machine, MeasuredFrontEnd, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.machines.blocks import timing_codes
+from inference.runs.machines.described import read_machine
 from inference.runs.request import RunRequest
 from inference.storage.front_ends import store_front_end
 from inference.storage.names import free_name

@@ -17,12 +17,6 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
-from inference.features.judging.comparing.reference import (
-    ReferenceBeside,
-    beside,
-    references,
-    usual_reference,
-)
 from inference.features.learning.inferring.query import (
     SCHEME,
     CounterExample,
@@ -31,6 +25,12 @@ from inference.features.learning.inferring.query import (
     drop_choices,
     name_without,
     search_of,
+)
+from inference.features.learning.inferring.reference import (
+    ReferenceBeside,
+    beside,
+    references,
+    usual_reference,
 )
 from inference.features.running.runs.query import inferred_by
 from inference.figures.matrix import Matrix, alone, side_by_side

@@ -15,7 +15,6 @@ from inference.core.pmevo.events import Snapshot
 from inference.core.predicting import MappingPredictor
 from inference.core.protocols import Event, Json
 from inference.core.residuals import Residuals
-from inference.features.judging.evaluations.job import log_of, scores_of
 from inference.features.learning.inferring.algorithms import ALGORITHMS, InferenceTask, Inferred
 from inference.features.learning.inferring.core_facts import core_facts
 from inference.features.learning.inferring.loop_code import loop_code_of_run
@@ -30,6 +29,7 @@ from inference.runs.stages import Stages
 from inference.storage.characterisations import KEY as EXPLAINED
 from inference.storage.characterisations import store_characterisations
 from inference.storage.evaluating import Predictions, chunk_of, compare_chunks, store_evaluation
+from inference.storage.evaluations import scores_of, summary_of
 from inference.storage.evidence import KEY as EVIDENCE
 from inference.storage.fronts import JudgedPoint, store_front
 from inference.storage.judging import KEY as JUDGING
@@ -200,7 +200,7 @@ def _store(
         result["held_out"] = scores_of(evaluation)
         if subject.settled_share is not None:
             result["held_out"]["settled_share"] = round(subject.settled_share, 4)
-        entries.append(log_of(evaluation))
+        entries.append(("log", {"level": "info", "text": summary_of(evaluation)}))
     told = {key: result[key] for key in ("mapping", "name", "url", "held_out")}
     concluded = {key: value for key, value in inferred.told.items() if key != VERDICT}
     return result, [*entries, ("result", {**told, **concluded})]

@@ -14,7 +14,7 @@ from inference.features.learning.inferring.algorithm_texts import OFFERS, as_tex
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.form import SETTING, InferForm
 from inference.features.learning.inferring.past import Correction, correction
-from inference.features.learning.inferring.request import MOST_SCHEMES, InferConfig
+from inference.features.learning.inferring.request import InferConfig
 from inference.features.machines.measure.pages import measurable_schemes
 from inference.formats.known_facts import counts_text, ports_text
 from inference.measuring.simulated import NOISE
@@ -22,6 +22,7 @@ from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Mea
 from inference.models.scheme_search import select_schemes
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.past import past_pace
+from inference.runs.request import MOST_SCHEMES
 
 EXAMPLES = 3  # schemes that the count shows by name
 

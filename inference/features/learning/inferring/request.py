@@ -14,23 +14,14 @@ from inference.features.learning.inferring.algorithms import ALGORITHMS, KNOWN
 from inference.formats.run_archive.parts import read_strictly
 from inference.measuring.simulated import COUNTERS, NOISE, NOTHING
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
-from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION
-from inference.runs.described_rows import is_id, read_row, read_rows
+from inference.models.scheme_search import PROBE_SELECTION
+from inference.runs.described_rows import read_row, read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.machines.facts import obstacle_to_measuring
-from inference.runs.request import RunRequest, chosen
-
-SELECTIONS = ("all", "default", "starter", PROBE_SELECTION, *GROUP_SELECTIONS)
-"""Scheme selections by word: all that the source knows, the default inference set, the starter set, a probe
-or two for each kind of execution unit, groups that are measured only when asked for."""
-
-DEFAULT_SEED = 1
-"""Wherever a run is asked for: the same question in the shell and in the browser has the same answer."""
+from inference.runs.machines.described import read_machine
+from inference.runs.request import DEFAULT_SEED, MOST_MIXES, MOST_SCHEMES, SEED_LIMIT, RunRequest, chosen
+from inference.runs.selections import read_schemes
 
 _SOURCES = {"datasets": (), "machine": (), "simulate": NOISE}
-SEED_LIMIT = 2**63
-MOST_MIXES = 100_000
-MOST_SCHEMES = 100_000
 
 
 class InferConfig(RunRequest):
@@ -176,14 +167,6 @@ def read_noise(given: Mapping[str, Any]) -> Json:
     return simulation
 
 
-def read_machine(field: str, pk: object) -> Machine:
-    """A machine that can be asked for measurements. Raises `ConfigError`."""
-    machine = read_row(Machine, f"{field} machine".strip(), pk)
-    if reason := obstacle_to_measuring(machine):
-        raise ConfigError(f"{field or 'machine'}: {reason}")
-    return machine
-
-
 def _datasets(ids: object) -> tuple[Json, ISA]:
     sets = read_rows(ExperimentSet, "source datasets", ids, least=1)
     isas = {row.isa_id: row.isa for row in sets}
@@ -191,17 +174,6 @@ def _datasets(ids: object) -> tuple[Json, ISA]:
         names = " and ".join(sorted(isa.name for isa in isas.values()))
         raise ConfigError(f"source datasets are for different instruction sets, {names}: choose those of one")
     return {"datasets": [row.pk for row in sets]}, sets[0].isa
-
-
-def read_schemes(given: object) -> str | list[int]:
-    """A selection by word, or row ids. Raises `ConfigError`."""
-    if isinstance(given, str) and given in SELECTIONS:
-        return given
-    if isinstance(given, list) and given and all(is_id(one) for one in given):
-        return given
-    raise ConfigError(
-        f"schemes must be {', '.join(SELECTIONS)} or a list of scheme ids, not {as_written(given)}"
-    )
 
 
 def _number(field: str, value: Any, low: float, high: float) -> float:

@@ -9,12 +9,14 @@ from typing import Any
 from pydantic import Field
 
 from inference.core.protocols import Json
-from inference.features.learning.inferring.request import read_machine, read_schemes, starter_inference
+from inference.features.learning.inferring.request import starter_inference
 from inference.isa.bodies import obstacle_to_blocks
 from inference.models import Machine, Run
 from inference.models.scheme_search import NAMED_SELECTIONS, latency_schemes
 from inference.runs.errors import ConfigError
+from inference.runs.machines.described import read_machine
 from inference.runs.request import RunRequest
+from inference.runs.selections import read_schemes
 
 HOUR, LEAST_MINUTES, MOST_MINUTES = 60, 10, 10_000
 

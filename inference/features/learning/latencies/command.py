@@ -9,7 +9,6 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.features.learning.inferring.request import DEFAULT_SEED
 from inference.features.learning.latencies.bypasses import neighbour_words
 from inference.features.learning.latencies.comparison_command import comparison_lines
 from inference.features.learning.latencies.documented import NEAR, documented_share
@@ -20,6 +19,7 @@ from inference.features.learning.latencies.simulated import simulated_machine_of
 from inference.models import LatencySet, Machine, PortMapping, Run
 from inference.models.scheme_search import latency_schemes
 from inference.runs import lifecycle
+from inference.runs.request import DEFAULT_SEED
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import write_file

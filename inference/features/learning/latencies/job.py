@@ -17,8 +17,6 @@ from inference.core.latency import (
     infer_latencies,
 )
 from inference.core.protocols import Json
-from inference.features.asking.blocks.job import MeasureBlocks, measuring_blocks
-from inference.features.learning.inferring.request import read_machine, read_schemes
 from inference.isa.bodies import X86
 from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, PairChains
 from inference.isa.latency_chains import connectors, links_of, obstacle_to_chains, pair_chains
@@ -38,8 +36,11 @@ from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.machines.blocks import MeasureBlocks, measuring_blocks
+from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import agent_board, chosen_schemes
 from inference.runs.request import RunRequest
+from inference.runs.selections import read_schemes
 from inference.storage.latencies import recorded_readings, store_latencies
 from inference.storage.names import free_name
 

@@ -24,7 +24,6 @@ from inference.core.core_model.scheduler_inference import (
 from inference.core.events import PacedReporter, Progress
 from inference.core.experiment import Experiment, Measured
 from inference.core.protocols import Json
-from inference.features.learning.inferring.request import DEFAULT_SEED, SEED_LIMIT, read_machine
 from inference.features.learning.scheduler.query import summary
 from inference.formats.core_model_json import core_model_of
 from inference.formats.scheduler_json import scheduler_record
@@ -40,9 +39,10 @@ from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import opened, suited_options, within_reach
 from inference.runs.measurements import RunMeasurements
-from inference.runs.request import RunRequest
+from inference.runs.request import DEFAULT_SEED, SEED_LIMIT, RunRequest
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.rows import ids_of_schemes, load_measurements
 

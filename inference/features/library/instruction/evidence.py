@@ -11,7 +11,6 @@ from django.db.models import Count
 
 from inference.core.protocols import Json
 from inference.core.residuals import SchemeError
-from inference.features.judging.evaluations.query import stored_residuals
 from inference.features.library.instruction.cells import AloneTime, FormLatency
 from inference.models import (
     Characterisation,
@@ -21,6 +20,7 @@ from inference.models import (
     PortMapping,
     SchemeLatencies,
 )
+from inference.storage.evaluations import stored_residuals
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from django.shortcuts import get_object_or_404
 
 from inference.core.identity import SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
-from inference.features.judging.comparing.query import comparable, comparison_of, summary
+from inference.features.library.mappings.compared import comparison_of, summary
+from inference.features.library.mappings.query import comparable
 from inference.figures.plotly_json import LIGHT, Json
 from inference.figures.tripartite import FACETS, compared, tripartite, with_conflicts, with_facets
 from inference.models import InstructionScheme, PortMapping

@@ -26,7 +26,6 @@ from inference.features.judging.comparing.pages import compare_tab
 from inference.features.judging.congruence.pages import classes_tab
 from inference.features.judging.doubts.pages import doubts_tab
 from inference.features.judging.evaluations.pages import accuracy_tab, start_evaluation
-from inference.features.judging.evaluations.query import evaluations_of
 from inference.features.judging.excess.pages import excess_tab
 from inference.features.learning.explained.pages import explained_tab
 from inference.features.learning.explained.query import is_explained
@@ -46,6 +45,7 @@ from inference.isa.x86.blocks import Block, BlockError, Piece, piece_of, read
 from inference.models import InstructionScheme, PortMapping
 from inference.models.scheme_search import FIT, by_fit, search_schemes
 from inference.storage.errors import ExchangeError
+from inference.storage.evaluations import evaluations_of
 from inference.storage.evidence import KEY
 from inference.storage.instruction_sets import AARCH64, X86
 from inference.storage.judging import grounds_of

@@ -118,3 +118,8 @@ def measured_slots_of(row: PortMapping) -> MeasuredSlots | None:
             cycles[each.value.experiment].append(each.value.cycles)
     found = read_slots({experiment: median(values) for experiment, values in cycles.items()}, padding)
     return found if found is not None and found.readings else None
+
+
+def comparable(row: PortMapping) -> QuerySet[PortMapping]:
+    """The other mappings of the same instruction set, newest first."""
+    return PortMapping.objects.filter(isa=row.isa_id).exclude(pk=row.pk).defer("report").order_by("-id")

@@ -21,7 +21,6 @@ from inference.core.errors import InvalidInputError
 from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResourcesError
 from inference.core.resources import ResourceMapping as Resources
 from inference.features.judging.evaluations.pages import accuracy_tab, start_evaluation
-from inference.features.judging.evaluations.query import evaluations_of
 from inference.features.library.mappings.listing import ListedMapping, evaluation_url, source_label
 from inference.features.library.resources.query import (
     RESOURCE_MAPPING_COLUMNS,
@@ -34,6 +33,7 @@ from inference.isa.search import SearchError
 from inference.models import Evaluation, InstructionScheme, PortMapping, ResourceMapping
 from inference.models.scheme_search import search_schemes
 from inference.storage.errors import ExchangeError
+from inference.storage.evaluations import evaluations_of
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.storage.resource_mappings import convert, load_resource_mapping
 from inference.web.naming import delete_page, edit_page

@@ -13,7 +13,6 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import Uops, uops_of
 from inference.core.residuals import SchemeError
 from inference.core.throughput import inverse_throughput
-from inference.features.judging.evaluations.query import stored_residuals
 from inference.models import (
     ISA,
     Characterisation,
@@ -26,6 +25,7 @@ from inference.models import (
     Witness,
 )
 from inference.models.scheme_search import FIT
+from inference.storage.evaluations import stored_residuals
 from inference.storage.judging import conflicts_of
 from inference.storage.rows import StoredMeasurement, load_part, load_parts, measurements_of
 from inference.web.paging import Order, Page, page_of

@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
-from inference.features.judging.evaluations.api import HeatMapOut, SchemeErrorOut
 from inference.features.library.sets.comparing import (
     TOLERANCES,
     SetReport,
@@ -37,10 +36,12 @@ from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, s
 from inference.web.api.shapes import (
     Cycles,
     DependentOut,
+    HeatMapOut,
     Name,
     NameAndNote,
     Note,
     Ref,
+    SchemeErrorOut,
     Scores,
     Text,
     Time,

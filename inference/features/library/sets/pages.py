@@ -13,7 +13,6 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
-from inference.features.judging.evaluations.query import evaluations_on
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.library.mappings.listing import evaluation_url
 from inference.features.library.sets.merging import SETS, TOLERANCE, Conflicts
@@ -30,6 +29,7 @@ from inference.models import ExperimentSet, Measurement
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import ExchangeError
+from inference.storage.evaluations import evaluations_on
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.web import offers

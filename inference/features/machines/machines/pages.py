@@ -25,7 +25,7 @@ from inference.features.learning.core_model.query import core_models
 from inference.features.learning.front_end.query import HEADLINES, newest_front_end
 from inference.features.library.mappings.query import port_mappings
 from inference.features.library.sets.query import experiment_sets
-from inference.features.machines.machines import starting, trust
+from inference.features.machines.machines import trust
 from inference.features.machines.machines.query import (
     MachineView,
     dotted_python,
@@ -350,6 +350,5 @@ urlpatterns = [
         "machines/<int:pk>/tokens/<int:token_pk>/revoke/", machine_token_revoke, name="machine-token-revoke"
     ),
     path(f"agent/{AGENT_FILE}", agent, name="agent-download"),
-    *starting.urlpatterns,
     *trust.urlpatterns,
 ]

@@ -9,7 +9,6 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
-from inference.features.learning.inferring.request import DEFAULT_SEED
 from inference.features.machines.measure.job import PLANS, MeasureConfig, effort
 from inference.features.machines.measure.listed import LISTED
 from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST
@@ -17,6 +16,7 @@ from inference.isa.x86.values import VALUES
 from inference.models import Machine, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
+from inference.runs.request import DEFAULT_SEED
 from inference.storage.names import by_name
 from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 

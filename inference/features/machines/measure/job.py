@@ -16,13 +16,6 @@ from inference.core.holdout import MIX_LENGTH, random_mixes
 from inference.core.measured_slots import PADDINGS
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
-from inference.features.learning.inferring.request import (
-    DEFAULT_SEED,
-    MOST_MIXES,
-    SEED_LIMIT,
-    read_machine,
-    read_schemes,
-)
 from inference.features.machines.measure.listed import (
     LISTED,
     MOST_REPEATS,
@@ -40,10 +33,12 @@ from inference.models import ExperimentSet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.machines.described import read_machine
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
 from inference.runs.measurements import RunMeasurements
-from inference.runs.request import RunRequest, chosen
+from inference.runs.request import DEFAULT_SEED, MOST_MIXES, SEED_LIMIT, RunRequest, chosen
+from inference.runs.selections import read_schemes
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.rows import load_measurements
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inference.core.protocols import Json
-from inference.features.learning.inferring.request import read_schemes
 from inference.features.machines.measure.job import MeasureConfig
 from inference.features.running.runs.asked import DescriptionItem, links, schemes_in_words
 from inference.models import Machine, Run
+from inference.runs.selections import read_schemes
 
 _PLANS_IN_WORDS = {
     "singletons": "every scheme alone",

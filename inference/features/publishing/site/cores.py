@@ -13,18 +13,7 @@ from inference.core.experiment import Experiment
 from inference.core.front_end import read_front_end
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.throughput import inverse_throughput
-from inference.features.judging.evaluations.query import evaluations_of
 from inference.features.learning.front_end.query import HEADLINES
-from inference.features.publishing.site.content import (
-    CellKind,
-    PublishedColumn,
-    PublishedFact,
-    PublishedKind,
-    PublishedPage,
-    PublishedPicture,
-    PublishedTable,
-    Value,
-)
 from inference.figures.core_diagram import core_drawing
 from inference.figures.heatmap import HeatMap
 from inference.figures.svg import SvgDrawing, graph_drawing, heat_map_drawing, port_usage_drawing
@@ -35,7 +24,18 @@ from inference.formats.exporting import one_line_each
 from inference.formats.mapping_json import write_mapping_json
 from inference.formats.provenance import CITATION
 from inference.models import Evaluation, MeasuredFrontEnd, PortMapping, StoredCoreModel
+from inference.storage.evaluations import evaluations_of
 from inference.storage.front_ends import settled_readings
+from inference.web.published_page import (
+    CellKind,
+    PublishedColumn,
+    PublishedFact,
+    PublishedKind,
+    PublishedPage,
+    PublishedPicture,
+    PublishedTable,
+    Value,
+)
 
 _NAME = "published by pmweb"
 """Of documents: names of our rows may be private."""

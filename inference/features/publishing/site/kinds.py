@@ -10,10 +10,10 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
-from inference.features.publishing.site.content import PrivateWords, PublishedKind, PublishedPage, cleaned
 from inference.models import PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
 from inference.web.offers import Publishable, published_by_others
+from inference.web.published_page import PrivateWords, PublishedKind, PublishedPage, cleaned
 
 _HERE = "inference.features.publishing"
 _OWN = (

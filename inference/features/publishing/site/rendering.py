@@ -20,7 +20,9 @@ from django.utils.safestring import SafeString, mark_safe
 
 from inference import __version__
 from inference.core.mapping import Uops, described, ports_in
-from inference.features.publishing.site.content import (
+from inference.formats.csv_cells import written
+from inference.web.presentation import COLOURS, MINUS, UNKNOWN
+from inference.web.published_page import (
     CellKind,
     PublishedColumn,
     PublishedPage,
@@ -28,8 +30,6 @@ from inference.features.publishing.site.content import (
     PublishedTable,
     Value,
 )
-from inference.formats.csv_cells import written
-from inference.web.presentation import COLOURS, MINUS, UNKNOWN
 
 _STYLES, _SCRIPT = ("css/tokens.css", "css/published.css"), "js/published.js"
 _FEW = 40

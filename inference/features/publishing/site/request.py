@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from inference.features.publishing.site.content import PublishedKind
 from inference.features.publishing.site.kinds import PublishedItem
+from inference.web.published_page import PublishedKind
 
 MOST_ITEMS = 24
 

@@ -17,15 +17,6 @@ from django.contrib.auth import get_user_model
 from django.utils.text import slugify
 
 from inference.core.mapping import ports_in
-from inference.features.publishing.site.content import (
-    CellKind,
-    PrivateWords,
-    PublishedColumn,
-    PublishedPage,
-    PublishedPicture,
-    PublishedTable,
-    Value,
-)
 from inference.features.publishing.site.kinds import PublishedItem, page_of_item
 from inference.features.publishing.site.rendering import (
     PageFrame,
@@ -38,6 +29,15 @@ from inference.features.publishing.site.rendering import (
 from inference.figures.card import PictureCard
 from inference.models import Machine
 from inference.storage.errors import ExchangeError
+from inference.web.published_page import (
+    CellKind,
+    PrivateWords,
+    PublishedColumn,
+    PublishedPage,
+    PublishedPicture,
+    PublishedTable,
+    Value,
+)
 
 Files = Mapping[str, bytes]
 """{path within the folder: content}."""

@@ -66,7 +66,7 @@ def arm_boards(request: HttpRequest) -> HttpResponse:
         "assembler": llvm_mc.program(),
         "python": dotted_python(),
     }
-    return render(request, "inference/machines/arm.html", context)
+    return render(request, "inference/inferring/arm.html", context)
 
 
 urlpatterns = [

@@ -13,7 +13,7 @@ from inference.core.experiment import Experiment
 from inference.core.identity import best_renaming
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.throughput import inverse_throughput
-from inference.features.judging.comparing.query import comparable
+from inference.features.library.mappings.query import comparable
 from inference.features.machines.machines.query import microarchitecture_of
 from inference.models import Machine, PortMapping
 from inference.storage.evidence import Evidence

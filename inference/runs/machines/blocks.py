@@ -1,0 +1,108 @@
+"""Measuring basic blocks, and code of our own, on a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from inference.agent.protocol import Result, Settings
+from inference.core.experiment import Experiment
+from inference.core.protocols import Json
+from inference.isa.start_values import StartValues
+from inference.isa.timed_code import CodeTimer
+from inference.isa.x86.availability import flags_of
+from inference.isa.x86.blocks import Block
+from inference.measuring.blocks import BlockMeasurer, BlockOptions
+from inference.measuring.remote import result_of
+from inference.measuring.zero_counts import with_zero_counts
+from inference.models import Machine
+from inference.runs.errors import JobError
+from inference.runs.kinds import Task
+from inference.runs.machines.measurer import agent_board, simulated_machine
+
+
+class MeasureBlocks(Protocol):
+    """Measures blocks."""
+
+    def __call__(
+        self,
+        blocks: Sequence[Block],
+        mode: str = "",
+        repeat: int = 0,
+        *,
+        latency_bound: Collection[int] = (),
+        copies: int = 0,
+        starts: Sequence[StartValues] = (),
+    ) -> Iterator[tuple[int, Result]]:
+        """(index, result) of every block; see `BlockMeasurer.measure`."""
+        ...
+
+
+@contextmanager
+def measuring_blocks(
+    task: Task, machine: Machine, options: BlockOptions
+) -> Iterator[tuple[Json, MeasureBlocks]]:
+    """Who measures: its identity, and a function from blocks to (index, result)."""
+    if machine.kind == Machine.Kind.SIMULATED:
+        processor, known = simulated_machine(machine)
+
+        def simulate(
+            blocks: Sequence[Block],
+            mode: str = "",
+            repeat: int = 0,
+            *,
+            latency_bound: Collection[int] = (),
+            copies: int = 0,
+            starts: Sequence[StartValues] = (),
+        ) -> Iterator[tuple[int, Result]]:
+            # It has no loops, remembers nothing, and has no neighbours.
+            del mode, repeat, latency_bound, copies
+            for index, block in enumerate(blocks):
+                unknown = block.unknown or [text for text, _ in block.terms if text not in known]
+                if unknown:
+                    note = f"has an instruction that the simulated processor does not know: {unknown[0]}"
+                    yield index, Result("", "failed", note=note)
+                else:
+                    result = result_of("", next(iter(processor.measure([Experiment.of(dict(block.terms))]))))
+                    start = starts[index] if starts else options.start
+                    yield index, with_zero_counts(result, block, start, processor.zero_count_cycles)
+
+        yield processor.identity, simulate
+        return
+    with _measurer(task, machine, options) as measurer:
+        yield measurer.identity, measurer.measure
+
+
+@contextmanager
+def timing_codes(task: Task, machine: Machine) -> Iterator[tuple[Json, CodeTimer]]:
+    """Who times code of our own on a machine with an agent, and its identity."""
+    with _measurer(task, machine, BlockOptions()) as measurer:
+        yield measurer.identity, measurer
+
+
+@contextmanager
+def _measurer(task: Task, machine: Machine, options: BlockOptions) -> Iterator[BlockMeasurer]:
+    facts = machine.facts
+    simulated = bool(facts.get("simulated"))
+    if not simulated and not facts.get("blocks"):
+        raise JobError(
+            f"the agent of {machine.name} is too old for basic blocks: start the one this site offers"
+        )
+    with agent_board(task, machine) as (board, identity):
+        flags = None if simulated else flags_of(facts)
+        wide = simulated or bool(facts.get("wide_blocks"))
+        x87 = simulated or bool(facts.get("x87_blocks"))
+        clears_masks = simulated or bool(facts.get("clear_masks"))
+        shares = bool(facts.get("latency_bound"))
+        yield BlockMeasurer(
+            board,
+            identity,
+            flags,
+            Settings(),
+            options,
+            wide=wide,
+            x87=x87,
+            clears_masks=clears_masks,
+            shares=shares,
+        )

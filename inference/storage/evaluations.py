@@ -1,0 +1,155 @@
+"""Evaluations as they are stored: of a mapping, on a set, and how far off it is for each scheme."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import lru_cache
+
+import numpy as np
+from django.db.models import F, QuerySet
+
+from inference.core.metrics import Scores, Unit
+from inference.core.protocols import Json
+from inference.core.residuals import Residuals, SchemeError
+from inference.figures.heatmap import HeatMap
+from inference.models import (
+    Evaluation,
+    ExperimentSet,
+    InstructionScheme,
+    Measurement,
+    PortMapping,
+    ResourceMapping,
+    Run,
+)
+from inference.storage.evaluating import compare_chunks, judge
+from inference.storage.listing import WorstPredictions, listing_of, schemes_from
+from inference.storage.recorded import held_out_rows
+from inference.storage.resource_mappings import load_predictor
+from inference.storage.streaming import Chunk, usable_chunks
+
+
+def evaluations_of(mapping: PortMapping | ResourceMapping) -> QuerySet[Evaluation]:
+    """All evaluations of a mapping, the ones on held-out experiments first, without their heat maps."""
+    rows = mapping.evaluations.select_related("experiment_set", "held_out_by").defer("heat_map")
+    return rows.order_by(F("held_out_by").desc(nulls_last=True), "experiment_set__name", "unit")
+
+
+def evaluations_on(experiment_set: ExperimentSet) -> QuerySet[Evaluation]:
+    """All evaluations on a set, the most accurate mapping first, without their heat maps."""
+    rows = experiment_set.evaluations.select_related("mapping", "resource_mapping").defer("heat_map")
+    return rows.order_by("unit", "mape")
+
+
+def listing_in(evaluation: Evaluation) -> WorstPredictions:
+    """What is listed beside an evaluation's heat map.
+
+    It is stored with the evaluation, but for those on what a run held out, for those that an inference run
+    made, and those from before there were listings: for them the measurements are gone through once per
+    process and computation.
+    """
+    stored = evaluation.heat_map.get("listing")
+    if stored is not None and "schemes" in stored:
+        return WorstPredictions.from_json(stored)
+    return _found_again(evaluation.pk, evaluation.computed)
+
+
+@lru_cache(maxsize=16)
+def _found_again(pk: int, _computed: datetime) -> WorstPredictions:
+    evaluation = Evaluation.objects.select_related(
+        "mapping", "resource_mapping", "experiment_set", "held_out_by"
+    ).get(pk=pk)
+    predictor = load_predictor(evaluation.predictor)
+    unit, drawn = Unit(evaluation.unit), HeatMap.from_json(evaluation.heat_map)
+    if evaluation.experiment_set is not None:
+        return judge(predictor, evaluation.experiment_set, unit, drawn).listing
+    assert evaluation.held_out_by is not None, "the database allows no evaluation without a source"
+    residuals = Residuals()
+    compared = compare_chunks(predictor, held_out_of(evaluation.held_out_by), unit, residuals)
+    return listing_of(compared.kept, compared.measured, compared.predicted, drawn, residuals)
+
+
+Errors = Mapping[str, SchemeError]
+
+
+_Key = tuple[int, datetime]
+
+
+_REMEMBERED = 128  # evaluations, of some thousand schemes each
+
+
+_known: OrderedDict[_Key, Errors | None] = OrderedDict()
+
+
+_lock = threading.Lock()
+
+
+def residuals_in(evaluation: Evaluation) -> tuple[SchemeError, ...]:
+    """One entry per scheme, the largest error first; reckoned anew where none were stored."""
+    stored = stored_residuals([evaluation]).get(evaluation.pk)
+    return tuple(listing_in(evaluation).schemes or ()) if stored is None else tuple(stored.values())
+
+
+def stored_residuals(evaluations: Iterable[Evaluation]) -> dict[int, Errors]:
+    """{evaluation: {scheme: error}} of the evaluations that have them stored, in at most one query.
+
+    Only this part of the stored lists is read, and it is remembered per process: an evaluation that is made
+    again has another date.
+    """
+    wanted = {(each.pk, each.computed): each.pk for each in evaluations}
+    with _lock:
+        found = {key: _known[key] for key in wanted if key in _known}
+    missing = {key: pk for key, pk in wanted.items() if key not in found}
+    if missing:
+        rows = Evaluation.objects.filter(pk__in=missing.values())
+        told = dict(rows.values_list("pk", "heat_map__listing__schemes"))
+        fresh = {key: _errors(told.get(pk)) for key, pk in missing.items()}
+        found |= fresh
+        with _lock:
+            _known.update(fresh)
+            while len(_known) > _REMEMBERED:
+                _known.popitem(last=False)
+    return {wanted[key]: errors for key, errors in found.items() if errors is not None}
+
+
+def _errors(told: list[list[object]] | None) -> Errors | None:
+    return None if told is None else {each.scheme: each for each in schemes_from(told)}
+
+
+_LOOKED_UP = 2000  # rows per query: the ids of a query are bounded
+
+
+def held_out_of(run: Run, scheme: InstructionScheme | None = None) -> Iterator[Chunk]:
+    """The share of its experiment sets that a run kept from training, drawn anew from its description.
+
+    With a scheme, only the experiments that contain it.
+
+    Nothing once one of the sets has been deleted: the draw from the others would name experiments that the
+    run has learnt from.
+    """
+    config = run.config
+    sets = list(ExperimentSet.objects.filter(pk__in=config["source"]["datasets"]))
+    if len(sets) < len(config["source"]["datasets"]):
+        return
+    never = config.get("never_held_out", 0)  # runs of before held out of all experiments
+    ids = held_out_rows(sets, config["schemes"], config["held_out"], config["seed"], never)
+    for part in np.split(ids, range(_LOOKED_UP, len(ids), _LOOKED_UP)):
+        rows = Measurement.objects.filter(pk__in=part.tolist())
+        if scheme is not None:
+            rows = rows.filter(experiment__terms__scheme=scheme)
+        yield from usable_chunks(rows, sets[0].isa)
+
+
+def scores_of(evaluation: Evaluation) -> Json:
+    """The numbers of a stored evaluation, as results and events carry them."""
+    return Scores(evaluation.n, evaluation.mape, evaluation.pearson, evaluation.kendall).as_json()
+
+
+def summary_of(evaluation: Evaluation) -> str:
+    """What a stored evaluation found, as a line of a log."""
+    judge = evaluation.experiment_set
+    source = f"{evaluation.n} held-out experiments" if judge is None else f"{evaluation.n} of {judge.name}"
+    mape = "undefined" if evaluation.mape is None else f"{evaluation.mape:.2f} %"
+    return f"mean absolute percentage error on {source}: {mape}"

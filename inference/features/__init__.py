@@ -6,9 +6,9 @@ events.py     what that run tells, one class per kind of event
 job.py        the run that does it, if there is one
 pages.py, api.py, command.py    thin doors, with the addresses of the pages at the end of their file
 
-What a feature is registered for stands in its `__init__.py`: `KINDS` of runs, `PANELS` on other pages,
-`ORIGINS` of its runs, and `OPERATIONS`, the modules of its API with the paths that they answer below, where
-these are more than `api.py`.
+What a feature is registered for stands in its `__init__.py`: `KINDS` of runs, `RECORDS` folded out of their
+journals, `ORIGINS` of them, `PANELS` on other pages, and `OPERATIONS`, the modules of its API with the paths
+that they answer below, where these are more than `api.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from inference.formats import journal_events
-from inference.runs import kinds
+from inference.runs import kinds, record_parts
 from inference.web import origins, panels
 from inference.web.api import registry
 
@@ -82,6 +82,7 @@ def register(features: Mapping[str, str]) -> None:
         kinds.register(getattr(package, "KINDS", ()))
         panels.register(getattr(package, "PANELS", ()))
         origins.register(getattr(package, "ORIGINS", ()))
+        record_parts.register(getattr(package, "RECORDS", {}))
         if find_spec(f"{feature}.events") is not None:
             journal_events.register(f"{feature}.events")
         if heading:

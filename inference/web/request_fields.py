@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 
 from inference.runs.request import RunRequest
@@ -22,3 +23,18 @@ def number_field(
     validators = [check(limit) for check, limit in limits if limit is not None]
     made = forms.IntegerField if number.whole else forms.FloatField
     return made(**{"initial": request.usual(field), "validators": validators, **options})
+
+
+class SetsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Any number of experiment sets; a number that no row can have is an unknown set as well."""
+
+    def clean(self, value: Any) -> Any:
+        """Refuse what the database would not take as an id."""
+        for pk in value or ():
+            if len(str(pk)) > ID_DIGITS:
+                code = "invalid_choice"
+                raise ValidationError(self.error_messages[code], code=code, params={"value": str(pk)[:40]})
+        return super().clean(value)
+
+
+ID_DIGITS = 18  # every number of as many digits fits into a column of ids

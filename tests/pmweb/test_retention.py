@@ -87,7 +87,7 @@ def test_a_pruned_journal_keeps_its_numbers_and_shows_the_same():
 
     def shown(of: Run) -> tuple:
         record = fold(events_since(of.pk, 0))  # what pages keep in mind would be the same in any case
-        return record.progress, record.result, thinned(record.evolution.clouds, CLOUD_FRAMES)
+        return record.progress, record.result, thinned(record.parts["evolution"].clouds, CLOUD_FRAMES)
 
     def bytes_of(of: Run) -> int:
         return len(json.dumps(list(of.events.values_list("payload", flat=True))))

@@ -124,7 +124,7 @@ def test_of_a_story_too_long_for_a_page_the_end_is_there(found: Run, monkeypatch
     part = whole_record_of(found)
     assert part.seq == whole.seq
     assert part.result == whole.result
-    assert part.last_generation == whole.last_generation
+    assert part.parts["evolution"].last_generation == whole.parts["evolution"].last_generation
     assert len(part.evolution.generations) < len(whole.evolution.generations)
 
 

@@ -13,8 +13,9 @@ from django.test import Client
 from django.utils.html import escape
 
 from inference.core.protocols import Json
+from inference.features.learning.inferring.records import CURVE_POINTS
 from inference.features.running.runs.asked import asked_of
-from inference.features.running.runs.record import CURVE_POINTS, fold, thinned
+from inference.features.running.runs.record import fold, thinned
 from inference.features.running.runs.standing import keeping
 from inference.figures.heatmap import heat_map
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run, Upload
@@ -100,8 +101,8 @@ def test_a_stage_stops_where_the_run_failed_and_goes_on_after_a_resume():
 def test_generations_told_again_after_a_resume_replace_the_first_telling():
     told = (generation(0), generation(1), generation(2, 0.4), generation(1), generation(2, 0.3))
     record = fold(events(*told))
-    assert [point["generation"] for point in record.evolution.generations] == [0, 1, 2]
-    assert record.evolution.generations[-1]["best_error"] == 0.3
+    assert [point["generation"] for point in record.parts["evolution"].generations] == [0, 1, 2]
+    assert record.parts["evolution"].generations[-1]["best_error"] == 0.3
 
 
 def test_a_long_curve_is_thinned_to_its_ends_and_an_even_choice_between():

@@ -9,6 +9,8 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
+from inference.core.protocols import Json
+from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.query import (
     ALWAYS,
     MNEMONIC,
@@ -29,6 +31,18 @@ from inference.web.api.shapes import Input, Ref, SchemeText, ref
 from inference.web.validation import Id
 
 router = Router()
+
+
+class AlgorithmOut(Schema):
+    """An inference algorithm with its settings and their defaults."""
+
+    key: str = Field(examples=["pmevo"])
+    title: str = Field(examples=["PMEvo"])
+    default_ports: int | None = Field(description="Null: algorithms search for the number.", examples=[None])
+    knows: list[str] = Field(
+        description="What may be said of schemes beforehand.", examples=[["uops", "widths"]]
+    )
+    settings: dict[str, Any] = Field(examples=[{"population": 1000, "max_generations": 200}])
 
 
 class ExampleOut(Schema):
@@ -121,3 +135,22 @@ def go_on_without(request: HttpRequest, inference_id: Id, data: Without) -> Any:
 
 def _row(inference_id: int) -> Run:
     return get_object_or_404(Run, pk=inference_id, kind="infer")
+
+
+@router.get("/algorithms", response=list[AlgorithmOut])
+def list_algorithms(request: HttpRequest) -> Any:
+    """The algorithms of runs of the kind `infer`."""
+    return [
+        {
+            "key": key,
+            "title": algorithm.title,
+            "default_ports": None,
+            "knows": algorithm.knows,
+            "settings": _defaults(algorithm.settings({})),
+        }
+        for key, algorithm in ALGORITHMS.items()
+    ]
+
+
+def _defaults(settings: Json) -> Json:
+    return {name: value for name, value in settings.items() if name != "ports"}

@@ -18,6 +18,7 @@ from inference.core.protocols import Json
 from inference.core.residuals import SchemeError
 from inference.features.learning.inferring.counter_examples import classes_context, classes_told
 from inference.features.learning.inferring.query import StoredFront, front_of
+from inference.features.learning.inferring.records import evolution_record
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord, thinned
 from inference.figures.curves import fitness_curve, sweep_curve
@@ -90,7 +91,8 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
     settings = run.config["settings"]
     over = run.state in Run.FINAL
     search = settings.get("search", "evolution")
-    told = record.evolution
+    told = evolution_record(record)
+    last = told.last_generation
     shows = {
         "curve": bool(told.generations) or not (over or search == "refit"),
         "cloud": bool(told.clouds) or not (over or search == "refit"),
@@ -101,6 +103,8 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
     judged_by = _judged_by(row)
     return {
         "evolution": told,
+        "last_generation": last,
+        "best_error": None if last is None else 100 * last["best_error"],
         "minimised": minimised(run),
         "sweeps_figure": sweep_curve(told.sweeps) if told.sweeps else None,
         "card": card_of(run, record, row),
@@ -117,6 +121,11 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
     }
 
 
+def draws(run: Run) -> bool:
+    """Whether the run tells of generations and heat maps."""
+    return run.kind == "infer" and run.config.get("algorithm") not in ("cegar", "explain")
+
+
 def minimised(run: Run) -> str:
     """What the run's evolution minimises: the mean "error", or the mean "loss"; older runs have no choice."""
     return "loss" if run.config["settings"].get("objective") == "bounded" else "error"
@@ -124,33 +133,30 @@ def minimised(run: Run) -> str:
 
 def evolution_live(run: Run, record: RunRecord) -> Json:
     """What the page's script starts from: figures, and the populations to leaf through."""
-    frames = thinned(record.evolution.clouds, CLOUD_FRAMES)
+    if not draws(run):
+        return {}
+    frames = thinned(evolution_record(record).clouds, CLOUD_FRAMES)
     return {
-        "curve": fitness_curve(record.curve(), minimised(run)),
+        "curve": fitness_curve(evolution_record(record).curve(), minimised(run)),
         "cloud": cloud_figure(frames, minimised(run)),
         "frames": [{"generation": frame["generation"], **cloud_points(frame)} for frame in frames],
-        "lengths": lengths_drawn(record.heat_map),
+        "lengths": length_figure(lengths_from(record.heat_map.get("lengths", ()))),
     }
-
-
-def lengths_drawn(heat_map: Json) -> Json:
-    """The figure of the errors by length that came with a `heat_map` event."""
-    return length_figure(lengths_from(heat_map.get("lengths", ())))
 
 
 def front_on_page(record: RunRecord, row: PortMapping | None) -> FrontView | None:
     """The stored front of a run that is done, what was told of it of one that is not."""
-    if not record.evolution.front:
+    if not evolution_record(record).front:
         return None
     stored = None if row is None else front_of(row)
-    return front_told(record.evolution.front) if stored is None else front_shown(stored)
+    return front_told(evolution_record(record).front) if stored is None else front_shown(stored)
 
 
 def card_of(run: Run, record: RunRecord, row: PortMapping | None) -> Card:
     """From the journal, and from the mapping for what only it can tell."""
     recorded = "datasets" in run.config["source"]
-    congruence, report = record.evolution.congruence, {} if row is None else row.report
-    best = record.evolution.best_sweep
+    congruence, report = evolution_record(record).congruence, {} if row is None else row.report
+    best = evolution_record(record).best_sweep
     measured = report.get("experiments") or record.experiments.get("settled")
     return Card(
         recorded=recorded,
@@ -208,11 +214,11 @@ def _classes(
     request: HttpRequest, record: RunRecord, isa: ISA | None, row: PortMapping | None
 ) -> dict[str, Any]:
     """Of the mapping's report, or as they were told while there is none; {} before that."""
-    classes = classes_told(record.evolution.congruence if row is None else row.report)
+    classes = classes_told(evolution_record(record).congruence if row is None else row.report)
     if not classes:
         return {}
     value = None if row is None else load_mapping(row)
-    likeness = record.evolution.congruence.get("likeness")
+    likeness = evolution_record(record).congruence.get("likeness")
     return classes_context(request, classes, isa, value, CLASSES_SHOWN, likeness)
 
 

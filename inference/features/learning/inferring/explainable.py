@@ -17,7 +17,14 @@ from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT
 from inference.core.mapping import Uops, ports_in
 from inference.core.protocols import Json
 from inference.features.learning.explained.query import verdicts_of
-from inference.features.learning.inferring.records import FIRST, LAST, OPEN, ExplainRecord, SchemeOutcome
+from inference.features.learning.inferring.records import (
+    FIRST,
+    LAST,
+    OPEN,
+    ExplainRecord,
+    SchemeOutcome,
+    explain_record,
+)
 from inference.features.running.runs.query import inferred_by
 from inference.features.running.runs.record import RunRecord
 from inference.isa.search import SearchError
@@ -258,29 +265,29 @@ def characterising(request: HttpRequest, run: Run, record: RunRecord) -> dict[st
     """What the template needs; the address may name a stage, a reason or a class whose schemes are listed."""
     row = inferred_by(run).select_related("isa").first()
     isa = ISA.objects.filter(name=run.config["isa"]).first()
-    told = told_of(run, record.explain, row)
-    asked = record.explain.asked or _asked_so_far(record)
+    told = told_of(run, explain_record(record), row)
+    asked = explain_record(record).asked or _asked_so_far(record)
     states = {phase.name: phase.state for phase in record.phases}
     explained = None if row is None else ExplainedMapping.of(row.report)
-    r_max = _r_max(run, record.explain)
-    lines = blocking_lines(run, record.explain, row, isa, r_max)
+    r_max = _r_max(run, explain_record(record))
+    lines = blocking_lines(run, explain_record(record), row, isa, r_max)
     return {
         "tally": tally_of(asked, told),
         "r_max": r_max,
-        "r_max_sought": bool(record.explain.bottleneck),
+        "r_max_sought": bool(explain_record(record).bottleneck),
         "funnel": bars(asked, told, states),
         "funnel_width": WIDTH,
         "blocking": lines,
         "blocking_documented": any(line.documented for line in lines),
-        "explain_ports": record.explain.ports,
+        "explain_ports": explain_record(record).ports,
         "reasons": reason_lines(told),
-        "remarks": list(record.explain.warnings),
+        "remarks": list(explain_record(record).warnings),
         "explained": explained,
         "counts_from": COUNTS.get(explained.counts_from, "") if explained else "",
         "uncounted": explained is not None and explained.counts_from == THROUGHPUT,
         "made": row,
         "accuracy": (run.result.get("held_out") or {}).get("mape"),
-        **left_out(request, told, record.explain.classes, isa, row),
+        **left_out(request, told, explain_record(record).classes, isa, row),
     }
 
 

@@ -23,7 +23,7 @@ from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
-from inference.web.request_fields import number_field
+from inference.web.request_fields import SetsField, number_field
 
 SELECTIONS = (
     ("all", "all schemes in the data"),
@@ -34,24 +34,11 @@ SELECTIONS = (
     ("filter", "those matching a search"),
 )
 SETTING = "set_"
-ID_DIGITS = 18  # every number of as many digits fits into a column of ids
 OWN_FIELDS = ("ports",)
 """Settings of any algorithm that stand among the main questions of the form, not in the list of settings."""
 
 
 Reader = Callable[[str], tuple[Any, Sequence[str]]]
-
-
-class SetsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """Any number of experiment sets; a number that no row can have is an unknown set as well."""
-
-    def clean(self, value: Any) -> Any:
-        """Refuse what the database would not take as an id."""
-        for pk in value or ():
-            if len(str(pk)) > ID_DIGITS:
-                code = "invalid_choice"
-                raise ValidationError(self.error_messages[code], code=code, params={"value": str(pk)[:40]})
-        return super().clean(value)
 
 
 class MachineField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs

@@ -101,7 +101,7 @@ class LeaveOutChoice:
 def search_of(run: Run) -> SearchRecord:
     """What a search has told so far (one query)."""
     record = SearchRecord()
-    events = RunEvent.objects.filter(run=run, kind__in=KINDS).order_by("seq")
+    events = RunEvent.objects.filter(run=run, kind__in=_EVENTS).order_by("seq")
     for kind, payload in events.values_list("kind", "payload"):
         record.take(kind, payload)
     return record
@@ -165,8 +165,8 @@ def name_without(run: Run, what: str, scheme: str) -> str:
 # What a search by counter-examples has told so far, folded from a run's journal; live or years later.
 
 
-KINDS = ("seeded", "ports", "candidates", "decision", "standing", "contradiction", "undecided")
-"""The events that this takes in; see `inference.core.cegar.events`."""
+_EVENTS = ("seeded", "ports", "candidates", "decision", "standing", "contradiction", "undecided")
+"""Of a search; see `inference.core.cegar.events`."""
 
 
 @dataclass
@@ -243,6 +243,11 @@ class SearchRecord:
         elif kind == "undecided":
             del self.undecided[payload["number"] - 1 :]  # a list begins anew when the search goes on
             self.undecided.append(payload)
+
+    def log_line(self, kind: str, payload: Json) -> str:
+        """None: the page shows all of it."""
+        del kind, payload
+        return ""
 
 
 def mapping_of(told: Json) -> PortMapping:

@@ -5,26 +5,40 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from inference.core.explain import REASONS, NotCharacterised, SchemeFate
 from inference.core.protocols import Json
+from inference.features.learning.inferring.query import SearchRecord
+from inference.features.running.runs.record import RunRecord, thinned
 
 # What an evolution and its re-fit have told so far, folded from a run's journal; live or years later.
 
 
-EVOLUTION_KINDS = ("generation", "cloud", "sweep", "front", "congruence")
-"""The events that this takes in; see `inference.core.pmevo.events`."""
+CURVE_POINTS = 800
 
 
 @dataclass
 class EvolutionRecord:
-    """Generations, populations, the sweeps of the re-fit, the front so far, and what filtering found."""
+    """Generations, populations, the sweeps of the re-fit, the front so far, and what filtering found.
+
+    See `inference.core.pmevo.events`.
+    """
 
     generations: list[Json] = field(default_factory=list)
     clouds: list[Json] = field(default_factory=list)
     sweeps: list[Json] = field(default_factory=list)
     front: list[Json] = field(default_factory=list)
     congruence: Json = field(default_factory=dict)
+
+    @property
+    def last_generation(self) -> Json | None:
+        """The newest point of the fitness curve."""
+        return self.generations[-1] if self.generations else None
+
+    def curve(self) -> list[Json]:
+        """At most `CURVE_POINTS` generations, evenly chosen, the first and the last among them."""
+        return thinned(self.generations, CURVE_POINTS)
 
     @property
     def best_sweep(self) -> Json | None:
@@ -49,6 +63,12 @@ class EvolutionRecord:
         elif kind == "congruence":
             self.congruence = payload
 
+    def log_line(self, kind: str, payload: Json) -> str:
+        """What filtering found."""
+        if kind != "congruence":
+            return ""
+        return f"{payload['schemes']} schemes in {payload['classes']} classes of equal behaviour"
+
 
 def _add(told: list[Json], payload: Json, number: str) -> None:
     """Append; a run that is taken up from a checkpoint tells its last steps again."""
@@ -59,9 +79,6 @@ def _add(told: list[Json], payload: Json, number: str) -> None:
 
 # What explainable inference has told so far, folded from a run's journal; live or years later.
 
-
-EXPLAIN_KINDS = ("funnel", "excluded", "bottleneck", "blocking", "verdicts")
-"""The events that this takes in, see `inference.core.explain.events`; warnings come as `log`."""
 
 FIRST, LAST = "alone", "remaining"
 """The stages in which schemes are first, and last, left out."""
@@ -83,7 +100,7 @@ class SchemeOutcome:
 
 @dataclass
 class ExplainRecord:
-    """Everything told of the stages.
+    """Everything told of the stages, see `inference.core.explain.events`; warnings come as `log`.
 
     `left`: schemes left after a stage; `excluded` and `verdicts`: {scheme: …}, the latter by run; `ports` are
     those of the masks in `classes`; `bottleneck` is {} before R_max is known.
@@ -126,6 +143,11 @@ class ExplainRecord:
         elif kind == "log" and payload["level"] == "warning":
             self.warnings[payload["text"]] = None
 
+    def log_line(self, kind: str, payload: Json) -> str:
+        """None: the page shows all of it."""
+        del kind, payload
+        return ""
+
     def told(self, runs: int, *, over: bool) -> Iterator[SchemeOutcome]:
         """Every scheme of which something has been said, excluded ones first.
 
@@ -160,3 +182,18 @@ def agreed(verdicts: Mapping[int, SchemeOutcome], runs: int, *, over: bool) -> S
 def _key(told: SchemeOutcome) -> str:
     """What has to be equal for two runs to agree: the µops, or that there are none to tell of."""
     return told.text if told.outcome == SchemeFate.CHARACTERISED else ""
+
+
+def search_record(record: RunRecord) -> SearchRecord:
+    """What a search by counter-examples has told."""
+    return cast(SearchRecord, record.parts["search"])
+
+
+def evolution_record(record: RunRecord) -> EvolutionRecord:
+    """What an evolution has told."""
+    return cast(EvolutionRecord, record.parts["evolution"])
+
+
+def explain_record(record: RunRecord) -> ExplainRecord:
+    """What explainable inference has told."""
+    return cast(ExplainRecord, record.parts["explain"])

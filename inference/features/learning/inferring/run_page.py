@@ -10,13 +10,9 @@ from inference.features.learning.inferring.counter_examples import explained
 from inference.features.learning.inferring.evolution import evolved
 from inference.features.learning.inferring.explainable import characterising
 from inference.features.learning.inferring.measured import measured_so_far
+from inference.features.learning.inferring.records import search_record
 from inference.features.running.runs.record import RunRecord
 from inference.models import Run
-
-
-def draws(run: Run) -> bool:
-    """Whether the run tells of generations and heat maps."""
-    return run.kind == "infer" and run.config.get("algorithm") not in ("cegar", "explain")
 
 
 def inference(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
@@ -25,7 +21,7 @@ def inference(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, An
     """
     algorithm = run.config.get("algorithm")
     if algorithm == "cegar":
-        return explained(request, run, record.search)
+        return explained(request, run, search_record(record))
     if algorithm == "explain":
         return {"characterises": True, **characterising(request, run, record)}
     return {"draws": True, "matrix": measured_so_far(run, record), **evolved(request, run, record)}

@@ -8,6 +8,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.views.decorators.http import require_POST
 
+from inference.core.protocols import Json
+from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import search_for_ports, starter_inference
 from inference.features.machines.machines.query import (
     dotted_python,
@@ -17,7 +19,7 @@ from inference.features.machines.machines.query import (
     unfinished_inference_on,
 )
 from inference.isa import llvm_mc
-from inference.models import ISA
+from inference.models import ISA, ExperimentSet
 from inference.storage.instruction_sets import AARCH64
 from inference.web.requests import NOTHING_STARTED, start_or_tell
 
@@ -56,6 +58,19 @@ def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 
+# One button that infers a mapping from an experiment set.
+
+
+@require_POST
+def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start PMEvo on the set with its usual settings, and show the run."""
+    found = get_object_or_404(ExperimentSet, pk=pk)
+    config: Json = {"algorithm": "pmevo", "source": {"datasets": [found.pk]}}
+    name = f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180]
+    run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
+    return redirect("set", pk=found.pk) if run is None else redirect("run", pk=run.pk)
+
+
 # How to measure a computer with an Arm processor: what it needs, what differs, and what is untested.
 
 
@@ -70,6 +85,7 @@ def arm_boards(request: HttpRequest) -> HttpResponse:
 
 
 urlpatterns = [
+    path("sets/<int:pk>/learn/", set_learn, name="set-learn"),
     path("machines/measure-this-computer/", measure_this_computer, name="measure-this-computer"),
     path("machines/<int:pk>/find-ports/", find_ports, name="find-ports"),
     path("machines/arm/", arm_boards, name="machines-arm"),

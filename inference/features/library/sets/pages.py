@@ -10,10 +10,7 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
-from django.views.decorators.http import require_POST
 
-from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.library.mappings.listing import evaluation_url
 from inference.features.library.sets.merging import SETS, TOLERANCE, Conflicts
 from inference.features.library.sets.query import (
@@ -35,7 +32,7 @@ from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.web import offers
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
-from inference.web.requests import NOTHING_STARTED, file_answer, one_of, start_or_tell, whole_number
+from inference.web.requests import file_answer, one_of, whole_number
 
 COUNTED = 10_000
 """Measurements that a filter finds that are counted; of more, the page says that there are more."""
@@ -144,16 +141,6 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
         },
         status=400 if error else 200,
     )
-
-
-@require_POST
-def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
-    """Start PMEvo on the set with its usual settings, and show the run."""
-    found = get_object_or_404(ExperimentSet, pk=pk)
-    config: Json = {"algorithm": "pmevo", "source": {"datasets": [found.pk]}}
-    name = f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180]
-    run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
-    return redirect("set", pk=found.pk) if run is None else redirect("run", pk=run.pk)
 
 
 def set_export(request: HttpRequest, pk: int) -> HttpResponse:
@@ -266,7 +253,6 @@ def sets_merge(request: HttpRequest) -> HttpResponse:
 urlpatterns = [
     path("sets/", sets, name="sets"),
     path("sets/<int:pk>/", experiment_set, name="set"),
-    path("sets/<int:pk>/learn/", set_learn, name="set-learn"),
     path("sets/<int:pk>/export/", set_export, name="set-export"),
     path("sets/<int:pk>/edit/", set_edit, name="set-edit"),
     path("sets/<int:pk>/delete/", set_delete, name="set-delete"),

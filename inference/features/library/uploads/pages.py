@@ -18,7 +18,6 @@ from django.utils.html import format_html, format_html_join
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
-from inference.features.learning.inferring.form import SetsField
 from inference.features.library.uploads.choices import LEAVE_OUT, STOP
 from inference.features.library.uploads.preview import MODELS
 from inference.features.library.uploads.query import waiting_uploads
@@ -31,6 +30,7 @@ from inference.runs import lifecycle
 from inference.runs.errors import LimitError, RunsError
 from inference.storage.errors import ExchangeError
 from inference.storage.names import free_name, free_or_refuse
+from inference.web.request_fields import SetsField
 from inference.web.requests import as_whole_number
 
 NEW = "new"

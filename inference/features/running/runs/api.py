@@ -13,7 +13,6 @@ from ninja import Query, Router, Schema, Status
 from pydantic import ConfigDict, Field
 
 from inference.core.protocols import Json
-from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.running.runs.events_api import router as events_router
 from inference.features.running.runs.query import RUN_COLUMNS, runs
 from inference.formats.run_archive.writing import write_archive
@@ -164,18 +163,6 @@ class NewWebhook(Input):
     url: str = Field(max_length=URL_LIMIT, examples=["https://chat.example.org/hooks/pmweb"])
 
 
-class AlgorithmOut(Schema):
-    """An inference algorithm with its settings and their defaults."""
-
-    key: str = Field(examples=["pmevo"])
-    title: str = Field(examples=["PMEvo"])
-    default_ports: int | None = Field(description="Null: algorithms search for the number.", examples=[None])
-    knows: list[str] = Field(
-        description="What may be said of schemes beforehand.", examples=[["uops", "widths"]]
-    )
-    settings: dict[str, Any] = Field(examples=[{"population": 1000, "max_generations": 200}])
-
-
 @router.get("/runs", response=PageOf[RunOut])
 def list_runs(
     request: HttpRequest,
@@ -217,21 +204,6 @@ def start_run(request: HttpRequest, data: NewRun) -> Any:
 def check_run(request: HttpRequest, data: Described) -> Any:
     """Make the description of a run complete, or say what is wrong with it. Nothing is started."""
     return {"kind": data.kind, "config": job(data.kind).check(data.config)}
-
-
-@router.get("/algorithms", response=list[AlgorithmOut])
-def list_algorithms(request: HttpRequest) -> Any:
-    """The algorithms of runs of the kind `infer`."""
-    return [
-        {
-            "key": key,
-            "title": algorithm.title,
-            "default_ports": None,
-            "knows": algorithm.knows,
-            "settings": _defaults(algorithm.settings({})),
-        }
-        for key, algorithm in ALGORITHMS.items()
-    ]
 
 
 @router.get("/runs/{run_id}", response=RunInFull)
@@ -314,10 +286,6 @@ def get_archive(request: HttpRequest, run_id: Id) -> HttpResponse:
     content = write_archive(row, versions())
     access.note(request, Deed.EXPORTED, row)
     return attachment(content, "application/zip", f"run {row.pk} {row.name}", "zip")
-
-
-def _defaults(settings: Json) -> Json:
-    return {name: value for name, value in settings.items() if name != "ports"}
 
 
 def _known(name: str, value: str, allowed: list[str]) -> None:

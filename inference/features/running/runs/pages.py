@@ -18,9 +18,6 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
-from inference.features.learning.inferring.evolution import evolution_live, lengths_drawn
-from inference.features.learning.inferring.run_page import draws
-from inference.features.library.uploads.query import waiting_uploads
 from inference.features.running.runs.asked import asked_of
 from inference.features.running.runs.outcome import outcomes_of
 from inference.features.running.runs.query import RUN_COLUMNS
@@ -35,16 +32,17 @@ from inference.features.running.runs.record import (
 )
 from inference.features.running.runs.standing import failure_of, keeping, kept_of, waiting_of
 from inference.figures.heatmap import HeatMap
+from inference.figures.reach import length_figure
 from inference.formats.run_archive.writing import write_archive
 from inference.models import ExperimentSet, Run, Upload
 from inference.models.experiment import UNDECIDED
 from inference.runs import lifecycle
-from inference.runs.errors import ConfigError, RunsError, RunStateError
+from inference.runs.errors import RunsError, RunStateError
 from inference.runs.kinds import JOBS, kinds, label_of
 from inference.runs.leases import busy_seconds, versions
-from inference.runs.lifecycle import submit, unused_name
 from inference.runs.webhooks import replace, told_of
 from inference.storage.errors import ExchangeError
+from inference.storage.listing import lengths_from
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
 from inference.web.presentation import json_script
@@ -80,7 +78,6 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     """One run."""
     found = get_object_or_404(Run, pk=pk)
     record = record_of(found)
-    last = record.last_generation
     asked = asked_of(found)
     kind = kinds().get(found.kind)
     return render(
@@ -102,7 +99,6 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "idle": (*Run.FINAL, Run.State.QUEUED),
             **(import_string(kind.page)(request, found, record) if kind is not None and kind.page else {}),
             "stoppable": Run.UNFINISHED,
-            "best_error": None if last is None else 100 * last["best_error"],
             "asked": [item for item in asked if not item.usual],
             "usual": [item for item in asked if item.usual],
             "live": _live_script(found, record),
@@ -144,10 +140,16 @@ def _live(found: Run, record: RunRecord) -> Json:
         "state": found.state,
         "final": list(Run.FINAL),
         "progress": record.progress,
-        **(evolution_live(found, record) if draws(found) else {}),
+        **_live_of_kind(found, record),
         "heat_map": drawn(found, record.heat_map),
         "heat_map_url": reverse("run-heat-map", args=[found.pk]),
     }
+
+
+def _live_of_kind(found: Run, record: RunRecord) -> Json:
+    kind = kinds().get(found.kind)
+    live: Json = import_string(kind.live)(found, record) if kind is not None and kind.live else {}
+    return live
 
 
 def drawn(found: Run, payload: Json) -> Json | None:
@@ -158,7 +160,7 @@ def drawn(found: Run, payload: Json) -> Json | None:
         "figure": HeatMap.from_json(payload["figure"]).figure(),
         "scores": payload["scores"],
         "on": judged_on(found, payload),
-        "lengths": lengths_drawn(payload),
+        "lengths": length_figure(lengths_from(payload.get("lengths", ()))),
     }
 
 
@@ -195,23 +197,6 @@ def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
         content_type="application/zip",
         headers={"Content-Disposition": f'attachment; filename="{name}.zip"'},
     )
-
-
-def upload_run(request: HttpRequest, pk: int) -> HttpResponse:
-    """What an uploaded zip would bring; a POST starts its import, which reads the rest of it."""
-    found = get_object_or_404(waiting_uploads(), pk=pk)
-    if found.preview is None or found.preview.get("page") != "upload-run":
-        return redirect("upload-preview", pk)
-    error = ""
-    if request.method == "POST":
-        try:
-            name = unused_name(f"Import {found.file_name}"[:190])
-            return redirect("run", submit("import", {"upload": found.pk}, name, user=request.user).pk)
-        except ConfigError as problem:
-            error = str(problem)
-    context = {"upload": found, "archive": found.preview["seen"], "error": error}
-    status = 400 if request.method == "POST" else 200
-    return render(request, "inference/uploads/run.html", context, status=status)
 
 
 # What a user does to a run: pause, resume, cancel, keep (each a POST that leads back), name and note, delete.
@@ -268,7 +253,6 @@ urlpatterns = [
     path("runs/<int:pk>/", run, name="run"),
     path("runs/<int:pk>/heat-map/", run_heat_map, name="run-heat-map"),
     path("runs/<int:pk>/archive/", run_archive, name="run-archive"),
-    path("uploads/<int:pk>/run/", upload_run, name="upload-run"),
     path("runs/<int:pk>/edit/", run_edit, name="run-edit"),
     path("runs/<int:pk>/delete/", run_delete, name="run-delete"),
     path("runs/<int:pk>/webhook/", run_webhook, name="run-webhook"),

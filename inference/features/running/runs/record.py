@@ -12,17 +12,10 @@ from functools import lru_cache
 from typing import Any
 
 from inference.core.protocols import Json
-from inference.features.learning.inferring.query import KINDS as SEARCH_KINDS
-from inference.features.learning.inferring.query import SearchRecord
-from inference.features.learning.inferring.records import (
-    EVOLUTION_KINDS,
-    EXPLAIN_KINDS,
-    EvolutionRecord,
-    ExplainRecord,
-)
 from inference.models import Run
 from inference.runs.journal import events_since
 from inference.runs.leases import busy_seconds
+from inference.runs.record_parts import RecordPart, empty_parts
 
 JOURNAL_LIMIT = 50_000
 """Events read for one page: of longer stories, fewer points of their curves."""
@@ -38,8 +31,6 @@ _ONLY_LAST = ("generation", "cloud")
 
 PHASE_STATES = {"done": "done", "running": "current", "queued": "current"}
 """What becomes of the stage at hand when the run changes its state; in all others it has stopped."""
-
-CURVE_POINTS = 800
 
 
 @dataclass
@@ -87,24 +78,13 @@ class RunRecord:
     result: Json = field(default_factory=dict)
     log: list[Json] = field(default_factory=list)
     blocks: dict[int, Json] = field(default_factory=dict)
-    search: SearchRecord = field(default_factory=SearchRecord)
-    evolution: EvolutionRecord = field(default_factory=EvolutionRecord)
-    explain: ExplainRecord = field(default_factory=ExplainRecord)
-
-    @property
-    def last_generation(self) -> Json | None:
-        """The newest point of the fitness curve."""
-        return self.evolution.generations[-1] if self.evolution.generations else None
+    parts: dict[str, RecordPart] = field(default_factory=empty_parts)
 
     @property
     def stage(self) -> str:
         """The label of the stage at hand or where the run stopped; "" before the first."""
         labels = [phase.label for phase in self.phases if phase.state in ("current", "stopped")]
         return labels[0] if labels else ""
-
-    def curve(self) -> list[Json]:
-        """At most `CURVE_POINTS` generations, evenly chosen, the first and the last among them."""
-        return thinned(self.evolution.generations, CURVE_POINTS)
 
     def take(self, event: Json) -> None:
         """Fold one event in."""
@@ -115,7 +95,6 @@ class RunRecord:
             self._log(at, f"stage {payload['index']} of {len(self.phases)}: {self.stage}")
         elif kind == "log":
             self.log.append({"at": at, **payload})
-            self.explain.take(kind, payload)
         elif kind == "waiting":
             self.waiting = payload["text"]
         elif kind == "state":
@@ -128,16 +107,10 @@ class RunRecord:
             setattr(self, kind, payload)
         elif kind == "block":
             self.blocks[payload["index"]] = payload
-        elif kind in SEARCH_KINDS:
-            self.search.take(kind, payload)
-        elif kind in EXPLAIN_KINDS:
-            self.explain.take(kind, payload)
-        elif kind in EVOLUTION_KINDS:
-            self.evolution.take(kind, payload)
-            if kind == "congruence":
-                self._log(
-                    at, f"{payload['schemes']} schemes in {payload['classes']} classes of equal behaviour"
-                )
+        for part in self.parts.values():
+            part.take(kind, payload)
+            if line := part.log_line(kind, payload):
+                self._log(at, line)
 
     def _log(self, at: datetime, text: str, level: str = "info", **facts: Any) -> None:
         self.log.append({"at": at, "level": level, "text": text, **facts})

@@ -19,14 +19,6 @@ class AnicaConfig(AppConfig):
         other_formats.register("anica_app.features.importing.import_job.AnicaImporter")
         other_formats.register_writer("campaign", "anica_app.formats.incoming.write_campaign_archive")
         offers.find_more("anica_app.features.campaigns.query.found_of_anica")
-        offers.show_on_scheme(
-            offers.SchemePanel(
-                "discoveries",
-                "Discoveries",
-                "anica/discoveries/mentions.html",
-                "anica_app.features.discoveries.pages.discoveries_panel",
-            )
-        )
         where = "anica_app.features.campaigns.publishing"
         offers.offer_to_publish(
             offers.Publishable("campaign", "Campaigns", f"{where}.publishable", f"{where}.published_page")

@@ -14,12 +14,12 @@ from pathlib import Path
 from benchmarks import MissingDataError, Result
 from benchmarks.pages import database_in
 from inference.agent.facts import choose_core, facts
-from inference.features.learning.latencies.documented import NEAR, documented_core, documented_share
 from inference.isa.x86.textbook_latencies import DOCUMENTED_CORES, known_latencies
 from inference.models import LatencySet, Machine, Run
 from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
 from inference.runs.machines.facts import executable_schemes
+from inference.storage.documented_latencies import NEAR, documented_core, documented_share
 from tests.launched import LaunchedSite, wait_until
 
 WANTED = 0.95

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from django.http import HttpRequest
-from django.template.loader import render_to_string
 from django.utils.module_loading import import_string
 
-from inference.models import InstructionScheme, PortMapping
+from inference.models import PortMapping
 
 # What other apps offer on a mapping's page beside its exports: they fill this when they start.
 #
@@ -42,47 +39,6 @@ def offer_on_mapping(offer: MappingOffer) -> None:
 def offers_for(row: PortMapping) -> list[MappingOffer]:
     """What is offered for this mapping."""
     return [offer for offer in _OFFERS if offer.suits(row)]
-
-
-# What other apps show on an instruction scheme's page: they fill this when they start.
-#
-# Light on purpose: registering must not load the pages.
-
-
-Context = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class SchemePanel:
-    """A section of the page: `key` for its address, `title` above it, and the `template` of what is in it.
-
-    `context` is the dotted path of a function of the scheme that gives what the template needs, or None where
-    there is nothing to say of this scheme.
-    """
-
-    key: str
-    title: str
-    template: str
-    context: str
-
-
-_PANELS: list[SchemePanel] = []
-
-
-def show_on_scheme(panel: SchemePanel) -> None:
-    """Add a panel, once; an app does so when it is ready."""
-    if panel.key not in {known.key for known in _PANELS}:
-        _PANELS.append(panel)
-
-
-def panels_for(request: HttpRequest, scheme: InstructionScheme) -> list[tuple[SchemePanel, str]]:
-    """Those that have something to say of this scheme, with what they say as HTML."""
-    found: list[tuple[SchemePanel, str]] = []
-    for panel in _PANELS:
-        say: Callable[[InstructionScheme], Context | None] = import_string(panel.context)
-        if (context := say(scheme)) is not None:
-            found.append((panel, render_to_string(panel.template, context, request)))
-    return found
 
 
 # What other apps offer on an experiment set's page and beside a heat map on a set: they fill this when they

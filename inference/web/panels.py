@@ -19,7 +19,12 @@ Context = dict[str, Any]
 class PanelPlace(StrEnum):
     """Pages with panels, each with what its panels are about."""
 
-    BLOCK_SET = "block set"  # `asking.block_sets.query.ShownSet`
+    MAPPING = "mapping"  # tabs; `library.mappings.query.ShownMapping`
+    BELOW_MAPPING = "below a mapping"  # on all tabs; `ShownMapping`
+    RESOURCE_MAPPING = "resource mapping"  # tabs; `library.resources.query.ShownResources`
+    MACHINE = "machine"  # what came of measuring it; `Machine`
+    SCHEME = "scheme"  # `InstructionScheme`
+    BLOCK_SET = "block set"  # tabs; `asking.block_sets.query.ShownSet`
     SHOWN_BLOCK = "shown block"  # `asking.questions.query.ShownBlock`
 
 
@@ -30,12 +35,15 @@ class PagePanel:
     Args:
         of: The page.
         name: In addresses and forms; unique on that page.
-        title: Above it.
+        title: Above it, or on the tab.
         template: Of what is in it.
         context: What the template needs, from the request and what the page is about; None where there is
             nothing to say.
         press: What a form of the panel does, whose button is called `press` and has the panel's name as its
             value: an answer of its own, or the context with what is wrong, to show the page again.
+        place: Panels of a page are in the order of these numbers.
+        suits: Whether there is such a panel for what the page is about.
+        styles, scripts: Static files that it needs.
     """
 
     of: PanelPlace
@@ -44,6 +52,10 @@ class PagePanel:
     template: str
     context: Callable[[HttpRequest, Any], Context | None]
     press: Callable[[HttpRequest, Any], HttpResponse | Context] | None = None
+    place: int = 0
+    suits: Callable[[Any], bool] = lambda subject: True
+    styles: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,17 +75,18 @@ def register(panels: Iterable[PagePanel]) -> None:
     _PANELS.update({(panel.of, panel.name): panel for panel in panels})
 
 
-def panels_of(of: PanelPlace) -> list[PagePanel]:
-    """Those on a page, in the order in which features were registered."""
-    return [panel for panel in _PANELS.values() if panel.of == of]
+def panels_of(of: PanelPlace, subject: Any) -> list[PagePanel]:
+    """Those on a page about a subject."""
+    there = (panel for panel in _PANELS.values() if panel.of == of and panel.suits(subject))
+    return sorted(there, key=lambda panel: panel.place)
 
 
-def shown(
+def shown_panels(
     request: HttpRequest, of: PanelPlace, subject: Any, pressed: Context | None = None
 ) -> list[ShownPanel]:
     """All that have something to say. `pressed`: the context of the one whose form is wrong."""
     found = []
-    for panel in panels_of(of):
+    for panel in panels_of(of, subject):
         refused = pressed is not None and request.POST.get("press") == panel.name
         context = pressed if refused else panel.context(request, subject)
         if context is not None:
@@ -83,7 +96,7 @@ def shown(
 
 def press(request: HttpRequest, of: PanelPlace, subject: Any) -> HttpResponse | Context | None:
     """What the form did that was sent, None where no panel has such a button."""
-    for panel in panels_of(of):
+    for panel in panels_of(of, subject):
         if panel.press is not None and request.POST.get("press") == panel.name:
             return panel.press(request, subject)
     return None

@@ -12,10 +12,10 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.latency import LatencyResult, PairLatency
-from inference.features.learning.latencies.documented import documented_share
 from inference.isa.chains import ChainLink
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet, Machine
+from inference.storage.documented_latencies import documented_share
 from inference.storage.instruction_sets import store_isa
 from inference.storage.latencies import store_latencies
 from tests.views.conftest import visitor

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from inference.web.panels import PagePanel, PanelPlace
+
 if TYPE_CHECKING:
-    from inference.models import Run
+    from django.http import HttpRequest
+
+    from inference.models import InstructionScheme, Run
     from inference.web.origins import RunOrigin
+    from inference.web.panels import Context
 
 
 def _questions_about_steps(runs: Sequence[Run]) -> dict[int, RunOrigin]:
@@ -19,3 +24,22 @@ def _questions_about_steps(runs: Sequence[Run]) -> dict[int, RunOrigin]:
 ORIGINS = (_questions_about_steps,)
 
 OPERATIONS = (("/discoveries", "api"), ("/discoveries", "trees_api"))
+
+
+def _of_scheme(request: HttpRequest, scheme: InstructionScheme) -> Context | None:
+    from anica_app.features.discoveries.pages import discoveries_panel  # noqa: PLC0415  pages load it
+
+    del request
+    return discoveries_panel(scheme)
+
+
+PANELS = (
+    PagePanel(
+        PanelPlace.SCHEME,
+        "discoveries",
+        "Discoveries",
+        "anica/discoveries/mentions.html",
+        _of_scheme,
+        place=50,
+    ),
+)

@@ -86,10 +86,11 @@ class Head:
 def block_set(request: HttpRequest, pk: int) -> HttpResponse:
     """One set."""
     found = get_object_or_404(BasicBlockSet.objects.select_related("isa", "run"), pk=pk)
-    others = {panel.name: panel for panel in panels_of(PanelPlace.BLOCK_SET)}
+    columns = columns_of(found)
+    subject = ShownSet(found, columns)
+    others = {panel.name: panel for panel in panels_of(PanelPlace.BLOCK_SET, subject)}
     tabs = TABS | {name: panel.title for name, panel in others.items()}
     tab = one_of(request, "tab", tuple(tabs), "blocks")
-    columns = columns_of(found)
     asking = Run.objects.filter(kind=NEW_COLUMNS, config__block_set=pk).exclude(state__in=Run.FINAL)
     context: dict[str, Any] = {
         "block_set": found,
@@ -100,7 +101,7 @@ def block_set(request: HttpRequest, pk: int) -> HttpResponse:
         "tab_template": others[tab].template if tab in others else f"inference/block_sets/tab_{tab}.html",
     }
     if tab in others:
-        context |= others[tab].context(request, ShownSet(found, columns)) or {}
+        context |= others[tab].context(request, subject) or {}
     else:
         parts = {"blocks": _blocks, "columns": _columns, "accuracy": accuracy_tab}
         context |= parts[tab](request, found, columns)

@@ -1,6 +1,17 @@
 """Basic blocks: decoded, measured, and the load they put on ports."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.runs.kinds import Lane, RunKind
+from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.features.library.mappings.query import ShownMapping
+    from inference.web.panels import Context
 
 KINDS = (
     RunKind(
@@ -13,5 +24,32 @@ KINDS = (
         words="inference.features.asking.blocks.shown.block_words",
         page="inference.features.asking.blocks.shown.measured_blocks",
         archived="inference.features.asking.blocks.job.archived",
+    ),
+)
+
+
+def _loop(request: HttpRequest, subject: ShownMapping) -> Context:
+    from inference.features.asking.blocks.mapping_tab import loop_tab  # noqa: PLC0415  pages load it, not every start
+
+    return loop_tab(request, subject.row)
+
+
+def _reads_loops(subject: ShownMapping) -> bool:
+    from inference.features.asking.blocks.mapping_tab import suits  # noqa: PLC0415  pages load it, not every start
+
+    return suits(subject.row)
+
+
+PANELS = (
+    PagePanel(
+        PanelPlace.MAPPING,
+        "loop",
+        "Try a loop",
+        "inference/blocks/mapping_tab.html",
+        _loop,
+        place=30,
+        suits=_reads_loops,
+        styles=("css/basic-blocks.css", "css/resources.css"),
+        scripts=("js/buckets.js",),
     ),
 )

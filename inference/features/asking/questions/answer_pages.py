@@ -185,7 +185,7 @@ def _detail(
     why = why_of(request, block, mode_asked(question.run, question.predictors.values()))
     lines = with_closest(subject.lines, why)
     memory = memory_run(code)
-    shown = panels.shown(request, PanelPlace.SHOWN_BLOCK, subject, wrong)
+    shown = panels.shown_panels(request, PanelPlace.SHOWN_BLOCK, subject, wrong)
     of_panels = [run for one in shown for run in one.context.get("followed", ())]
     return {
         **_about(question, [question.run, *filter(None, [memory]), *of_panels]),

@@ -1,1 +1,32 @@
 """What is doubtful in a port mapping."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.features.library.mappings.query import ShownMapping
+    from inference.web.panels import Context
+
+
+def _tab(request: HttpRequest, subject: ShownMapping) -> Context:
+    from inference.features.judging.doubts.pages import doubts_tab  # noqa: PLC0415  pages load it, not every start
+
+    return doubts_tab(request, subject.row, subject.value)
+
+
+PANELS = (
+    PagePanel(
+        PanelPlace.MAPPING,
+        "doubts",
+        "Doubts",
+        "inference/doubts/tab.html",
+        _tab,
+        place=50,
+        styles=("css/doubts.css",),
+    ),
+)

@@ -1,1 +1,22 @@
 """Measurements that take longer than a mapping allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.features.library.mappings.query import ShownMapping
+    from inference.web.panels import Context
+
+
+def _tab(request: HttpRequest, subject: ShownMapping) -> Context:
+    from inference.features.judging.excess.pages import excess_tab  # noqa: PLC0415  pages load it, not every start
+
+    return excess_tab(request, subject.row, subject.value)
+
+
+PANELS = (PagePanel(PanelPlace.MAPPING, "excess", "Excess", "inference/excess/tab.html", _tab, place=60),)

@@ -1,1 +1,26 @@
 """Why a block takes as long as it does: the bounds that a machine’s core model sets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.models import Machine
+    from inference.web.panels import Context
+
+_NEWEST = 6
+
+
+def _of_machine(request: HttpRequest, machine: Machine) -> Context | None:
+    from inference.features.learning.core_model.query import core_models  # noqa: PLC0415  pages load it
+
+    del request
+    found = list(core_models().filter(machine=machine)[:_NEWEST])
+    return {"core_models": found} if found else None
+
+
+PANELS = (PagePanel(PanelPlace.MACHINE, "core", "Core", "inference/core_model/of_machine.html", _of_machine),)

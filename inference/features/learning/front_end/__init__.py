@@ -1,6 +1,17 @@
 """The front end of a machine's core, measured by code whose time nothing else limits."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.runs.kinds import Lane, RunKind
+from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.models import Machine
+    from inference.web.panels import Context
 
 KINDS = (
     RunKind(
@@ -11,5 +22,25 @@ KINDS = (
         example={"machine": 2},
         lane=Lane.MEASURING,
         outcomes="inference.features.learning.front_end.query.outcomes",
+    ),
+)
+
+
+def _of_machine(request: HttpRequest, machine: Machine) -> Context | None:
+    from inference.features.learning.front_end.query import HEADLINES, newest_front_end  # noqa: PLC0415  as pages do
+
+    del request
+    newest = newest_front_end(machine, HEADLINES)
+    return None if newest is None else {"front_end": newest}
+
+
+PANELS = (
+    PagePanel(
+        PanelPlace.MACHINE,
+        "front end",
+        "Front end",
+        "inference/front_end/of_machine.html",
+        _of_machine,
+        place=10,
     ),
 )

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inference.runs.kinds import RunKind
+from inference.web.panels import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.features.library.mappings.query import ShownMapping
     from inference.runs.record_parts import RecordPart
+    from inference.web.panels import Context
 
 KINDS = (
     RunKind(
@@ -51,3 +56,64 @@ def _explain() -> RecordPart:
 
 
 RECORDS = {"search": _search, "evolution": _evolution, "explain": _explain}
+
+
+def _front(request: HttpRequest, subject: ShownMapping) -> Context:
+    from inference.features.learning.inferring.evolution import front_tab  # noqa: PLC0415  pages load it, not every start
+
+    return front_tab(request, subject.row, subject.value)
+
+
+def _has_front(subject: ShownMapping) -> bool:
+    from inference.features.learning.inferring.query import front_of  # noqa: PLC0415  pages load it
+
+    return front_of(subject.row) is not None
+
+
+def _most_accurate(request: HttpRequest, subject: ShownMapping) -> Context | None:
+    from inference.features.learning.inferring.evolution import most_accurate  # noqa: PLC0415  pages load it
+
+    del request
+    return most_accurate(subject.row)
+
+
+def _evidence(request: HttpRequest, subject: ShownMapping) -> Context:
+    from inference.features.learning.inferring.counter_examples import found_mapping  # noqa: PLC0415  pages load it, not every start
+
+    return found_mapping(request, subject.row)
+
+
+def _has_evidence(subject: ShownMapping) -> bool:
+    from inference.storage.evidence import KEY  # noqa: PLC0415  pages load it
+
+    return KEY in subject.row.report
+
+
+PANELS = (
+    PagePanel(
+        PanelPlace.MAPPING,
+        "front",
+        "Front",
+        "inference/inferring/front.html",
+        _front,
+        place=70,
+        suits=_has_front,
+        scripts=("js/front.js",),
+    ),
+    PagePanel(
+        PanelPlace.MAPPING,
+        "evidence",
+        "Evidence",
+        "inference/inferring/evidence.html",
+        _evidence,
+        place=90,
+        suits=_has_evidence,
+    ),
+    PagePanel(
+        PanelPlace.BELOW_MAPPING,
+        "most accurate",
+        "",
+        "inference/inferring/most_accurate.html",
+        _most_accurate,
+    ),
+)

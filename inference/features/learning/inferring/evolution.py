@@ -284,6 +284,14 @@ def front_told(points: Sequence[Json]) -> FrontView:
     )
 
 
+def most_accurate(row: PortMapping) -> dict[str, Any] | None:
+    """The most accurate point of the front, where the mapping is another one, with both errors."""
+    front = front_of(row)
+    if front is None or front.here is None or not front.points or front.points[0].pk == front.here.pk:
+        return None
+    return {"best": front.points[0], "here": front.here}
+
+
 def front_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
     """The front that the mapping was found with or picked from."""
     del request, value  # every point is shown; a click on one is the script's

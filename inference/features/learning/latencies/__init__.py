@@ -1,6 +1,17 @@
 """Latencies: measured from operand to operand, and shown with the chains behind each number."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.runs.kinds import Lane, RunKind
+from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.models import InstructionScheme
+    from inference.web.panels import Context
 
 KINDS = (
     RunKind(
@@ -12,4 +23,19 @@ KINDS = (
         lane=Lane.MEASURING,
         outcomes="inference.features.learning.latencies.query.outcomes",
     ),
+)
+
+_NEWEST = 12
+
+
+def _of_scheme(request: HttpRequest, scheme: InstructionScheme) -> Context | None:
+    from inference.features.learning.latencies.query import latencies_of_scheme  # noqa: PLC0415  pages load it
+
+    del request
+    found = list(latencies_of_scheme(scheme)[:_NEWEST])
+    return {"latencies": found, "scheme": scheme} if found else None
+
+
+PANELS = (
+    PagePanel(PanelPlace.SCHEME, "latencies", "Latencies", "inference/latencies/of_scheme.html", _of_scheme),
 )

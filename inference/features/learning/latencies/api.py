@@ -11,7 +11,6 @@ from pydantic import Field
 
 from inference.features.learning.latencies.bypasses import bypass_kinds
 from inference.features.learning.latencies.comparison_api import router as comparison_router
-from inference.features.learning.latencies.documented import documented_share
 from inference.features.learning.latencies.memory import memory_answer
 from inference.features.learning.latencies.query import (
     SCHEME_COLUMNS,
@@ -21,6 +20,7 @@ from inference.features.learning.latencies.query import (
 )
 from inference.isa.search import SearchError
 from inference.models import LatencySet
+from inference.storage.documented_latencies import documented_share
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import (

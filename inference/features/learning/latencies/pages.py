@@ -13,7 +13,6 @@ from django.views.decorators.http import require_POST
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.protocols import Json
 from inference.features.learning.latencies.bypasses import bypass_kinds, neighbour_words
-from inference.features.learning.latencies.documented import documented_core, documented_share
 from inference.features.learning.latencies.exporting import latencies_xml
 from inference.features.learning.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
 from inference.features.learning.latencies.memory import memory_sentences, renaming_rows, store_lines
@@ -40,6 +39,7 @@ from inference.isa.search import SearchError
 from inference.isa.x86.textbook_latencies import documented_latency, latency_source
 from inference.models import LatencySet, Machine, SchemeLatencies
 from inference.runs.machines.facts import seconds_for
+from inference.storage.documented_latencies import documented_core, documented_share
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
 from inference.web.requests import NOTHING_STARTED, file_answer, start_or_tell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from statistics import median
@@ -23,6 +24,7 @@ from django.db.models.functions import Coalesce
 
 from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_kinds
+from inference.core.mapping import PortMapping as Mapping
 from inference.core.measured_slots import MeasuredSlots, read_slots
 from inference.formats.exported import own_sets
 from inference.measuring.arm_bodies import padding_of
@@ -43,6 +45,14 @@ MAPPING_COLUMNS = {
     "pearson": "pearson_or_last",
     "kendall": "kendall_or_last",
 }
+
+
+@dataclass(frozen=True)
+class ShownMapping:
+    """A mapping and its value, as its page shows it."""
+
+    row: PortMapping
+    value: Mapping
 
 
 def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping]:

@@ -1,1 +1,22 @@
-"""Resource mappings (Palmed)."""
+"""Resource mappings: the list, the page of each, and conversions of port mappings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from inference.web.panels import PagePanel, PanelPlace
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
+
+    from inference.features.library.resources.query import ShownResources
+    from inference.web.panels import Context
+
+
+def _loads(request: HttpRequest, subject: ShownResources) -> Context:
+    from inference.features.library.resources.pages import loads_tab  # noqa: PLC0415  pages load it
+
+    return loads_tab(request, subject.row, subject.value)
+
+
+PANELS = (PagePanel(PanelPlace.RESOURCE_MAPPING, "loads", "Loads", "inference/resources/loads.html", _loads),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -15,16 +15,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils.text import slugify
-from django.views.decorators.http import require_POST
 
 from inference.core.errors import InvalidInputError
 from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResourcesError
 from inference.core.resources import ResourceMapping as Resources
-from inference.features.judging.evaluations.pages import accuracy_tab, start_evaluation
 from inference.features.library.mappings.listing import ListedMapping, evaluation_url, source_label
 from inference.features.library.resources.query import (
     RESOURCE_MAPPING_COLUMNS,
     LoadClass,
+    ShownResources,
     classes_of,
     resource_mappings,
 )
@@ -38,6 +37,7 @@ from inference.storage.names import NAME_LIMIT, free_name
 from inference.storage.resource_mappings import convert, load_resource_mapping
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
+from inference.web.panels import PanelPlace, panels_of
 from inference.web.requests import one_of, whole_number
 
 # The list of resource mappings.
@@ -142,42 +142,24 @@ def _cell(resource: str, load: float, most: float) -> LoadCell:
 Context = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class ResourceTab:
-    """A view of a resource mapping: its label, its template, what that needs, and the scripts it runs."""
-
-    label: str
-    template: str
-    context: Callable[[HttpRequest, ResourceMapping, Resources], Context]
-    scripts: tuple[str, ...] = ()
-
-
-TABS: dict[str, ResourceTab] = {
-    "loads": ResourceTab("Loads", "inference/resources/loads.html", loads_tab),
-    "accuracy": ResourceTab(
-        "Accuracy", "inference/evaluations/accuracy.html", accuracy_tab, ("js/heatmap.js", "js/figures.js")
-    ),
-}
-
-
 def resource_mapping(request: HttpRequest, pk: int) -> HttpResponse:
     """One resource mapping."""
     rows = ResourceMapping.objects.select_related("isa", "machine", "converted_from")
     found = get_object_or_404(rows, pk=pk)
-    key = one_of(request, "tab", tuple(TABS), "loads")
     value = _value(found.pk, found.created)
-    tab = TABS[key]
+    subject = ShownResources(found, value)
+    tabs = {panel.name: panel for panel in panels_of(PanelPlace.RESOURCE_MAPPING, subject)}
+    tab = tabs[one_of(request, "tab", tuple(tabs), "loads")]
     best = evaluations_of(found).filter(unit="cycles").first()
     context = {
         "mapping": found,
         "facts": _facts(found, value),
         "best": None if best is None else (best.mape, source_label(best), evaluation_url(best)),
         "left_out": found.report.get("left_out", {}).items(),
-        "tab": key,
-        "tabs": [(name, other.label) for name, other in TABS.items()],
-        "tab_template": tab.template,
-        "scripts": tab.scripts,
-        **tab.context(request, found, value),
+        "tab": tab.name,
+        "tabs": tabs.values(),
+        "panel": tab,
+        **(tab.context(request, subject) or {}),
     }
     status = 400 if context.get("error") else 200
     return render(request, "inference/resources/page.html", context, status=status)
@@ -258,12 +240,6 @@ def resource_mapping_export(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-@require_POST
-def resource_mapping_evaluate(request: HttpRequest, pk: int) -> HttpResponse:
-    """Submit a run that evaluates the mapping on `set`, and lead back to where its result will be."""
-    return start_evaluation(request, get_object_or_404(ResourceMapping, pk=pk))
-
-
 def resource_mapping_edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Name and note of a resource mapping."""
     return edit_page(request, get_object_or_404(ResourceMapping, pk=pk), "resource-mapping", "mappings")
@@ -280,7 +256,6 @@ urlpatterns = [
     path("resource-mappings/<int:pk>/", resource_mapping, name="resource-mapping"),
     path("mappings/<int:pk>/convert/", mapping_convert, name="mapping-convert"),
     path("resource-mappings/<int:pk>/export/", resource_mapping_export, name="resource-mapping-export"),
-    path("resource-mappings/<int:pk>/evaluate/", resource_mapping_evaluate, name="resource-mapping-evaluate"),
     path("resource-mappings/<int:pk>/edit/", resource_mapping_edit, name="resource-mapping-edit"),
     path("resource-mappings/<int:pk>/delete/", resource_mapping_delete, name="resource-mapping-delete"),
 ]

@@ -19,6 +19,14 @@ from inference.web.paging import having_words
 RESOURCE_MAPPING_COLUMNS = {"created": "id", "name": "name", "schemes": "scheme_count"}
 
 
+@dataclass(frozen=True)
+class ShownResources:
+    """A resource mapping and its value, as its page shows it."""
+
+    row: ResourceMapping
+    value: Resources
+
+
 def resource_mappings(text: str = "") -> QuerySet[ResourceMapping]:
     """All resource mappings with `scheme_count`, and `evaluation_id` of their newest evaluation in cycles.
 

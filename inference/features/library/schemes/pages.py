@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from inference.features.learning.latencies.query import latencies_of_scheme
 from inference.features.library.mappings.listing import evaluation_url, source_label
 from inference.features.library.resources.query import loads_of
 from inference.features.library.schemes.query import (
@@ -29,8 +28,8 @@ from inference.models import InstructionScheme, PortMapping
 from inference.models.scheme_search import AVX512, by_fit, search_schemes, searched_schemes
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
-from inference.web.offers import panels_for
 from inference.web.paging import Order, Page, page_of
+from inference.web.panels import PanelPlace, shown_panels
 from inference.web.requests import file_answer, whole_number
 
 SYNTAX = (
@@ -114,14 +113,13 @@ def scheme(request: HttpRequest, pk: int) -> HttpResponse:
             "said": [_row(each) for each in said],
             "describing": [each.mapping for each in said if each.uops is not None],
             "loads": [(each, each.loads[:LARGEST], len(each.loads[LARGEST:])) for each in loads_of(found)],
-            "latencies": latencies_of_scheme(found)[:LARGEST],
             "alone": measured_alone(found),
             "witnesses": [(each, ((each.mask, 1),)) for each in witnesses_of(found)],
             "predicted_by": predicted_by,
             "sort": str(order),
             "page": page,
             "experiments": experiments,
-            "panels": panels_for(request, found),
+            "panels": shown_panels(request, PanelPlace.SCHEME, found),
         },
     )
 

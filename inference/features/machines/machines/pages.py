@@ -21,8 +21,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from inference.agent.packing import PackingError, packed
 from inference.core.protocols import Json
-from inference.features.learning.core_model.query import core_models
-from inference.features.learning.front_end.query import HEADLINES, newest_front_end
 from inference.features.library.mappings.query import port_mappings
 from inference.features.library.sets.query import experiment_sets
 from inference.features.machines.machines import trust
@@ -46,6 +44,7 @@ from inference.runs.machines.tokens import AGENT_FILE, add_machine, agent_line, 
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web import offers
 from inference.web.naming import delete_page, edit_page, validate_line
+from inference.web.panels import PanelPlace, shown_panels
 from inference.web.requests import one_of
 
 
@@ -183,8 +182,7 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
         "any_reading": bool(readings),
         "runs": runs_on(found)[:NEWEST],
         "sets": experiment_sets().filter(machine=found).order_by("-id")[:NEWEST],
-        "front_end": newest_front_end(found, HEADLINES),
-        "core_models": core_models().filter(machine=found)[:NEWEST],
+        "panels": shown_panels(request, PanelPlace.MACHINE, found),
         "mappings": port_mappings().filter(machine=found).order_by("-id")[:NEWEST],
     }
     if row.has_agent:

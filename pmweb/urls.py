@@ -22,4 +22,4 @@ urlpatterns = [
     path("", include("anica_app.urls")),
 ]
 
-handler400 = "pmweb.views.errors.bad_request"
+handler400 = "pmweb.error_pages.bad_request"

@@ -24,7 +24,7 @@ from anica_app.core.families.evidence import DifferingBound
 from anica_app.formats.row_documents import read_row, row_document
 from anica_app.models import Campaign, Discovery, Family
 from inference.core.protocols import Json
-from inference.formats.run_archive.parts import Amount, Count, first_flaw, one_of
+from inference.formats.archived_parts import Amount, Count, first_flaw, one_of
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.predictors.protocol import Failure

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,18 @@ from inference.core.kernels.variants import add_shared_errors, number_variants
 from inference.core.loss import Loss
 from inference.core.tables import Counts, ExperimentTable, Int32s, Masks, Population
 
-if TYPE_CHECKING:
-    from inference.core.evaluator import Evaluator
+
+class EvaluatedTable(Protocol):
+    """What is needed of an `inference.core.evaluator.Evaluator`."""
+
+    table: ExperimentTable
+    n_ports: int
+    floor: Floats
+
+    @property
+    def largest_error(self) -> float:
+        """As much as one experiment counts at most."""
+        ...
 
 
 _PIECE = 400_000
@@ -45,7 +55,7 @@ _MOST_VARIANTS = 512
 _BEAT = 0.02  # seconds
 
 
-def all_cycles(evaluator: Evaluator, population: Population, floor: Floats, threads: int) -> Floats:
+def all_cycles(evaluator: EvaluatedTable, population: Population, floor: Floats, threads: int) -> Floats:
     """Cycles float64[n_mappings, n_experiments], at least `floor` float64[n_experiments]."""
     mixes = mixes_of(evaluator.table, floor)
     out = np.empty((population.n_mappings, len(evaluator.table)))
@@ -64,7 +74,7 @@ def all_cycles(evaluator: Evaluator, population: Population, floor: Floats, thre
 
 
 def summed_losses(
-    evaluator: Evaluator,
+    evaluator: EvaluatedTable,
     population: Population,
     measured: Floats,
     loss: Loss,
@@ -124,7 +134,7 @@ class _Variants:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    evaluator: Evaluator
+    evaluator: EvaluatedTable
     population: Population
     mixes: Mixes
     measured: Floats
@@ -254,7 +264,7 @@ def most_terms(table: ExperimentTable) -> int:
 
 
 def arrays_maker(
-    evaluator: Evaluator, population: Population, n_places: int, *, tables: bool
+    evaluator: EvaluatedTable, population: Population, n_places: int, *, tables: bool
 ) -> Callable[[], EvaluationArrays]:
     """What makes arrays with so many places, and scratch room for any experiment under the population."""
     longest = int(np.diff(population.offsets).max(initial=0))

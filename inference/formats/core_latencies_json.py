@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 
 from inference.core.core_model import BypassTimes, CoreModel, LatencyBases, OperandLatencies
 from inference.core.protocols import Json
+from inference.formats.archived_parts import Amount
 from inference.formats.core_memory_json import DocumentPart
-from inference.formats.run_archive.parts import Amount
 
 _Text = Annotated[str, Field(max_length=200)]
 _Kind = Annotated[int, Field(ge=0, lt=1000)]

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from inference.core.core_model import MemoryTimes
 from inference.core.core_model.model import ForwardingCase, RenamingConditions, StoreCurve
 from inference.core.protocols import Json
-from inference.formats.run_archive.parts import Amount
+from inference.formats.archived_parts import Amount
 
 _LinesAndCycles = Annotated[list[Amount], Field(min_length=2, max_length=2)]
 

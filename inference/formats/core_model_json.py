@@ -14,6 +14,7 @@ from inference.core.core_model import CoreModel, FrontEndLimits
 from inference.core.errors import CoreError, InvalidInputError
 from inference.core.mapping import PortMapping, ports_in, uops_of
 from inference.core.protocols import Json
+from inference.formats.archived_parts import Amount, first_flaw
 from inference.formats.core_latencies_json import (
     BypassesPart,
     LatencyOfImmediatePart,
@@ -27,7 +28,6 @@ from inference.formats.core_memory_json import DocumentPart, MemoryTold, memory_
 from inference.formats.foreign_texts import check_texts
 from inference.formats.json_fields import StrictJsonError, load_object
 from inference.formats.quoting import json_text
-from inference.formats.run_archive.parts import Amount, first_flaw
 from inference.formats.scheduler_json import SchedulerPart, SchedulerRecord, scheduler_json
 from inference.models import StoredCoreModel
 from inference.storage.core_models import core_model_of_parts

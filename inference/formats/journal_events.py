@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import ClassVar
 
 from inference.core.protocols import Json
-from inference.formats.run_archive.parts import ArchivedPart
+from inference.formats.archived_parts import ArchivedPart
 
 
 class JournalEvent(ArchivedPart):

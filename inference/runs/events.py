@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from inference.core.protocols import Json
+from inference.formats.archived_parts import Amount, Count, DrawnTold, ScoresTold, Signed
 from inference.formats.journal_events import JournalEvent
-from inference.formats.run_archive.parts import Amount, Count, DrawnTold, ScoresTold, Signed
 
 
 class PhaseEvent(JournalEvent):

@@ -73,9 +73,9 @@ class RunKind:
     by item; without, the fields as they stand. `outcomes`: (runs) → {run id: what came of it}; without, what
     the result names. `page`: (request, run, record) → more for the template of its page; `live`:
     (run, record) → more for its script. `archived`: (config) → the description of a run from elsewhere, made
-    complete, or an `ExchangeError`; without, archives of such runs are not read. `keeps`: (run) → what becomes its result when it is stopped early, ""
-    where nothing would; without, runs are only cancelled. `loads`: () → whatever runs import besides, once
-    they need it.
+    complete, or an `ExchangeError`; without, archives of such runs are not read. `keeps`: (run) → what
+    becomes its result when it is stopped early, "" where nothing would; without, runs are only cancelled.
+    `loads`: () → whatever runs import besides, once they need it.
     """
 
     name: str

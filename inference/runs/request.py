@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from inference.core.errors import as_written
 from inference.core.protocols import Json
-from inference.formats.run_archive.parts import read_strictly
+from inference.formats.archived_parts import read_strictly
 from inference.runs.errors import ConfigError
 from inference.storage.errors import ExchangeError
 

@@ -228,3 +228,9 @@ def _fact_json(fact: VerdictFact) -> Json:
 
 def _fact_of(told: Json) -> VerdictFact:
     return VerdictFact(Experiment.of(dict(told["terms"])), told["expected"], told["observed"])
+
+
+def verdicts_of(row: PortMapping) -> list[tuple[str, str, str, str, str]]:
+    """(scheme, stage, outcome, reason, the reason with its numbers) of every scheme asked for."""
+    found = Characterisation.objects.filter(mapping=row).order_by("id")
+    return list(found.values_list("scheme__text", "stage", "outcome", "reason", "text"))

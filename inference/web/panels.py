@@ -24,6 +24,7 @@ class PanelPlace(StrEnum):
     RESOURCE_MAPPING = "resource mapping"  # tabs; `library.resources.query.ShownResources`
     MACHINE = "machine"  # what came of measuring it; `Machine`
     SCHEME = "scheme"  # `InstructionScheme`
+    PREDICTORS = "predictors"  # below the list; None
     BLOCK_SET = "block set"  # tabs; `asking.block_sets.query.ShownSet`
     SHOWN_BLOCK = "shown block"  # `asking.questions.query.ShownBlock`
 

@@ -19,11 +19,11 @@ from pmweb.accounts.credentials import is_recent
 from pmweb.accounts.pages import ask_who_it_is
 from pmweb.accounts.roles import AccessLevel
 from pmweb.accounts.telling import acting_in
+from pmweb.error_pages import too_much
 from pmweb.middleware import Answer
 from pmweb.permissions.context import level_of_request
 from pmweb.permissions.rules import Rule
 from pmweb.permissions.table import rule_of
-from pmweb.views.errors import too_much
 
 logger = logging.getLogger(__name__)
 

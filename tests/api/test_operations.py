@@ -53,7 +53,11 @@ def schemas() -> dict[str, type[BaseModel]]:
         for view in router.path_operations.values()
         for operation in view.operations
     }
-    modules |= {"inference.web.api.shapes", "inference.web.api.document", "anica_app.features.api_shapes"}
+    modules |= {
+        "inference.web.api.shapes",
+        "inference.web.api.document",
+        "anica_app.features.discoveries.shapes",
+    }
     found = [
         value
         for name in modules

@@ -30,7 +30,7 @@ OWN = {
     **dict.fromkeys(
         (
             "anica_app/features/campaigns/comparison_api.py",
-            "anica_app/features/campaigns/opening.py",
+            "anica_app/storage/domains.py",
             "anica_app/features/families/job.py",
             "inference/features/learning/latencies/comparison.py",
             "inference/features/running/runs/record.py",
@@ -65,7 +65,7 @@ OWN = {
         "between the web process and the processes that read files for it",
     ),
     "inference/figures/plotly_json.py": "what plotly makes of figures of this program",
-    "inference/formats/run_archive/parts.py": "a value that was read, written again",
+    "inference/formats/archived_parts.py": "a value that was read, written again",
     "inference/web/api/client_frame.py": "the client: answers of the site",
     "pmweb/launcher/instance.py": "a file of this program",
     "pmweb/launcher/probe.py": "at most 4 KiB",

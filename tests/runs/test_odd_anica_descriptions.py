@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.core.search.settings import Termination
-from anica_app.features.campaigns.request import GROUPS, CampaignConfig
+from anica_app.features.campaigns.request import CampaignConfig
 from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.explanations.job import GeneraliseConfig
 from anica_app.features.families.job import FamiliesConfig
@@ -20,6 +20,7 @@ from anica_app.features.importing.import_job import ImportAnicaConfig
 from anica_app.features.importing.loops_job import LoopsConfig
 from anica_app.features.matrices.job import MatrixConfig
 from anica_app.models import Campaign, Discovery
+from anica_app.storage.descriptions import GROUPS
 from inference.core.protocols import Json
 from inference.features.judging.accuracy_checks.request import AccuracyCheckConfig
 from inference.features.judging.comparisons.request import ComparisonConfig

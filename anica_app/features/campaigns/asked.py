@@ -11,8 +11,9 @@ from django.urls import reverse
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.comparing import flattened
 from anica_app.features.campaigns.form import LABELS
-from anica_app.features.campaigns.request import GROUPS, PRESETS
+from anica_app.features.campaigns.request import PRESETS
 from anica_app.models import Campaign, Discovery
+from anica_app.storage.descriptions import GROUPS
 from inference.features.running.runs.asked import DescriptionItem, Link
 from inference.features.running.runs.outcome import RunOutcome
 from inference.models import PortMapping, Run

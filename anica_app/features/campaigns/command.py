@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from anica_app.core.domain.wording import in_one_line
-from anica_app.features.campaigns.request import DEFAULT_FRESH, DEFAULT_MINUTES, PRESETS
+from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS
 from anica_app.features.families.shell import (
     add_against_options,
     check_against_options,
@@ -18,6 +18,7 @@ from anica_app.features.families.shell import (
     hold_against,
 )
 from anica_app.models import Campaign, Discovery
+from anica_app.storage.descriptions import DEFAULT_FRESH
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.gate_options import exit_as_error
 from inference.features.asking.predictors.choosing import check_processor, chosen_on

@@ -13,8 +13,9 @@ from anica_app.core.domain.settings import FEATURES
 from anica_app.core.domain.settings import GROUPS as SCHEME_GROUPS
 from anica_app.core.search.judging import METRICS
 from anica_app.core.search.settings import Termination
-from anica_app.features.campaigns.request import DEFAULT_FRESH, DEFAULT_MINUTES, GROUPS, MOST_FRESH, PRESETS
+from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS
 from anica_app.models import Discovery
+from anica_app.storage.descriptions import DEFAULT_FRESH, GROUPS, MOST_FRESH
 from inference.core.protocols import Json
 from inference.features.asking.predictors.choosing import on_processor, processor_field
 from inference.features.asking.predictors.modes import mode_field

@@ -17,7 +17,6 @@ from anica_app.core.search.panel import Driver
 from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import State, checkpoint_of, state_of
 from anica_app.core.x86_domain import X86Domain
-from anica_app.features.campaigns.opening import chosen_domain, restricted_domain, world_of
 from anica_app.features.campaigns.progressing import Progressing
 from anica_app.features.campaigns.request import CampaignConfig, read_config
 from anica_app.features.families.grouping import SHARE_OF_QUESTIONS, GroupedDiscoveries, known_discoveries
@@ -33,6 +32,7 @@ from anica_app.models import (
     GeneralisationStep,
     SampleBatch,
 )
+from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.panel import opened_panel
 from inference.models import ISA, Run

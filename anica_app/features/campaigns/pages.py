@@ -23,7 +23,6 @@ from anica_app.features.campaigns.query import (
     DISCOVERY_ORDERS,
     campaigns,
     discoveries,
-    judge_of,
     newest_disagreements,
     rounds,
 )
@@ -44,6 +43,7 @@ from anica_app.features.families.query import answer_of, grouping_runs, growing_
 from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
 from anica_app.formats.campaign_zip import write_campaign
 from anica_app.models import Campaign, CampaignFile, Discovery, SampleBatch
+from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
 from inference.features.asking.predictors.processors import different_processors
 from inference.models import BasicBlockSet, Predictor, Run

@@ -9,8 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.api_shapes import DiscoveryOut, JudgedBlockOut, discovery_json, judged_json
-from anica_app.features.campaigns.query import DISCOVERY_ORDERS, discoveries, judge_of, rounds
+from anica_app.features.campaigns.query import DISCOVERY_ORDERS, discoveries, rounds
 from anica_app.features.coverage.query import (
     KIND,
     Measure,
@@ -22,7 +21,9 @@ from anica_app.features.coverage.query import (
 )
 from anica_app.features.discoveries.generalisations import BY_BLOCK, sample_page, samples_of_batch
 from anica_app.features.discoveries.query import judged
+from anica_app.features.discoveries.shapes import DiscoveryOut, JudgedBlockOut, discovery_json, judged_json
 from anica_app.models import Campaign, Discovery, SampleBatch
+from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
 from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started

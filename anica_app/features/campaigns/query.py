@@ -19,10 +19,8 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, Least
 
-from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
-from anica_app.formats import anica_campaigns
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
-from inference.core.errors import InvalidInputError
+from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
 from inference.features.library.search.query import Hit, SearchHits, group, with_words
 from inference.models import ISA, BasicBlockSet, Run
@@ -127,21 +125,6 @@ def rounds(campaign: Campaign, cursor: str = "", size: int = PAGE_SIZE) -> Page[
 
 
 # Who judged the blocks of a stored campaign.
-
-
-def judge_of(campaign: Campaign) -> InterestJudge | None:
-    """What it found interesting; None where its configuration does not tell.
-
-    An explanation of one prediction asks for the same number as that of a block, which is not kept.
-    """
-    if campaign.kind == Campaign.Kind.EXPLANATION:
-        return None
-    if campaign.format == Campaign.Format.ANICA:
-        return anica_campaigns.judge_of(campaign.config)
-    try:
-        return Disagreement(InterestSettings.parse(campaign.config.get("interest", {})))
-    except InvalidInputError:
-        return None
 
 
 NEWEST_BLOCKS = 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Annotated, Any
@@ -11,11 +11,10 @@ from pydantic import AfterValidator, Field
 
 from anica_app.core.domain import documents
 from anica_app.core.domain.features import everything
-from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.judging import InterestSettings
-from anica_app.core.search.settings import SearchSettings, Termination
-from anica_app.models import Campaign, Discovery
+from anica_app.core.search.settings import Termination
+from anica_app.models import Discovery
+from anica_app.storage.descriptions import DEFAULT_FRESH, GROUPS, MOST_FRESH, Interest, read_against
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
@@ -25,16 +24,6 @@ from inference.models import PortMapping, Predictor
 from inference.runs.described_rows import is_id, read_row, read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.request import DEFAULT_SEED, SEED_LIMIT, RunRequest, chosen
-
-Interest = Annotated[
-    Json,
-    Field(
-        description="metric: relative (by the mean of both) or absolute (in cycles); threshold: they "
-        "disagree where they differ by more.",
-        examples=[{"metric": "relative", "threshold": 0.5}],
-    ),
-]
-"""When two answers disagree: fields of `InterestSettings`."""
 
 
 @dataclass(frozen=True)
@@ -102,17 +91,7 @@ PRESETS = {
 
 
 MOST_PREDICTORS = 2
-MOST_FRESH = 100_000
-DEFAULT_FRESH = 2000
 DEFAULT_MINUTES = 10.0
-
-GROUPS: Mapping[str, Any] = {
-    "interest": InterestSettings,
-    "search": SearchSettings,
-    "domain": DomainSettings,
-    "space": SpaceSettings,
-}
-"""Settings by what they are about; all their names differ."""
 
 
 class CampaignConfig(RunRequest):
@@ -177,15 +156,6 @@ def read_predictors(
     if len(rows) < len(given):
         raise ConfigError("predictors: a predictor always agrees with itself; choose two different ones")
     return rows
-
-
-def read_against(given: int, tools: int) -> int:
-    """The id of an earlier campaign over as many predictors. Raises `ConfigError`."""
-    row = read_row(Campaign, "against", given)
-    seats = row.seats.count()
-    if seats != tools:
-        raise ConfigError(f"against: {row.name} is over {seats} predictors, this one over {tools}")
-    return row.pk
 
 
 def _judge(judges: Sequence[Predictor], predictors: Sequence[Predictor]) -> int | None:

@@ -11,13 +11,12 @@ from django.db.models import Count, Q
 from pydantic import BaseModel, Field, ValidationError
 
 from anica_app.models import Campaign
+from anica_app.storage.domains import SUPPORT
 from inference.core.protocols import Json
 from inference.formats.json_fields import StrictJsonError, load
 from inference.models import Run
 
 LIVE_COUNTERS = "counters"
-SUPPORT = "support.json"
-"""The file of a campaign that says which schemes its blocks have, and what was left out because of whom."""
 
 
 _MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000
@@ -25,7 +24,7 @@ _MOST_BYTES, _MOST_VALUES = 16 << 20, 1_000_000
 
 
 class _Support(BaseModel):
-    """What it says; see `anica_app.features.campaigns.opening`."""
+    """What it says; see `anica_app.storage.domains`."""
 
     lacking: dict[str, dict[Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}$")], str]]
 

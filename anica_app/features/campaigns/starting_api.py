@@ -11,8 +11,9 @@ from ninja import Router, Schema, Status
 from pydantic import Field
 
 from anica_app.features.campaigns.query import plan_of
-from anica_app.features.campaigns.request import GROUPS, MOST_FRESH, MOST_PREDICTORS, PRESETS, read_config
+from anica_app.features.campaigns.request import MOST_PREDICTORS, PRESETS, read_config
 from anica_app.models import Campaign
+from anica_app.storage.descriptions import GROUPS, MOST_FRESH
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import QuestionMode
 from inference.features.asking.questions.api import predictors_named

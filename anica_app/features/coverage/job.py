@@ -14,8 +14,6 @@ from pydantic import Field
 
 from anica_app.core.ranking import best_selection
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
-from anica_app.features.campaigns.query import judge_of
-from anica_app.features.campaigns.request import GROUPS, Interest
 from anica_app.features.coverage.query import (
     KIND,
     Coverage,
@@ -26,6 +24,8 @@ from anica_app.features.coverage.query import (
     standing_discoveries,
 )
 from anica_app.models import Campaign, SampleBatch
+from anica_app.storage.descriptions import GROUPS, Interest
+from anica_app.storage.judging import judge_of
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json

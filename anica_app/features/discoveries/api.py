@@ -13,13 +13,6 @@ from pydantic import Field
 
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import represented_schemes
-from anica_app.features.api_shapes import (
-    DiscoveryOut,
-    JudgedBlockOut,
-    RepeatedFindingOut,
-    discovery_json,
-    judged_json,
-)
 from anica_app.features.discoveries import reproducing
 from anica_app.features.discoveries.query import DiscoveryParts, Mentions, discoveries_in_full, mentions_of
 from anica_app.features.discoveries.reproducing import (
@@ -30,6 +23,13 @@ from anica_app.features.discoveries.reproducing import (
     session_of,
 )
 from anica_app.features.discoveries.saying import table_of
+from anica_app.features.discoveries.shapes import (
+    DiscoveryOut,
+    JudgedBlockOut,
+    RepeatedFindingOut,
+    discovery_json,
+    judged_json,
+)
 from anica_app.formats.operand_values import repeated_findings
 from anica_app.models import Discovery
 from inference.isa.x86.blocks import BlockError

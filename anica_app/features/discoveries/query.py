@@ -12,11 +12,11 @@ from django.db.models import QuerySet
 from anica_app.core.domain.wording import Mention, mention_of
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.judging import BlockInterest, InterestJudge
-from anica_app.features.campaigns.query import judge_of
 from anica_app.features.coverage.query import measure_of
 from anica_app.features.discoveries.generalisations import Tree, generalisations_of, samples_of_step, tree_of
 from anica_app.features.discoveries.saying import words_of
 from anica_app.models import Campaign, Discovery, Generalisation
+from anica_app.storage.judging import judge_of
 from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
 from inference.isa.x86.blocks import BlockError

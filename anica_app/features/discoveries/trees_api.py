@@ -11,7 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.api_shapes import (
+from anica_app.features.discoveries.api import found_discovery
+from anica_app.features.discoveries.asking_again import tools_here
+from anica_app.features.discoveries.counter_examples import counter_example_among
+from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
+from anica_app.features.discoveries.query import DiscoveryParts
+from anica_app.features.discoveries.saying import decision, reason, words_of
+from anica_app.features.discoveries.shapes import (
     Interestingness,
     JudgedBlockOut,
     WordsOut,
@@ -19,12 +25,6 @@ from anica_app.features.api_shapes import (
     judged_json,
     words_json,
 )
-from anica_app.features.discoveries.api import found_discovery
-from anica_app.features.discoveries.asking_again import tools_here
-from anica_app.features.discoveries.counter_examples import counter_example_among
-from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
-from anica_app.features.discoveries.query import DiscoveryParts
-from anica_app.features.discoveries.saying import decision, reason, words_of
 from anica_app.features.discoveries.steps import (
     blocks_csv,
     blocks_of_step,

@@ -15,9 +15,9 @@ from anica_app.core.search.judging import Disagreement, InterestJudge, InterestS
 from anica_app.core.search.panel import Driver, Meter
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.job import RowKeeper, campaign_of, make_campaign
-from anica_app.features.campaigns.opening import chosen_domain, restricted_domain, world_of
 from anica_app.features.campaigns.request import read_predictors, read_settings
 from anica_app.models import Campaign
+from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode

@@ -8,12 +8,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.features.campaigns.request import DEFAULT_FRESH
 from anica_app.features.families.query import KIND
 from anica_app.features.families.reporting import FamilyParts
 from anica_app.features.families.shell import family_lines, mark_family, numbered_family, stored_lines
 from anica_app.features.families.storing import told_of
 from anica_app.models import Campaign
+from anica_app.storage.descriptions import DEFAULT_FRESH
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import chosen
 from inference.models import Run

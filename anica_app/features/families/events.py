@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from anica_app.features.families.query import GROWING
+from inference.formats.archived_parts import ArchivedPart
 from inference.formats.journal_events import JournalEvent
-from inference.formats.run_archive.parts import ArchivedPart
 
 
 class GrowingFamily(ArchivedPart):

@@ -21,10 +21,6 @@ from anica_app.core.ranking import fresh_blocks, judged_blocks
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
 from anica_app.core.search.panel import Driver
 from anica_app.core.x86_domain import X86Domain
-from anica_app.features.campaigns.opening import chosen_domain
-from anica_app.features.campaigns.query import judge_of
-from anica_app.features.campaigns.request import DEFAULT_FRESH, MOST_FRESH, read_against
-from anica_app.features.campaigns.standing import SUPPORT
 from anica_app.features.families.carrying import HeldAgainst
 from anica_app.features.families.earlier import KeptAnswers
 from anica_app.features.families.grouping import (
@@ -37,6 +33,9 @@ from anica_app.features.families.query import KIND, in_one_sentence
 from anica_app.features.families.stage import CampaignGrouping, earlier_campaign
 from anica_app.features.families.storing import store_families
 from anica_app.models import Campaign
+from anica_app.storage.descriptions import DEFAULT_FRESH, MOST_FRESH, read_against
+from anica_app.storage.domains import SUPPORT, chosen_domain
+from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import common_mode, rows_in_mode
 from inference.features.asking.predictors.query import opened

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from anica_app.features.campaigns.request import DEFAULT_FRESH, MOST_FRESH
 from anica_app.models import Campaign, Discovery, Family
+from anica_app.storage.descriptions import DEFAULT_FRESH, MOST_FRESH
 from inference.core.protocols import Json
 from inference.storage.names import NOTE_LIMIT
 from inference.web.validation import Id, OneOf

@@ -13,8 +13,8 @@ from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
 from anica_app.core.ranking import Cycles, agreement, fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
-from anica_app.features.campaigns.opening import chosen_domain
-from anica_app.features.campaigns.request import Interest
+from anica_app.storage.descriptions import Interest
+from anica_app.storage.domains import chosen_domain
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of, read_set

@@ -15,7 +15,7 @@ import numpy as np
 
 from inference.core.experiment import Experiment
 from inference.core.holdout import random_mixes
-from inference.core.pmevo.refit.usage import natural_width
+from inference.core.port_width import natural_width
 
 # The bottleneck outside the ports, R_max, seen in the measurements themselves (§3.2.2).
 

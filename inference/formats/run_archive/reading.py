@@ -19,6 +19,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.resources import ResourceMapping
 from inference.formats import journal_events
+from inference.formats.archived_parts import check_masks, first_flaw
 from inference.formats.foreign_texts import check_texts
 from inference.formats.json_fields import load
 from inference.formats.parsing import AnyNames, Parsed, parse
@@ -35,7 +36,6 @@ from inference.formats.run_archive.documents import (
     resource_mapping_file,
     set_file,
 )
-from inference.formats.run_archive.parts import check_masks, first_flaw
 from inference.formats.run_archive.reports import ReportTold
 from inference.formats.source import SIZE_LIMIT, listed_files
 from inference.storage.errors import ExchangeError

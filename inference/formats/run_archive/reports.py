@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from inference.core.cegar import Determinacy, Hidden
-from inference.formats.run_archive.parts import (
+from inference.formats.archived_parts import (
     Amount,
     ArchivedPart,
     BlockingTold,

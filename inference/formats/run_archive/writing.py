@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from inference.core.protocols import Json
+from inference.formats.archived_parts import DrawnTold
 from inference.formats.exporting import MAPPING_EXPORTS, RESOURCE_EXPORTS, SET_EXPORTS
 from inference.formats.foreign_texts import clean_texts
 from inference.formats.mapping_json import write_mapping_json
@@ -34,7 +35,6 @@ from inference.formats.run_archive.documents import (
     resource_mapping_file,
     set_file,
 )
-from inference.formats.run_archive.parts import DrawnTold
 from inference.formats.run_archive.references import named_in
 from inference.models import (
     Evaluation,

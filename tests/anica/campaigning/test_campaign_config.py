@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from anica_app.core.domain.settings import DomainSettings
-from anica_app.features.campaigns.opening import chosen_domain
 from anica_app.features.campaigns.request import PRESETS, read_config
 from anica_app.features.explanations.job import read_config as read_single
+from anica_app.storage.domains import chosen_domain
 from inference.models import Predictor
 from inference.runs.errors import ConfigError
 

@@ -9,8 +9,8 @@ import zlib
 import pytest
 
 from anica_app.core.domain.wording import words
-from anica_app.features.campaigns import opening
 from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep
+from anica_app.storage import domains as opening
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import PredictorError

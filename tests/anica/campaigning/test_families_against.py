@@ -8,10 +8,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from iced_x86 import Mnemonic
 
-from anica_app.features.campaigns import command, opening
+from anica_app.features.campaigns import command
 from anica_app.features.families import earlier, stage
 from anica_app.features.families import job as families_job
 from anica_app.models import Campaign, Family
+from anica_app.storage import domains as opening
 from inference.features.asking.predictors.answers import DatabaseAnswers
 from inference.models import Predictor
 from inference.predictors.protocol import Answer, PredictorError

@@ -8,9 +8,9 @@ import pytest
 
 from anica_app.core.domain.settings import DomainSettings
 from anica_app.core.x86_domain import X86Domain
-from anica_app.features.campaigns import opening
 from anica_app.features.matrices import job
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
+from anica_app.storage import domains as opening
 from inference.formats.block_sets import BlockSetOptions, store
 from inference.models import BasicBlockSet, Predictor, Run
 from inference.predictors.protocol import Answer, Failure

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from anica_app.features.campaigns import opening
+from anica_app.storage import domains as opening
 from inference.features.asking.block_sets.accuracy import Accuracy, accuracy_of
 from inference.formats.block_sets import BlockSetOptions, store
 from inference.models import BasicBlockSet, Predictor

@@ -12,8 +12,9 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.features.campaigns import starting_pages as starting
-from anica_app.features.campaigns.request import GROUPS, CampaignConfig
+from anica_app.features.campaigns.request import CampaignConfig
 from anica_app.models import Campaign, CampaignPredictor, Discovery
+from anica_app.storage.descriptions import GROUPS
 from inference.core.errors import InvalidInputError
 from inference.features.asking.predictors.query import Listed
 from inference.models import Predictor, Run

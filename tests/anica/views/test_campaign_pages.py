@@ -12,8 +12,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.features.campaigns.standing import SUPPORT, lacking_of
+from anica_app.features.campaigns.standing import lacking_of
 from anica_app.models import Campaign, CampaignFile, CampaignPredictor, Discovery, SampleBatch
+from anica_app.storage.domains import SUPPORT
 from inference.models import Predictor, Run, RunEvent
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack

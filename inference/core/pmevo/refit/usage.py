@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.mapping import Uops
+from inference.core.port_width import natural_width
 from inference.core.tables import Population
 
 MOST_KINDS = 4
@@ -121,8 +122,3 @@ class Usage:
     @property
     def _in_use(self) -> npt.NDArray[np.bool_]:
         return np.asarray(np.arange(MOST_KINDS) < self.sizes[:, np.newaxis])
-
-
-def natural_width(time: float) -> int:
-    """How many ports a single µop must be able to use for this inverse throughput in cycles."""
-    return max(1, round(1 / time)) if time < 1 else 1

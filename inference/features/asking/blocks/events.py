@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from inference.formats.archived_parts import Amount, Count, Signed
 from inference.formats.journal_events import JournalEvent
-from inference.formats.run_archive.parts import Amount, Count, Signed
 
 
 class BlockEvent(JournalEvent):

@@ -11,7 +11,7 @@ from pydantic import Field
 from inference.agent.protocol import Result
 from inference.core.protocols import Json
 from inference.features.asking.blocks.values import StartedBlock, start_of, started_blocks, with_values
-from inference.formats.run_archive.parts import read_strictly
+from inference.formats.archived_parts import read_strictly
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, BlockError, block_of_hex
 from inference.measuring.blocks import BlockOptions, obstacle

@@ -14,9 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from inference.features.asking.predictors.query import kinds, listed, row_for
-from inference.features.asking.questions.form import BlockForm
-from inference.features.asking.questions.query import KIND
+from inference.features.asking.predictors.query import QUESTION, kinds, listed, row_for
 from inference.models import Predictor
 from inference.predictors import machine, mapping
 from inference.predictors.kinds import PredictorKind, UnconfiguredError
@@ -27,6 +25,7 @@ from inference.storage.errors import ExchangeError
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.web.api import access
 from inference.web.api.access import Deed
+from inference.web.panels import PanelPlace, shown_panels
 from inference.web.presentation import describe_fields
 
 _LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
@@ -174,21 +173,18 @@ def _field(entry: dataclasses.Field[Any]) -> forms.Field:
 # Pages: the predictors that there are and a box to try them; the form to add one.
 
 
-EXAMPLE = "add rax, rbx\nmov rcx, qword ptr [rax+8]\nimul rdx, rcx"
 _PROBE = "4801d8"
 
 
 def predictors(request: HttpRequest) -> HttpResponse:
     """The list, and a box whose question the page of basic blocks takes."""
     found = listed()
-    form = BlockForm(initial={"code": EXAMPLE})
     context = {
         "ready": [one for one in found if one.usable],
         "lacking": [one for one in found if not one.usable],
         "kinds": [kind for kind in kinds().values() if kind.name != mapping.KIND],
         "runs_commands": are_commands_allowed(),
-        "form": form,
-        "around": form.around,
+        "panels": shown_panels(request, PanelPlace.PREDICTORS, None),
     }
     return render(request, "inference/predictors/list.html", context)
 
@@ -205,7 +201,7 @@ def predictor_add(request: HttpRequest, kind: str) -> HttpResponse:
             messages.success(request, f"{row.name} is there.")
             return redirect("predictors")
         config = {"predictors": [row.pk], "blocks": [_PROBE]}
-        run = submit(KIND, config, unused_name(f"{row.name} tried"[:190]), user=request.user)
+        run = submit(QUESTION, config, unused_name(f"{row.name} tried"[:190]), user=request.user)
         messages.success(request, f"{row.name} was added. Here is its answer for a first block.")
         return redirect("asked-blocks", run.pk)
     missing = ""

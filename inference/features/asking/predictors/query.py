@@ -36,6 +36,9 @@ from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.instruction_sets import X86
 from inference.storage.names import free_name
 
+QUESTION = "ask"
+"""The kind of runs that ask predictors about basic blocks."""
+
 
 @dataclass(frozen=True)
 class Listed:

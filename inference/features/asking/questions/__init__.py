@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from inference.runs.kinds import Lane, RunKind
+from inference.web.panels import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
+    from django.http import HttpRequest
+
     from inference.models import Run
     from inference.web.origins import RunOrigin
+    from inference.web.panels import Context
 
 KINDS = (
     RunKind(
@@ -23,6 +27,8 @@ KINDS = (
     ),
 )
 
+_EXAMPLE = "add rax, rbx\nmov rcx, qword ptr [rax+8]\nimul rdx, rcx"
+
 
 def _memory_questions(runs: Sequence[Run]) -> dict[int, RunOrigin]:
     from inference.features.asking.questions.query import memory_questions  # noqa: PLC0415  loaded when it is needed
@@ -31,3 +37,14 @@ def _memory_questions(runs: Sequence[Run]) -> dict[int, RunOrigin]:
 
 
 ORIGINS = (_memory_questions,)
+
+
+def _box(request: HttpRequest, subject: None) -> Context:
+    from inference.features.asking.questions.form import BlockForm  # noqa: PLC0415  pages load it
+
+    del request, subject
+    form = BlockForm(initial={"code": _EXAMPLE})
+    return {"form": form, "around": form.around}
+
+
+PANELS = (PagePanel(PanelPlace.PREDICTORS, "question", "", "inference/questions/box.html", _box),)

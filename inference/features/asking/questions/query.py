@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from django.urls import reverse
 
 from inference.core.protocols import Json
+from inference.features.asking.predictors.query import QUESTION
 from inference.formats.sample_document import read_samples, sample_document
 from inference.models import Predictor, Run, RunEvent
 from inference.predictors import machine
@@ -181,8 +182,7 @@ def memory_questions(runs: Sequence[Run]) -> dict[int, RunOrigin]:
 # {"predictor": 3, "name": "llvm-mca 19 · haswell", "error": "", "answers": as `sample_document` writes them}
 
 
-KIND = "ask"
-"""The kind of runs."""
+KIND = QUESTION
 
 ANSWERS = "answers"
 """The kind of events."""

@@ -22,12 +22,12 @@ from inference.features.judging.doubts.request import NONE, DoubtsRequest
 from inference.features.learning.explained.pages import means_of, measure_listed, posted_number
 from inference.features.learning.explained.query import is_explained
 from inference.features.learning.inferring.counter_examples import experiment_url
-from inference.features.library.mappings.listing import source_label
 from inference.features.library.mappings.query import comparable
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, Machine, PortMapping
 from inference.storage.evidence import KEY as SEARCHED
 from inference.storage.rows import ids_of_schemes
+from inference.web.listed_mappings import source_label
 from inference.web.paging import Order, page_in_memory
 from inference.web.requests import file_answer, whole_number
 from inference.web.validation import RequestError, read

@@ -26,7 +26,6 @@ from inference.features.judging.evaluations.query import (
     listed,
     worst_with,
 )
-from inference.features.library.mappings.listing import evaluation_url
 from inference.figures.heatmap import HeatMap
 from inference.figures.reach import length_figure
 from inference.isa.search import SearchError
@@ -43,6 +42,7 @@ from inference.storage.evaluations import evaluations_on, listing_in
 from inference.storage.listing import WorstPredictions
 from inference.storage.rows import ids_of_schemes
 from inference.web import offers
+from inference.web.listed_mappings import evaluation_url
 from inference.web.paging import Order, page_in_memory
 from inference.web.requests import chosen_bin, one_of, row_number, start_or_tell, whole_number
 

@@ -7,8 +7,8 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from inference.core.model_check import AloneVerdict
+from inference.formats.archived_parts import Amount, Count, DrawnTold, ScoresTold, one_of
 from inference.formats.journal_events import JournalEvent
-from inference.formats.run_archive.parts import Amount, Count, DrawnTold, ScoresTold, one_of
 
 
 class SchemesAloneEvent(JournalEvent):

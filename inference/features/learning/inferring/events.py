@@ -10,8 +10,7 @@ from inference.core.cegar import Hidden
 from inference.core.explain import NotCharacterised, SchemeFate
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
-from inference.formats.journal_events import JournalEvent
-from inference.formats.run_archive.parts import (
+from inference.formats.archived_parts import (
     Amount,
     ArchivedPart,
     BlockingTold,
@@ -25,6 +24,7 @@ from inference.formats.run_archive.parts import (
     masks_of,
     one_of,
 )
+from inference.formats.journal_events import JournalEvent
 
 # The search by counter-examples.
 

@@ -16,7 +16,6 @@ from inference.core.explain.flooding import NEAR_R_MAX
 from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT
 from inference.core.mapping import Uops, ports_in
 from inference.core.protocols import Json
-from inference.features.learning.explained.query import verdicts_of
 from inference.features.learning.inferring.records import (
     FIRST,
     LAST,
@@ -30,7 +29,7 @@ from inference.features.running.runs.record import RunRecord
 from inference.isa.search import SearchError
 from inference.models import ISA, PortMapping, Run
 from inference.models.scheme_search import texts_found
-from inference.storage.characterisations import ExplainedMapping
+from inference.storage.characterisations import ExplainedMapping, verdicts_of
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import page_in_memory
 from inference.web.requests import one_of, whole_number

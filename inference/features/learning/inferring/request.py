@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from inference.core.errors import InvalidInputError, as_written
 from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithms import ALGORITHMS, KNOWN
-from inference.formats.run_archive.parts import read_strictly
+from inference.formats.archived_parts import read_strictly
 from inference.measuring.simulated import COUNTERS, NOISE, NOTHING
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.scheme_search import PROBE_SELECTION

@@ -9,9 +9,9 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from inference.core.residuals import SchemeError
-from inference.features.library.mappings.listing import source_label
 from inference.models import Evaluation, PortMapping
 from inference.storage.evaluations import evaluations_of, residuals_in
+from inference.web.listed_mappings import source_label
 
 ALONE = 0.10
 """Of the measured time of one instance: a prediction further off is contradicted by it."""

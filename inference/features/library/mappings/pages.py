@@ -20,7 +20,6 @@ from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import Singleton, measured_singletons, sets_with_singletons
 from inference.features.library.mappings import listing
 from inference.features.library.mappings.checked import Check, Checks
-from inference.features.library.mappings.listing import evaluation_url, source_label
 from inference.features.library.mappings.query import ShownMapping, measured_slots_of
 from inference.formats.exporting import MAPPING_EXPORTS
 from inference.isa.search import SearchError
@@ -30,6 +29,7 @@ from inference.storage.errors import ExchangeError
 from inference.storage.evaluations import evaluations_of
 from inference.storage.judging import grounds_of
 from inference.storage.rows import load_mapping
+from inference.web.listed_mappings import evaluation_url, source_label
 from inference.web.naming import delete_page, edit_page
 from inference.web.offers import offers_for
 from inference.web.paging import Order, Page, page_in_memory

@@ -19,7 +19,6 @@ from django.utils.text import slugify
 from inference.core.errors import InvalidInputError
 from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResourcesError
 from inference.core.resources import ResourceMapping as Resources
-from inference.features.library.mappings.listing import ListedMapping, evaluation_url, source_label
 from inference.features.library.resources.query import (
     RESOURCE_MAPPING_COLUMNS,
     LoadClass,
@@ -35,6 +34,7 @@ from inference.storage.errors import ExchangeError
 from inference.storage.evaluations import evaluations_of
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.storage.resource_mappings import convert, load_resource_mapping
+from inference.web.listed_mappings import ListedMapping, evaluation_url, source_label
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
 from inference.web.panels import PanelPlace, panels_of

@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from inference.features.library.mappings.listing import evaluation_url, source_label
 from inference.features.library.resources.query import loads_of
 from inference.features.library.schemes.query import (
     EXPERIMENT_COLUMNS,
@@ -28,6 +27,7 @@ from inference.models import InstructionScheme, PortMapping
 from inference.models.scheme_search import AVX512, by_fit, search_schemes, searched_schemes
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
+from inference.web.listed_mappings import evaluation_url, source_label
 from inference.web.paging import Order, Page, page_of
 from inference.web.panels import PanelPlace, shown_panels
 from inference.web.requests import file_answer, whole_number

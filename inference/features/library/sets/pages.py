@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from inference.features.library.mappings.listing import evaluation_url
 from inference.features.library.sets.merging import SETS, TOLERANCE, Conflicts
 from inference.features.library.sets.query import (
     MEASUREMENT_COLUMNS,
@@ -30,6 +29,7 @@ from inference.storage.evaluations import evaluations_on
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.web import offers
+from inference.web.listed_mappings import evaluation_url
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
 from inference.web.requests import file_answer, one_of, whole_number

@@ -12,7 +12,6 @@ from anica_app.core.errors import AnicaError
 from anica_app.core.search.panel import Support, World, find_support
 from anica_app.core.search.settings import SearchSettings
 from anica_app.core.x86_domain import X86Domain
-from anica_app.features.campaigns.standing import SUPPORT
 from anica_app.models import Campaign, CampaignFile
 from inference.core.protocols import Checkpoint, Json
 from inference.models import ISA, PortMapping
@@ -126,3 +125,7 @@ def _uops(mapping: int | None) -> dict[str, int] | None:
         raise JobError("the port mapping that gives the numbers of µops has been deleted")
     usage = load_mapping(row).usage
     return {scheme: sum(count for _, count in uops) for scheme, uops in usage.items()}
+
+
+SUPPORT = "support.json"
+"""The file of a campaign that says which schemes its blocks have, and what was left out because of whom."""

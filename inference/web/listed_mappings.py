@@ -1,0 +1,45 @@
+"""Mappings in lists, each with the evaluation that is shown for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from inference.models import Evaluation, PortMapping, ResourceMapping
+
+
+@dataclass(frozen=True)
+class ListedMapping:
+    """A mapping of a list with the evaluation shown for it."""
+
+    mapping: PortMapping | ResourceMapping
+    evaluation: Evaluation | None
+
+    @property
+    def source(self) -> str:
+        """What the evaluation is on, in words."""
+        return source_label(self.evaluation) if self.evaluation else ""
+
+    @property
+    def url(self) -> str:
+        """The evaluation's heat map."""
+        return evaluation_url(self.evaluation) if self.evaluation else ""
+
+
+def source_label(evaluation: Evaluation) -> str:
+    """The set's name, or of which run the share is that it kept from training."""
+    if evaluation.experiment_set is not None:
+        return evaluation.experiment_set.name
+    run = evaluation.held_out_by
+    return "held out" if run is None else f"held out by {run.name}"
+
+
+def evaluation_url(evaluation: Evaluation) -> str:
+    """The address of the evaluation's heat map."""
+    if evaluation.mapping_id is None:
+        page = reverse("resource-mapping", args=[evaluation.resource_mapping_id])
+    else:
+        page = reverse("mapping", args=[evaluation.mapping_id])
+    source = evaluation.experiment_set_id or "held-out"
+    return f"{page}?tab=accuracy&set={source}&unit={evaluation.unit}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.features.machines.measure.job import effort
+from inference.features.machines.measure.request import effort
 from inference.models import ExperimentSet, Machine, Measurement, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError

@@ -10,9 +10,8 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.features.campaigns.comparing import ComparedCampaigns, compared_campaigns, differing, flattened
-from anica_app.features.coverage.job import MOST_CAMPAIGNS
-from anica_app.features.discoveries.api import FoundOut
-from anica_app.features.discoveries.shapes import discovery_json
+from anica_app.features.coverage.query import MOST_CAMPAIGNS
+from anica_app.features.discoveries.shapes import FoundOut, discovery_json
 from anica_app.models import Discovery
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory

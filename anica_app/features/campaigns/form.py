@@ -20,7 +20,7 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.choosing import on_processor, processor_field
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.query import Listed, chosen
-from inference.features.machines.measure.pages import search_field
+from inference.features.machines.measure.form import search_field
 from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
 from inference.runs.request import DEFAULT_SEED

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from anica_app.core.errors import AnicaError
 from anica_app.core.ranking import ExplainedBlocks, explained, fresh_blocks, judged_blocks
-from anica_app.core.search.checking import AbstractCheck
 from anica_app.core.search.discovering import CampaignSearch as Search
-from anica_app.core.search.findings import FoundDiscovery as Found
-from anica_app.core.search.findings import Generalised, News, Round
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
 from anica_app.core.search.panel import Driver
 from anica_app.core.search.settings import Termination
@@ -19,187 +16,23 @@ from anica_app.core.search.state import State, checkpoint_of, state_of
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.progressing import Progressing
 from anica_app.features.campaigns.request import CampaignConfig, read_config
+from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
 from anica_app.features.families.grouping import SHARE_OF_QUESTIONS, GroupedDiscoveries, known_discoveries
 from anica_app.features.families.growing import GrowingFamilies
-from anica_app.features.families.query import GROWING
 from anica_app.features.families.stage import CampaignGrouping
 from anica_app.features.families.storing import store_families
 from anica_app.models import (
     Campaign,
-    CampaignPredictor,
-    Discovery,
-    Generalisation,
-    GeneralisationStep,
-    SampleBatch,
 )
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.panel import opened_panel
-from inference.models import ISA, Run
+from inference.models import Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
-from inference.predictors.samples import Sample, pack
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.reporter import JournalReporter
-from inference.storage.instruction_sets import X86
-from inference.storage.names import free_name
-
-
-class RowKeeper:
-    """A `Keeper` over the rows of one campaign; `domain` writes documents, `last` is the last checkpoint."""
-
-    def __init__(
-        self,
-        campaign: Campaign,
-        domain: Any,
-        reporter: JournalReporter,
-        last: Checkpoint | None = None,
-        growing: GrowingFamilies | None = None,
-    ) -> None:
-        self._growing = growing
-        self._campaign = campaign
-        self._domain = domain
-        self._reporter = reporter
-        self.last = last
-
-    def keep(self, news: News[Any, Any, Any], checkpoint: Checkpoint) -> None:
-        """Store both or neither. Raises `LeaseLostError`."""
-        self._reporter.settle(checkpoint, lambda: self.store(news))
-        self.last = checkpoint
-        if self._growing is not None and self._growing.take(news):
-            self._reporter.tell(GROWING, self._growing.told())
-
-    def store(self, news: News[Any, Any, Any]) -> None:
-        """The rows alone, within a transaction of the caller's."""
-        if news.fresh is not None:
-            self._store_round(news.fresh)
-        rows = Discovery.objects.bulk_create(self._discovery(one) for one in news.discoveries)
-        self._store_generalisations(news.generalised)
-        if news.subsumed or rows:
-            self._link(news.subsumed or {})
-        counters = news.counters
-        Campaign.objects.filter(pk=self._campaign.pk).update(
-            rounds=counters.rounds,
-            sampled=counters.sampled,
-            interesting=counters.interesting,
-            subsumed=counters.subsumed,
-            seconds=counters.seconds,
-            facts=self._facts(news),
-        )
-
-    def _facts(self, news: News[Any, Any, Any]) -> dict[str, Any]:
-        counters = news.counters
-        self._campaign.facts |= {
-            "judged": counters.judged,
-            "barren": counters.barren,
-            "generalisations": counters.generalisations,
-            "failed_samples": counters.failed_samples,
-            "failures": dict(news.failures),
-        }
-        facts: Json = self._campaign.facts
-        return facts
-
-    def _store_round(self, fresh: Round[Any]) -> None:
-        SampleBatch.objects.create(
-            campaign=self._campaign,
-            number=fresh.number,
-            purpose=SampleBatch.Purpose.ROUND,
-            n=len(fresh.blocks),
-            interesting=sum(one.verdict.interesting for one in fresh.blocks),
-            failed=fresh.failed,
-            samples=packed(fresh.blocks),
-        )
-
-    def _discovery(self, found: Found[Any]) -> Discovery:
-        return Discovery(
-            campaign=self._campaign,
-            number=found.number,
-            abstract=self._domain.document(found.abstract),
-            code=found.code,
-            start_code=found.start_code,
-            length=found.length,
-            interestingness=found.interestingness,
-            generality=found.generality,
-            kind=found.kind,
-            concrete=found.concrete,
-        )
-
-    def _link(self, subsumed: dict[int, int] | Any) -> None:
-        numbers = {*subsumed, *subsumed.values()}
-        ids = dict(self._campaign.discoveries.filter(number__in=numbers).values_list("number", "pk"))
-        for special, general in subsumed.items():
-            Discovery.objects.filter(pk=ids[special]).update(subsumed_by=ids[general])
-
-    def _store_generalisations(self, generalised: Sequence[Generalised[Any, Any, Any]]) -> None:
-        if not generalised:
-            return
-        numbers = {one.discovery for one in generalised if one.discovery is not None}
-        ids = dict(self._campaign.discoveries.filter(number__in=numbers).values_list("number", "pk"))
-        rows = Generalisation.objects.bulk_create(
-            self._generalisation(one, ids.get(-1 if one.discovery is None else one.discovery))
-            for one in generalised
-        )
-        blobs: dict[int, bytes] = {}
-        GeneralisationStep.objects.bulk_create(
-            step for row, one in zip(rows, generalised, strict=True) for step in self._steps(row, one, blobs)
-        )
-
-    def _generalisation(self, one: Generalised[Any, Any, Any], discovery: int | None) -> Generalisation:
-        trace = one.trace
-        checks = [trace.start_check, *(step.check for step in trace.steps)]
-        return Generalisation(
-            campaign=self._campaign,
-            discovery_id=discovery,
-            number=one.number,
-            order=trace.order,
-            became=one.became.value,
-            code=one.candidate.witness.code,
-            start=self._domain.document(trace.start),
-            result=self._domain.document(trace.result),
-            steps_count=len(trace.steps),
-            taken_count=sum(step.taken for step in trace.steps),
-            samples_count=sum(len(check.samples) for check in checks),
-            facts={"place": one.candidate.place, "kind": one.candidate.kind},
-        )
-
-    def _steps(
-        self, row: Generalisation, one: Generalised[Any, Any, Any], blobs: dict[int, bytes]
-    ) -> Iterable[GeneralisationStep]:
-        """The check of the start, then each expansion; `blobs` are packed samples by the check's identity."""
-        trace = one.trace
-        pairs = [(None, trace.start_check), *((step.expansion, step.check) for step in trace.steps)]
-        for number, (expansion, check) in enumerate(pairs):
-            if id(check) not in blobs:
-                blobs[id(check)] = packed(check.samples)
-            yield GeneralisationStep(
-                generalisation=row,
-                number=number,
-                kind=GeneralisationStep.Kind.START
-                if expansion is None
-                else GeneralisationStep.Kind.EXPANSION,
-                expansion=None if expansion is None else self._domain.expansion_document(expansion),
-                taken=check.interesting,
-                reason=check.reason.value,
-                samples=blobs[id(check)],
-                **_summary(check),
-            )
-
-
-def _summary(check: AbstractCheck[Any]) -> dict[str, Any]:
-    return {
-        "n": len(check.samples),
-        "interesting": sum(one.verdict.interesting for one in check.samples),
-        "failed": check.failed,
-        "mean": check.mean if check.samples else None,
-    }
-
-
-def packed(judged: Iterable[JudgedAnswers[Any]]) -> bytes:
-    """Blocks with all answers, as `samples` packs them."""
-    return pack(Sample(one.code, one.answers) for one in judged)
-
 
 # Runs of kind `campaign`: a durable search for what tools disagree about.
 
@@ -285,31 +118,6 @@ def _searched(
     last = checkpoint_of(state, domain)
     task.reporter.save(Checkpoint({**last.meta, _SEARCHED: True}, last.arrays))
     return state
-
-
-def make_campaign(run: Run, kind: Campaign.Kind) -> Campaign:
-    """The campaign of a run, with its predictors in their order."""
-    campaign = Campaign.objects.create(
-        name=free_name(Campaign, run.name),
-        isa=ISA.objects.filter(name=X86).first(),
-        run=run,
-        kind=kind,
-        origin=Campaign.Origin.RUN,
-        config=run.config,
-    )
-    CampaignPredictor.objects.bulk_create(
-        CampaignPredictor(campaign=campaign, position=position, predictor_id=pk)
-        for position, pk in enumerate(run.config["predictors"])
-    )
-    return campaign
-
-
-def campaign_of(run: Run) -> Campaign:
-    """The row of a campaign's run. Raises `JobError` where it has been deleted."""
-    campaign = Campaign.objects.filter(run=run).first()
-    if campaign is None:
-        raise JobError("the campaign of this run has been deleted")
-    return campaign
 
 
 def _judged(

@@ -25,11 +25,11 @@ from anica_app.features.discoveries.shapes import DiscoveryOut, JudgedBlockOut, 
 from anica_app.models import Campaign, Discovery, SampleBatch
 from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
-from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import BasicBlockSet
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, number_of_page, page_json, sorts
+from inference.web.api.runs import RunOut
 from inference.web.api.shapes import Input, parameter
 from inference.web.paging import Order
 from inference.web.validation import Id

@@ -16,11 +16,11 @@ from anica_app.models import Campaign
 from anica_app.storage.descriptions import GROUPS, MOST_FRESH
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import QuestionMode
-from inference.features.asking.questions.api import predictors_named
-from inference.features.running.runs.api import RunOut, run_json
+from inference.features.asking.predictors.named import predictors_named
 from inference.features.running.runs.runs_of_kind import submitted
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api.errors import ProblemError
+from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import Input, Ref, ref
 from inference.web.validation import Id, OneOf
 

@@ -12,12 +12,12 @@ from pydantic import Field
 from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.coverage.query import KIND
 from inference.features.asking.block_sets.query import answers_of, blocks_at, columns_of
-from inference.features.running.runs.api import RunOut, run_json
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import BasicBlockSet, Run
 from inference.web.api.answers import SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import parameter
 from inference.web.validation import Id
 

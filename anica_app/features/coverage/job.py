@@ -16,6 +16,7 @@ from anica_app.core.ranking import best_selection
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.features.coverage.query import (
     KIND,
+    MOST_CAMPAIGNS,
     Coverage,
     SetBlock,
     coverage_of,
@@ -39,7 +40,6 @@ from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.errors import ExchangeError
 
-MOST_CAMPAIGNS = 8
 MOST_BLOCKS = 1000
 LARGEST_SELECTION = 20
 UNCOVERED_SHOWN = 500

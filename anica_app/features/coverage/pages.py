@@ -15,8 +15,8 @@ from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
-from anica_app.features.coverage.job import MOST_CAMPAIGNS, CoverageConfig
-from anica_app.features.coverage.query import KIND, CoverageRuns, coverage_of_set
+from anica_app.features.coverage.job import CoverageConfig
+from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS, CoverageRuns, coverage_of_set
 from anica_app.models import Campaign
 from anica_app.web.presentation import asm
 from inference.core.protocols import Json

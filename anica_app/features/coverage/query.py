@@ -306,3 +306,6 @@ def _looked_up(rows: QuerySet[Run], wanted: int | None) -> CoverageRuns:
         runs[0] if runs and runs[0].state == Run.State.FAILED else None,
         None if shown is None else Run.objects.get(pk=shown.pk),
     )
+
+
+MOST_CAMPAIGNS = 8

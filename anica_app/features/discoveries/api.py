@@ -25,6 +25,7 @@ from anica_app.features.discoveries.reproducing import (
 from anica_app.features.discoveries.saying import table_of
 from anica_app.features.discoveries.shapes import (
     DiscoveryOut,
+    FoundOut,
     JudgedBlockOut,
     RepeatedFindingOut,
     discovery_json,
@@ -147,12 +148,6 @@ class ReproductionOut(Schema):
     )
     compiler_explorer_link: str = Field(examples=["https://godbolt.org/clientstate/eyJ…"])
     report: str = Field(description="A bug report in Markdown.", examples=["# llvm-mca 22: …"])
-
-
-class FoundOut(DiscoveryOut):
-    """A discovery of any campaign."""
-
-    campaign: Ref
 
 
 class MentionOut(FoundOut):

@@ -15,6 +15,7 @@ from anica_app.features.discoveries.steps import finite
 from anica_app.formats.operand_values import condition_of
 from anica_app.models import Discovery
 from inference.web.api.answers import NamedAnswerOut, assembly
+from inference.web.api.shapes import Ref
 from inference.web.validation import Id
 
 Interestingness = Annotated[
@@ -139,3 +140,9 @@ def words_json(words: Words | None) -> dict[str, Any] | None:
         "aliasing": list(words.aliasing),
         "dependencies": list(words.dependencies),
     }
+
+
+class FoundOut(DiscoveryOut):
+    """A discovery of any campaign."""
+
+    campaign: Ref

@@ -34,10 +34,9 @@ from anica_app.features.discoveries.steps import (
     question_about_step,
     tree_document,
 )
-from inference.features.asking.questions.api import predictors_named
-from inference.features.asking.questions.job import MOST_PREDICTORS
+from inference.features.asking.predictors.named import predictors_named
+from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND
-from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started
 from inference.predictors.samples import Sample
 from inference.web.api import access
@@ -45,6 +44,7 @@ from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, number_of_page, page_json
+from inference.web.api.runs import RunOut
 from inference.web.api.shapes import Input, Ref, attachment, parameter, ref
 from inference.web.validation import Id
 

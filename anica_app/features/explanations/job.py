@@ -14,8 +14,8 @@ from anica_app.core.search.findings import CampaignCounters, News
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers, SameAs
 from anica_app.core.search.panel import Driver, Meter
 from anica_app.core.x86_domain import X86Domain
-from anica_app.features.campaigns.job import RowKeeper, campaign_of, make_campaign
 from anica_app.features.campaigns.request import read_predictors, read_settings
+from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
 from anica_app.models import Campaign
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
 from inference.core.events import PacedReporter

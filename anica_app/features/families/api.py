@@ -17,7 +17,6 @@ from anica_app.features.families.request import FamilyJudgement, NewGrouping, na
 from anica_app.formats.operand_values import condition_of_family
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
-from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started
 from inference.predictors.protocol import Answer
 from inference.web.api import access
@@ -26,6 +25,7 @@ from inference.web.api.answers import NamedAnswerOut, assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, listed_in_memory
+from inference.web.api.runs import RunOut
 from inference.web.api.shapes import Note, Ref, attachment, ref
 from inference.web.validation import Id
 

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from anica_app.features.importing.recognition import look_apart, sort_apart
 from anica_app.formats.incoming import Sort
-from inference.features.library.uploads.api import FileProblemOut
 from inference.features.library.uploads.query import waiting_uploads
+from inference.features.library.uploads.shapes import FileProblemOut
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import parameter
 from inference.web.validation import Id

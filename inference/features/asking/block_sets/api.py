@@ -26,8 +26,7 @@ from inference.features.asking.block_sets.query import (
     numbers_of,
 )
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
-from inference.features.asking.questions.api import predictors_named
-from inference.features.running.runs.api import RunOut
+from inference.features.asking.predictors.named import predictors_named
 from inference.features.running.runs.runs_of_kind import NameOfRun, started
 from inference.formats.block_sets import export
 from inference.models import BasicBlockSet, BlockColumn
@@ -37,6 +36,7 @@ from inference.web.api.answers import SetBlockOut, block_json
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, listed, page_json, sorts
+from inference.web.api.runs import RunOut
 from inference.web.api.shapes import (
     DependentOut,
     Input,

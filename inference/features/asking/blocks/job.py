@@ -10,6 +10,7 @@ from pydantic import Field
 
 from inference.agent.protocol import Result
 from inference.core.protocols import Json
+from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.features.asking.blocks.values import StartedBlock, start_of, started_blocks, with_values
 from inference.formats.archived_parts import read_strictly
 from inference.isa.bodies import obstacle_to_blocks
@@ -22,10 +23,6 @@ from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.described import read_machine
 from inference.runs.request import RunRequest
-
-MOST_BLOCKS = 500
-"""In one run: its results travel with its row and its page."""
-
 
 _STAGE = "measuring"
 _OPTIONS = BlockOptions.__dataclass_fields__

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
-from inference.features.asking.blocks.job import MOST_BLOCKS
+from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import block_of_hex
 from inference.measuring.blocks import MODES, BlockOptions

@@ -165,3 +165,7 @@ def _ports(spread: Schedule, scheme: str, count: int) -> tuple[float, ...]:
     for (_, port), amount in spread.scheme_shares.get(scheme, {}).items():
         loads[port] += amount / count
     return tuple(loads)
+
+
+MOST_BLOCKS = 500
+"""In one run: its results travel with its row and its page."""

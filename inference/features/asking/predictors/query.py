@@ -399,3 +399,6 @@ def _machine(row: Machine) -> OfferedPredictor:
     return OfferedPredictor(
         written(machine.KIND, {"machine": row.name}), f"machine {row.name}", note, usual=here
     )
+
+
+MOST_PREDICTORS = 100

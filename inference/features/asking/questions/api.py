@@ -13,19 +13,18 @@ from pydantic import Field
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.features.asking.predictors.choosing import check_processor, known_on, on_processor
+from inference.features.asking.predictors.choosing import known_on
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
+from inference.features.asking.predictors.named import predictors_named
 from inference.features.asking.predictors.processors import different_processors
-from inference.features.asking.predictors.query import named, offers
-from inference.features.asking.questions.job import MOST_BLOCKS, MOST_PREDICTORS, memory_question
+from inference.features.asking.predictors.query import MOST_PREDICTORS, named, offers
+from inference.features.asking.questions.job import MOST_BLOCKS, memory_question
 from inference.features.asking.questions.query import KIND, asked_predictors, said_of
 from inference.features.running.runs.runs_of_kind import NameOfRun, submitted
 from inference.isa.x86.blocks import Block, block_of_hex, read_blocks
 from inference.models import Predictor, Run
 from inference.predictors.loops import asked_as
-from inference.predictors.processor_names import PROCESSORS
-from inference.predictors.protocol import Answer, PredictorError
-from inference.storage.errors import ExchangeError
+from inference.predictors.protocol import Answer
 from inference.web.api.answers import MOST_TEXT, AnswerOut, assembly
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Input, Name, Ref, ref
@@ -155,20 +154,6 @@ def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
 def get_question(request: HttpRequest, question_id: Id) -> Any:
     """What has been said so far, each answer with its kind."""
     return _question(get_object_or_404(Run, pk=question_id, kind=KIND))
-
-
-def predictors_named(texts: list[str], processor: str = "") -> list[Predictor]:
-    """Those of these names for a processor. Raises `ProblemError` (422)."""
-    try:
-        check_processor(processor)
-    except ExchangeError as error:
-        right = f"one of {', '.join(PROCESSORS)}"
-        raise ProblemError(422, str(error), where="body processor", right=right) from error
-    try:
-        return [on_processor(row, processor) for row in named(texts)]
-    except PredictorError as error:
-        right = "names as GET /predictors has them"
-        raise ProblemError(422, str(error), where="body predictors", right=right) from error
 
 
 def _asked(data: NewQuestion) -> list[Predictor]:

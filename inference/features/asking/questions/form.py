@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 
 from inference.core.protocols import Json
-from inference.features.asking.blocks.job import MOST_BLOCKS
+from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.features.asking.predictors.choosing import known_on, processor_field
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.query import OfferedPredictor, Offers, chosen, offers

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_mode
-from inference.features.asking.predictors.query import row_for
+from inference.features.asking.predictors.query import MOST_PREDICTORS, row_for
 from inference.features.asking.questions.asking import ask
 from inference.features.asking.questions.query import ANSWERS, KIND, PredictorSaid, said_document
 from inference.isa.x86.blocks import BlockError, block_of_hex
@@ -28,8 +28,6 @@ GONE = "it has been deleted"
 
 MOST_BLOCKS = 1000
 """In one run: its answers travel with its journal."""
-
-MOST_PREDICTORS = 100
 
 
 class AskConfig(RunRequest):

@@ -10,16 +10,16 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.judging.residual_traits import TraitExcess
-from inference.features.asking.questions.api import predictors_named
+from inference.features.asking.predictors.named import predictors_named
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
 from inference.features.judging.accuracy_checks.result import FACTS, BoundError, CheckedPredictor, WorstBlock
-from inference.features.judging.evaluations.api import AccuracyJudgementOut
-from inference.features.running.runs.api import RunOut, run_json
+from inference.features.judging.evaluations.shapes import AccuracyJudgementOut
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
 from inference.web.api.answers import PredictorNames
 from inference.web.api.paging import PageOf, Paging
+from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import HeatMapOut, Scores
 from inference.web.validation import Id
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from inference.core.judging.compared_points import PointSelection
 from inference.core.metrics import Unit as Units
-from inference.features.asking.questions.api import predictors_named
+from inference.features.asking.predictors.named import predictors_named
 from inference.features.judging.comparisons.file_pages import answer_lines
 from inference.features.judging.comparisons.query import (
     biases_in,
@@ -29,8 +29,7 @@ from inference.features.judging.comparisons.query import (
     selected,
 )
 from inference.features.judging.comparisons.request import KIND, ComparisonConfig
-from inference.features.judging.evaluations.api import PredictedOut, predicted_json
-from inference.features.running.runs.api import RunOut, run_json
+from inference.features.judging.evaluations.shapes import PredictedOut, predicted_json
 from inference.features.running.runs.runs_of_kind import NameOfRun, listed_runs, not_done, started
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison, Run
@@ -38,6 +37,7 @@ from inference.web.api.answers import PredictorNames
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import HeatMapOut, Ref, SchemeText, Scores, Text, parameter, ref
 from inference.web.validation import Id
 

@@ -10,13 +10,13 @@ from ninja import Router, Schema
 from pydantic import Field
 
 from inference.features.judging.congruence.query import ComparedClasses, congruence_of
-from inference.features.learning.explained.proof_api import machine_of
+from inference.features.learning.explained.remeasuring import machine_of
 from inference.features.learning.inferring.counter_examples import FEW_COMPARED
 from inference.features.machines.measure.listed import listed_config
-from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import PortMapping
 from inference.web.api.errors import ProblemError
+from inference.web.api.runs import RunOut
 from inference.web.api.shapes import Input, SchemeText
 from inference.web.validation import Id
 

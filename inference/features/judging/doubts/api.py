@@ -14,9 +14,8 @@ from inference.core.doubting import LABELS, Doubt, DoubtKind
 from inference.features.judging.doubts.evidence import REPEATS, DoubtDecision
 from inference.features.judging.doubts.query import DoubtsOf, ask
 from inference.features.judging.doubts.request import DoubtsRequest
-from inference.features.learning.explained.proof_api import machine_of
+from inference.features.learning.explained.remeasuring import machine_of
 from inference.features.machines.measure.listed import listed_config
-from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.rows import ids_of_schemes
@@ -25,6 +24,7 @@ from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.runs import RunOut
 from inference.web.api.shapes import Cycles, Input, SchemeText, Uop, attachment, uops_json
 from inference.web.validation import Id, OneOf
 

@@ -19,8 +19,8 @@ from inference.core.mapping import PortMapping as Value
 from inference.features.judging.doubts.evidence import REPEATS, DoubtDecision
 from inference.features.judging.doubts.query import DoubtsOf, ask
 from inference.features.judging.doubts.request import NONE, DoubtsRequest
-from inference.features.learning.explained.pages import means_of, measure_listed, posted_number
 from inference.features.learning.explained.query import is_explained
+from inference.features.learning.explained.remeasuring import means_of, measure_listed, posted_number
 from inference.features.learning.inferring.counter_examples import experiment_url
 from inference.features.library.mappings.query import comparable
 from inference.isa.search import SearchError

@@ -10,16 +10,15 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.core.judging.accuracy import Grade
 from inference.core.metrics import Unit as Units
 from inference.features.judging.evaluations.query import (
     ERROR_ORDERS,
-    Predicted,
     errors_by_scheme,
     judgement_of,
     listed,
     worst_with,
 )
+from inference.features.judging.evaluations.shapes import AccuracyJudgementOut, PredictedOut, predicted_json
 from inference.figures.heatmap import HeatMap
 from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
 from inference.storage.evaluations import evaluations_of, evaluations_on, listing_in
@@ -28,7 +27,6 @@ from inference.storage.resource_mappings import load_predictor
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
 from inference.web.api.shapes import (
-    Cycles,
     HeatMapOut,
     Ref,
     SchemeErrorOut,
@@ -74,13 +72,6 @@ class ToolOut(Scores):
     skipped: int = Field(examples=[0])
 
 
-class AccuracyJudgementOut(Schema):
-    """What predictions are fit for, by what repeating gives and by the best published tool."""
-
-    grade: Grade
-    reasons: list[str] = Field(examples=[["off by 4.8 % on average, median 0.9 %, on 398 blocks"]])
-
-
 class EvaluationInFull(EvaluationOut):
     """An evaluation with its heat map, and errors by length."""
 
@@ -89,17 +80,6 @@ class EvaluationInFull(EvaluationOut):
     heat_map: HeatMapOut
     lengths: list[LengthErrorOut]
     tools: list[ToolOut]
-
-
-class PredictedOut(Schema):
-    """A measurement with its prediction, both in the evaluation's unit."""
-
-    measurement_id: Id
-    experiment_id: Id
-    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
-    measured: Cycles
-    predicted: Cycles
-    difference: float = Field(description="Per cent of the measurement.", examples=[2.0])
 
 
 @router.get("/mappings/{mapping_id}/evaluations", response=PageOf[EvaluationOut])
@@ -203,16 +183,4 @@ def _evaluation(row: Evaluation) -> dict[str, Any]:
         "id": row.pk,
         **{name: getattr(row, name) for name in copied},
         **{name: ref(getattr(row, name)) for name in related},
-    }
-
-
-def predicted_json(each: Predicted) -> dict[str, Any]:
-    """A measurement with its prediction, as `PredictedOut`."""
-    return {
-        "measurement_id": each.stored.id,
-        "experiment_id": each.stored.experiment_id,
-        "experiment": str(each.stored.value.experiment),
-        "measured": each.measured,
-        "predicted": each.predicted,
-        "difference": each.difference,
     }

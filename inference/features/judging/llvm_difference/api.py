@@ -11,13 +11,13 @@ from pydantic import Field
 
 from inference.features.judging.llvm_difference.job import KIND, DifferenceConfig
 from inference.features.judging.llvm_difference.report import Differing, LlvmDifference, markdown
-from inference.features.running.runs.api import RunOut, run_json
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import PortMapping, Run
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import SchemeText, attachment, parameter
 from inference.web.validation import Id
 

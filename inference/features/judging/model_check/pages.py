@@ -21,7 +21,7 @@ from inference.features.judging.model_check.request import MOST_PERMUTATIONS, Ch
 from inference.features.learning.explained.query import usages_in
 from inference.features.learning.inferring.reference import documented_for
 from inference.features.machines.machines.query import machines, shown
-from inference.features.machines.measure.pages import (
+from inference.features.machines.measure.form import (
     SELECTIONS,
     MeasuringForm,
     MeasuringPlan,

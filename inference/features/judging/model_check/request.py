@@ -8,7 +8,7 @@ from pydantic import Field
 
 from inference.core.model_check import MIX_LENGTHS, ORDER_LENGTHS, most_orders
 from inference.core.protocols import Json
-from inference.features.machines.measure.job import Effort
+from inference.features.machines.measure.request import Effort
 from inference.models import Machine, PortMapping
 from inference.runs.errors import ConfigError
 from inference.runs.machines.described import read_machine

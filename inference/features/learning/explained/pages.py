@@ -12,7 +12,6 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
-from inference.core.experiment import Experiment
 from inference.core.explain import (
     REASONS,
     STAGES,
@@ -48,21 +47,19 @@ from inference.features.learning.explained.query import (
     usages_in,
     verdicts,
 )
+from inference.features.learning.explained.remeasuring import means_of, measure_listed, posted_number
 from inference.features.learning.explained.witness_drawing import Drawing, drawn
 from inference.features.learning.inferring.counter_examples import experiment_url
 from inference.features.learning.inferring.explainable import COUNTS, BlockingLine
-from inference.features.machines.machines.query import machines
-from inference.features.machines.measure.listed import listed_config
 from inference.figures.witness import witness_picture
 from inference.formats.importing import MEASURED_IN
 from inference.isa.search import SearchError
 from inference.models import Characterisation, ExperimentSet, InstructionScheme, Machine, PortMapping, Run
-from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.characterisations import ExplainedMapping
 from inference.storage.judging import MappingGrounds, grounds_of
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, Page, page_of
-from inference.web.requests import one_of, row_number, start_or_tell
+from inference.web.requests import one_of
 
 PAGE = 100
 SHOWN = 200
@@ -355,43 +352,6 @@ def scheme_again(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
 
 
 # Measuring listed experiments again from a page: who can do it now, what is missing if nobody can.
-
-
-@dataclass(frozen=True)
-class Means:
-    """`able`: machines that answer now, the one that the mapping is of at the top. `lacking`: why others
-    cannot be asked, with what would help.
-    """
-
-    able: Sequence[Machine]
-    lacking: Sequence[str]
-
-
-def means_of(row: PortMapping) -> Means:
-    """The machines of the mapping's instruction set."""
-    able, lacking = [], []
-    for machine in machines().filter(isa=row.isa).exclude(kind=Machine.Kind.PUBLISHED):
-        if obstacle := obstacle_to_measuring(machine):
-            lacking.append(obstacle)
-        elif machine.kind == Machine.Kind.SIMULATED or machine.is_online():
-            able.append(machine)
-        else:
-            lacking.append(f"the agent of {machine.name!r} is not connected: start it there")
-    return Means(sorted(able, key=lambda machine: machine.pk != row.machine_id), lacking)
-
-
-def measure_listed(
-    request: HttpRequest, machine: Machine, experiments: Sequence[Experiment], repeats: int, what: str
-) -> Run | None:
-    """Submit a run that measures each experiment so often; None after telling the user what is wrong."""
-    config = listed_config(machine.pk, experiments, repeats)
-    return start_or_tell(request, "measure", config, f"{what} on {machine.name}"[:180])
-
-
-def posted_number(request: HttpRequest, name: str) -> int:
-    """The whole number under `name`; -1, which no row has, for anything else."""
-    number = row_number(request.POST.get(name, ""))
-    return -1 if number is None else number
 
 
 urlpatterns = [

@@ -12,12 +12,13 @@ from pydantic import Field
 from inference.core.mapping import ports_in
 from inference.features.learning.explained.proofs import Proof, ProofStep, again_of, proof_of, untested
 from inference.features.learning.explained.query import Remeasured, remeasured, unfinished
+from inference.features.learning.explained.remeasuring import machine_of
 from inference.features.machines.measure.listed import listed_config
-from inference.features.running.runs.api import RunOut
 from inference.features.running.runs.runs_of_kind import started
-from inference.models import InstructionScheme, Machine, PortMapping
+from inference.models import InstructionScheme, PortMapping
 from inference.storage.characterisations import ExplainedMapping
 from inference.web.api.errors import ProblemError
+from inference.web.api.runs import RunOut
 from inference.web.api.shapes import Conflicts, Input, Ref, SchemeText, Time, Uop, WordOut, ref, uops_json
 from inference.web.validation import Id
 
@@ -183,19 +184,6 @@ def measure_witnesses(request: HttpRequest, mapping_id: Id, scheme_id: Id, data:
         )
     config = listed_config(machine.pk, wanted.experiments, wanted.repeats)
     return started(request, "measure", config, f"{wanted.what} on {machine.name}"[:180])
-
-
-def machine_of(row: PortMapping, machine_id: int) -> Machine:
-    """A machine of the mapping's instruction set. Raises `ProblemError` (422)."""
-    machine = Machine.objects.filter(pk=machine_id, isa=row.isa_id).first()
-    if machine is None:
-        raise ProblemError(
-            422,
-            f"There is no machine {machine_id} for {row.isa.name}",
-            where="body machine",
-            right="one of the mapping's instruction set",
-        )
-    return machine
 
 
 def _found(mapping_id: int, scheme_id: int) -> tuple[PortMapping, Proof]:

@@ -23,10 +23,10 @@ from inference.features.learning.inferring.query import (
 from inference.features.learning.inferring.request import search_for_ports, starter_inference
 from inference.features.library.example.loading import load_example
 from inference.features.machines.machines.query import machines, unfinished_inference_on
-from inference.features.running.runs.api import RunOut, run_json
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import Run
 from inference.web.api.errors import ProblemError
+from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import Input, Ref, SchemeText, ref
 from inference.web.validation import Id
 

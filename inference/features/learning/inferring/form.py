@@ -14,7 +14,7 @@ from inference.core.protocols import Json
 from inference.features.learning.inferring.algorithm_texts import OFFERS, OfferedAlgorithm, Setting
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.request import InferConfig
-from inference.features.machines.measure.pages import search_field
+from inference.features.machines.measure.form import search_field
 from inference.formats.known_facts import read_counts, read_names, read_ports, unknown_schemes
 from inference.measuring.simulated import NOTHING, PORTS, UOPS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping

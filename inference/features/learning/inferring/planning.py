@@ -15,7 +15,7 @@ from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.features.learning.inferring.form import SETTING, InferForm
 from inference.features.learning.inferring.past import Correction, correction
 from inference.features.learning.inferring.request import InferConfig
-from inference.features.machines.measure.pages import measurable_schemes
+from inference.features.machines.measure.form import measurable_schemes
 from inference.formats.known_facts import counts_text, ports_text
 from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run

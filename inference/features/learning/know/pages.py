@@ -12,9 +12,8 @@ from django.urls import path
 from inference.core.protocols import Json
 from inference.features.learning.know.query import part_outcomes
 from inference.features.learning.know.request import HOUR, LEAST_MINUTES, MOST_INFERRED, MOST_MINUTES
-from inference.features.learning.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
-from inference.features.machines.measure.job import Effort, effort
-from inference.features.machines.measure.pages import (
+from inference.features.learning.latencies.query import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
+from inference.features.machines.measure.form import (
     SELECTIONS,
     MeasuringForm,
     MeasuringPlan,
@@ -22,6 +21,7 @@ from inference.features.machines.measure.pages import (
     measuring_page,
     schemes_config,
 )
+from inference.features.machines.measure.request import Effort, effort
 from inference.features.running.runs.record import RunRecord
 from inference.isa.x86.probes import NOT_IN_A_BODY
 from inference.models import Machine, Run, StoredCoreModel

@@ -47,10 +47,6 @@ from inference.storage.names import free_name
 _AT_ONCE = 200
 """Links whose chains are assembled together."""
 _STAGES = ("Make the chains", "Measure them")
-CHAINS_PER_SCHEME = 7.9
-"""Of the default set: what an estimate goes by."""
-IDIOMS_PER_SCHEME = 3.4
-"""More chains for idioms."""
 
 
 class LatenciesConfig(RunRequest):

@@ -14,9 +14,10 @@ from inference.core.core_model.memory_reading import memory_times
 from inference.core.protocols import Json
 from inference.features.learning.latencies.bypasses import bypass_kinds, neighbour_words
 from inference.features.learning.latencies.exporting import latencies_xml
-from inference.features.learning.latencies.job import CHAINS_PER_SCHEME, IDIOMS_PER_SCHEME
 from inference.features.learning.latencies.memory import memory_sentences, renaming_rows, store_lines
 from inference.features.learning.latencies.query import (
+    CHAINS_PER_SCHEME,
+    IDIOMS_PER_SCHEME,
     SCHEME_COLUMNS,
     SET_COLUMNS,
     idiom_counts,
@@ -25,14 +26,14 @@ from inference.features.learning.latencies.query import (
     latency_sets,
     scheme_ids_of,
 )
-from inference.features.machines.measure.job import Effort
-from inference.features.machines.measure.pages import (
+from inference.features.machines.measure.form import (
     MeasuringForm,
     MeasuringPlan,
     chosen_schemes,
     measuring_page,
     schemes_config,
 )
+from inference.features.machines.measure.request import Effort
 from inference.figures.store_lines import store_figure
 from inference.isa.chains import ChainLink
 from inference.isa.search import SearchError

@@ -76,3 +76,11 @@ def outcomes(runs: Sequence[Run]) -> dict[int, RunOutcome]:
         for run, pk in made.items()
         if pk in names
     }
+
+
+CHAINS_PER_SCHEME = 7.9
+"""Of the default set: what an estimate goes by."""
+
+
+IDIOMS_PER_SCHEME = 3.4
+"""More chains for idioms."""

@@ -16,7 +16,7 @@ from inference.core.mapping import PortMapping as MappingValue
 from inference.core.mapping import limits_of
 from inference.core.schedule import schedule
 from inference.core.throughput import inverse_throughput
-from inference.features.library.experiments.api import PortPrediction, prediction_json, read
+from inference.features.library.experiments.shapes import PortPrediction, prediction_json, read
 from inference.features.library.mappings.query import MAPPING_COLUMNS, hidden_kinds_of, port_mappings
 from inference.formats.exporting import MAPPING_EXPORTS
 from inference.models import InstructionScheme, PortMapping

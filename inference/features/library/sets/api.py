@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -27,9 +26,9 @@ from inference.features.library.sets.query import (
     report_at_hand,
     summary_of,
 )
+from inference.features.library.sets.shapes import MeasurementOut, measurements_json
 from inference.formats.exporting import SET_EXPORTS
-from inference.models import ExperimentSet, Measurement
-from inference.storage.rows import measurements_of
+from inference.models import ExperimentSet
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts
@@ -96,23 +95,6 @@ class SetInFull(SetOut):
     )
 
 
-class MeasurementOut(Schema):
-    """One row of a set."""
-
-    id: Id
-    experiment_id: Id
-    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
-    terms: dict[str, int] = Field(examples=[{"add GPR[64]:RW, GPR[64]:R": 2}])
-    length: int = Field(description="Number of instructions.", examples=[2])
-    state: str = Field(description="settled, unsettled, contended or failed.", examples=["settled"])
-    cycles: Cycles | None
-    spread: float | None = Field(description="Relative spread of the passes.", examples=[0.003])
-    passes: int = Field(examples=[11])
-    note: str = Field(examples=[""])
-    annotations: dict[str, float] = Field(description="Other tools' cycles.", examples=[{"llvm-mca": 0.5}])
-    counters: dict[str, float] = Field(description="Counted per execution.", examples=[{"uops": 2.0}])
-
-
 @router.get("/sets", response=PageOf[SetOut])
 def list_sets(request: HttpRequest, paging: Query[Paging], q: Text = "", sort: SetSort = "-added") -> Any:
     """All experiment sets, those with a text in name or note where `q` gives one."""
@@ -171,31 +153,6 @@ def export_set(request: HttpRequest, set_id: Id, file_format: SetFormat) -> Http
     """The whole set as a file: `csv` (docs/formats.md), which imports again."""
     row = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=set_id)
     return file_answer(request, row, SET_EXPORTS[file_format])
-
-
-def measurements_json(found: Sequence[Measurement]) -> list[dict[str, Any]]:
-    """Rows as answers, in their order (two queries)."""
-    rows = Measurement.objects.filter(pk__in=[row.pk for row in found])
-    values = {each.id: each for each in measurements_of(rows)}
-    return [_measurement(values[row.pk]) for row in found if row.pk in values]
-
-
-def _measurement(stored: Any) -> dict[str, Any]:
-    value = stored.value
-    return {
-        "id": stored.id,
-        "experiment_id": stored.experiment_id,
-        "experiment": str(value.experiment),
-        "terms": dict(value.experiment.terms),
-        "length": value.experiment.length,
-        "state": value.state.value,
-        "cycles": value.cycles,
-        "spread": value.spread,
-        "passes": value.passes,
-        "note": value.note,
-        "annotations": value.annotations,
-        "counters": value.counters,
-    }
 
 
 def _set(row: Any) -> dict[str, Any]:

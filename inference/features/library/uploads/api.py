@@ -15,6 +15,7 @@ from inference.features.library.uploads.preview import MODELS, as_json
 from inference.features.library.uploads.query import keep_all, waiting_uploads
 from inference.features.library.uploads.reading import ReadConfig
 from inference.features.library.uploads.recognition import Recognition, parsed_apart, recognised
+from inference.features.library.uploads.shapes import FileProblemOut
 from inference.models import ISA
 from inference.storage.names import free_name
 from inference.web.api import access
@@ -37,15 +38,6 @@ class UploadOut(Schema):
     created: Time
     bytes: int = Field(examples=[120_345])
     sha256: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
-
-
-class FileProblemOut(Schema):
-    """One thing wrong with a file; `row` is a line, or the number of an entry in a list, from 1."""
-
-    row: int | None = Field(examples=[3])
-    column: str = Field(examples=["cycles"])
-    message: str = Field(examples=["'fast' is not a number"])
-    right: str = Field(examples=["a number such as 1.25 is expected"])
 
 
 class UnknownNameOut(Schema):

@@ -9,8 +9,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
-from inference.features.machines.measure.job import PLANS, MeasureConfig, effort
+from inference.features.machines.measure.job import PLANS, MeasureConfig
 from inference.features.machines.measure.listed import LISTED
+from inference.features.machines.measure.request import effort
 from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST
 from inference.isa.x86.values import VALUES
 from inference.models import Machine, Run

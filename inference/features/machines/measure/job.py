@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -13,7 +12,6 @@ from pydantic import AfterValidator, Field
 from inference.core.errors import KEEP, InterruptedRunError, UnknownSchemeError
 from inference.core.experiment import Measured
 from inference.core.holdout import MIX_LENGTH, random_mixes
-from inference.core.measured_slots import PADDINGS
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.features.machines.measure.listed import (
@@ -24,6 +22,7 @@ from inference.features.machines.measure.listed import (
     listed_experiments,
     read_listed,
 )
+from inference.features.machines.measure.request import DEFAULT_MIXES, effort
 from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST, Options
 from inference.isa.x86.values import VALUES
 from inference.measuring.arm_bodies import padding_of
@@ -34,7 +33,6 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.described import read_machine
-from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
 from inference.runs.measurements import RunMeasurements
 from inference.runs.request import DEFAULT_SEED, MOST_MIXES, SEED_LIMIT, RunRequest, chosen
@@ -46,7 +44,6 @@ PLANS = ("singletons", "pairs", "mixes", "slots", LISTED)
 """Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes; each scheme among what needs
 issue slots alone; experiments one by one."""
 
-DEFAULT_MIXES = 1000
 MOST_INSTRUCTIONS = 50  # in a mix: as many as a loop body takes at least twice
 
 _STAGE = "measuring"
@@ -106,30 +103,6 @@ def read_config(given: Json) -> MeasureConfig:
         schemes = ids_of_schemes(machine.isa, experiments)
         found = {"schemes": schemes, "scheme_filter": "", "experiments": experiments}
     return config.model_copy(update={"isa": machine.isa.name, **found})
-
-
-@dataclass(frozen=True)
-class Effort:
-    """`experiments` to measure, about, and how many seconds that takes."""
-
-    experiments: int
-    seconds: float
-
-
-def effort(machine: Machine, schemes: int, wanted: str, given: int = DEFAULT_MIXES) -> Effort:
-    """What a plan over so many schemes will take on a machine, a 1:n experiment for two pairs in three.
-
-    `given`: how many mixes, or measurements of listed experiments.
-    """
-    pairs = schemes * (schemes - 1) // 2
-    experiments = {
-        "singletons": schemes,
-        "pairs": schemes + pairs + 2 * pairs // 3,
-        "mixes": given if schemes else 0,
-        "slots": (1 + PADDINGS) * schemes,
-        LISTED: given if schemes else 0,
-    }[wanted]
-    return Effort(experiments, seconds_for(experiments, machine))
 
 
 class MeasureJob:

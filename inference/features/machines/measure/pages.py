@@ -2,210 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any
 
 from django import forms
-from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from inference.core.protocols import Json
-from inference.features.machines.machines.query import machines, shown
-from inference.features.machines.measure.job import Effort, MeasureConfig, effort
-from inference.isa.search import SearchError
+from inference.features.machines.measure.form import (
+    MeasuringForm,
+    MeasuringPlan,
+    chosen_schemes,
+    measuring_page,
+    schemes_config,
+)
+from inference.features.machines.measure.job import MeasureConfig
+from inference.features.machines.measure.request import effort
 from inference.isa.x86.surroundings import DEFAULTS
 from inference.isa.x86.values import VALUES
-from inference.models import InstructionScheme, Machine
-from inference.models.scheme_search import (
-    BREAKABLE_ONES,
-    CHAINABLE,
-    GROUP_SELECTIONS,
-    STACKED,
-    goes_beyond_default,
-    latency_schemes,
-    select_schemes,
-)
-from inference.runs.machines.facts import executable_schemes, obstacle_to_measuring, unsupported_runs
-from inference.runs.machines.past import past_pace
-from inference.storage.names import NOTE_LIMIT
-from inference.web.presentation import describe_fields
+from inference.models import Machine
 from inference.web.request_fields import number_field
-from inference.web.requests import start_run
 
 # Which schemes the forms offer for a machine.
 
 
-def measurable_schemes(
-    machine: Machine, selection: str = "", beyond: Q | None = None
-) -> QuerySet[InstructionScheme]:
-    """Those of its mapping for a simulated machine; for a computer those that its CPU seems to have.
-
-    These are of the default set unless the selection says otherwise, and those `beyond` it that can be
-    measured as well. Raises `SearchError`.
-    """
-    if machine.kind == Machine.Kind.SIMULATED:
-        return machine.isa.schemes.filter(text__in=list(machine.facts["mapping"]["usage"]))
-    able = executable_schemes(machine, beyond)
-    if goes_beyond_default(selection):
-        return able
-    return able.filter(Q(exclusion="") if beyond is None else Q(exclusion="") | beyond)
-
-
-def chosen_schemes(form: forms.Form, machine: Machine, *, chained: bool = False) -> list[tuple[int, str]]:
-    """(id, text) of what the fields `selection`, `filter` and `breaking` of a valid form choose there.
-
-    `chained`: for latencies, see `latency_schemes`.
-    Empty where the search is wrong or finds nothing, which has become an error of its field.
-    """
-    data = form.cleaned_data
-    try:
-        selection = data["filter"] if data["selection"] == "filter" else data["selection"]
-        select = latency_schemes if chained else select_schemes
-        beyond = CHAINABLE | STACKED if chained else BREAKABLE_ONES if data.get("breaking") else None
-        chosen = select(measurable_schemes(machine, selection, beyond), selection)
-        texts = list(chosen.order_by("id").values_list("pk", "text"))
-    except SearchError as error:
-        form.add_error("filter", str(error))
-        return []
-    if not texts:
-        form.add_error(
-            "selection", f"None of these schemes can be measured on {machine.name}: choose others."
-        )
-    return texts
-
-
-def schemes_config(form: forms.Form, chosen: list[tuple[int, str]]) -> Json:
-    """The fields of a run's description that choose these schemes."""
-    data = form.cleaned_data
-    if data["selection"] == "filter":
-        return {"schemes": [pk for pk, _ in chosen], "scheme_filter": data["filter"]}
-    return {"schemes": data["selection"]}
-
-
 # What the forms that measure on a machine have in common: which schemes, and what that will take.
-
-
-SELECTIONS = (
-    ("starter", "the starter set of the ISA"),
-    ("default", "the default set of the ISA"),
-    ("probes", "probes: one or two per kind of execution unit"),
-    *GROUP_SELECTIONS.items(),
-    ("filter", "those matching a search"),
-)
-EXAMPLES = 3  # schemes that the count shows by name
-
-
-def search_field() -> forms.CharField:
-    """What to search schemes for, where they are chosen by a search."""
-    return forms.CharField(
-        label="Search",
-        required=False,
-        max_length=500,
-        help_text="The scheme table's search: add ext:AVX2 -memory:W",
-        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
-    )
-
-
-class MeasuringForm(forms.Form):
-    """Schemes, and a name for what comes of it."""
-
-    selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="starter")
-    filter = search_field()
-    name = forms.CharField(
-        max_length=200,
-        required=False,
-        help_text="Of the run and what it measures; if empty, one is generated.",
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
-
-    def __init__(self, data: Any = None, initial: Any = None) -> None:
-        super().__init__(data, initial=initial)
-        describe_fields(self)
-
-    def clean(self) -> dict[str, Any]:
-        """A search has to say what it searches for."""
-        data: dict[str, Any] = super().clean() or self.cleaned_data
-        if data.get("selection") == "filter" and not data.get("filter", "").strip():
-            self.add_error("filter", "Write what to search for, or choose a named selection.")
-        return data
-
-    @classmethod
-    def untouched(cls, more: Json | None = None) -> Self:
-        """The form as it is shown first, sent without a change; `more` are values that it is shown with."""
-        usual = {field.name: field.initial for field in cls() if field.initial is not None}
-        return cls(usual | (more or {}))
-
-
-FormT = TypeVar("FormT", bound=MeasuringForm)
-
-
-@dataclass(frozen=True)
-class MeasuringPlan:
-    """What a form asks for: the run's description, its schemes, and the effort."""
-
-    config: Json
-    schemes: int
-    examples: tuple[str, ...]
-    effort: Effort
-    note: str
-
-    @classmethod
-    def of(cls, machine: Machine, config: Json, chosen: list[tuple[int, str]], effort: Effort) -> Self:
-        """For schemes as (id, text)."""
-        examples = tuple(text for _, text in chosen[:EXAMPLES])
-        return cls(config, len(chosen), examples, effort, _pace_of(machine))
-
-    @property
-    def more(self) -> bool:
-        """Whether there are schemes beside the examples."""
-        return self.schemes > len(self.examples)
-
-
-def _pace_of(machine: Machine) -> str:
-    """What the time rests on, where it does not rest on what the machine has shown."""
-    if past := past_pace(machine):
-        return f"As its last {'run' if past.runs == 1 else f'{past.runs} runs'} of measurements went."
-    if machine.kind == Machine.Kind.AGENT and not machine.rate:
-        return f"{machine.name} has not measured since it connected, so its rate is a guess."
-    return ""
-
-
-def measuring_page(
-    request: HttpRequest,
-    pk: int,
-    kind: str,
-    template: str,
-    form_class: type[FormT],
-    plan: Callable[[Machine, FormT], MeasuringPlan | None],
-    usual_name: Callable[[Machine, FormT], str],
-) -> HttpResponse:
-    """Show the form of a run of some kind that measures on one machine, estimate, or start the run.
-
-    `plan`: what a form asks for, None where a field has an error; `usual_name`: of a run without one.
-    """
-    machine = get_object_or_404(machines(), pk=pk)
-    if machine.kind == Machine.Kind.PUBLISHED:
-        raise Http404(f"{machine.name} stands for published measurements and cannot measure")
-    sent = request.method == "POST"
-    form = form_class(request.POST) if sent else form_class.untouched()
-    wanted = plan(machine, form)
-    starts = request.POST.get("press") == "start"
-    if starts and wanted is not None:
-        run = start_run(request, form, kind, wanted.config, usual_name(machine, form))
-        if run is not None:
-            return redirect("run", pk=run.pk)
-    context = {
-        "machine": machine,
-        "row": shown(machine),
-        "hindered": obstacle_to_measuring(machine) or unsupported_runs(machine).get(kind, ""),
-        "form": form if sent else form_class(),
-        "estimate": wanted,
-        "refused": starts,
-    }
-    return render(request, template, context, status=400 if starts else 200)
 
 
 PLANS = (

@@ -19,22 +19,20 @@ from inference.formats.run_archive.writing import write_archive
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
 from inference.runs.kinds import JOBS, job, kinds
-from inference.runs.leases import busy_seconds, versions
+from inference.runs.leases import versions
 from inference.runs.queue import ahead_of
 from inference.runs.webhook_address import URL_LIMIT
-from inference.storage.judging import allowed_result
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, sorts
+from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import (
     DependentOut,
     Input,
-    Name,
     NameAndNote,
-    Note,
     Ref,
     Text,
     Time,
@@ -73,38 +71,6 @@ _WISHES: dict[str, Callable[[Run], Run]] = {
     "cancel": lifecycle.cancel,
     "keep": lifecycle.keep,
 }
-
-
-class RunOut(Schema):
-    """A run."""
-
-    id: Id
-    name: Name = Field(examples=["PMEvo on pairs, seed 1"])
-    note: Note
-    kind: str = Field(examples=["infer"])
-    state: str = Field(
-        description="queued, running, paused, done, failed or cancelled.", examples=["running"]
-    )
-    wanted: str = Field(description="pause, cancel or keep, while it has not happened yet.", examples=[""])
-    created: Time
-    started: Time | None
-    finished: Time | None
-    busy_seconds: float = Field(description="Work on it so far.", examples=[83.4])
-    progress: dict[str, Any] = Field(
-        examples=[
-            {
-                "phase": "evolution",
-                "label": "Evolve port mappings",
-                "done": 40,
-                "total": 200,
-                "rate": 1.5,
-                "unit": "generations",
-                "eta": 107.0,
-            }
-        ]
-    )
-    result: dict[str, Any] = Field(examples=[{"mapping": 7, "name": "PMEvo on pairs, seed 1"}])
-    error: str = Field(examples=[""])
 
 
 class WebhookOut(Schema):
@@ -305,28 +271,6 @@ def _row(run_id: int) -> Run:
 def _asked(run_id: int, wish: str) -> dict[str, Any]:
     """Do it; raises `RunStateError` where the run is in no state for it."""
     return run_json(_WISHES[wish](_row(run_id)))
-
-
-def run_json(row: Run) -> dict[str, Any]:
-    """A run as `RunOut`."""
-    copied = (
-        "name",
-        "note",
-        "kind",
-        "state",
-        "wanted",
-        "created",
-        "started",
-        "finished",
-        "progress",
-        "error",
-    )
-    return {
-        "id": row.pk,
-        **{name: getattr(row, name) for name in copied},
-        "result": allowed_result(row),
-        "busy_seconds": busy_seconds(row),
-    }
 
 
 def _in_full(row: Run) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from ninja import Status
 from pydantic import Field
 
 from inference.core.protocols import Json
-from inference.features.running.runs.api import run_json
 from inference.features.running.runs.query import RUN_COLUMNS
 from inference.models import Run
 from inference.runs.lifecycle import submit, unused_name
@@ -20,6 +19,7 @@ from inference.storage.names import NAME_LIMIT
 from inference.web.api import access
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import Paging, listed
+from inference.web.api.runs import run_json
 
 NameOfRun = Annotated[
     str, Field(max_length=NAME_LIMIT, description="Of the run; if empty, one is generated.")

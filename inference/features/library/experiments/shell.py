@@ -32,7 +32,7 @@ Mappings = Sequence[PortMapping | ResourceMapping]
 LIMITS = {INSTRUCTIONS: "R_max", SLOTS: "slots"}
 
 
-class Command(DataCommand):
+class PredictExperiment(DataCommand):
     """Predictions in the shell; see the module."""
 
     help = "Predict an experiment's inverse throughput, name what limits it, and show the load of every port."

@@ -30,7 +30,7 @@ from inference.formats.block_sets import BlockSetOptions
 from inference.formats.block_sets import store as store_blocks
 from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.formats.run_archive.writing import write_archive
-from inference.isa.x86.blocks.surrounding import object_file
+from inference.isa.blocks.listing import object_file
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies

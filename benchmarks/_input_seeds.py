@@ -117,7 +117,7 @@ def backup() -> bytes:
 
 def programs() -> list[bytes]:
     """Compiled programs."""
-    from inference.isa.x86.blocks.surrounding import object_file
+    from inference.isa.blocks.listing import object_file
 
     code = bytes.fromhex("4801d8ffc975f9c3")
     return [object_file(code, "work"), object_file(bytes(16) + code * 8, "other")]

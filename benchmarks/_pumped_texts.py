@@ -78,7 +78,7 @@ def _parsed(text: str) -> str:
 
 
 def _read(text: str) -> str:
-    from inference.isa.x86.blocks import BlockError, read
+    from inference.isa.blocks import BlockError, read
 
     try:
         return f"{bool(read(text, MOST).pieces)} read"

@@ -23,7 +23,7 @@ def milliseconds(text: Path, processes: int) -> list[float]:
 
 def main() -> None:
     """Read the file that is named, and print the milliseconds of CPU time."""
-    from inference.isa.x86.blocks import read
+    from inference.isa.blocks import read
 
     text = Path(sys.argv[1]).read_text()
     began = time.process_time()

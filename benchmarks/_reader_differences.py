@@ -68,8 +68,8 @@ def _read(lines: Sequence[str], behind: Sequence[str]) -> Iterator[tuple[str, by
 
     The lines `behind` are read with them, for where they lie tells how long the instruction before is.
     """
+    from inference.isa.blocks import BlockError
     from inference.isa.x86.assembly.reading import read_program
-    from inference.isa.x86.blocks import BlockError
 
     rows = [(line, _ADDRESS.fullmatch(line)) for line in lines]
     if not any(row for _, row in rows):

@@ -78,7 +78,7 @@ def fuzzed(seed: int, numbers: range, file: str) -> Findings:
 
 
 def _tried(text: str, found: Findings) -> None:
-    from inference.isa.x86.blocks import BlockError, read
+    from inference.isa.blocks import BlockError, read
 
     def attempt() -> str:
         try:

@@ -15,8 +15,7 @@ from pathlib import Path
 from iced_x86 import Decoder
 
 from benchmarks import MissingDataError, Result
-from inference.isa.x86.binaries.headers import BinaryFileError
-from inference.isa.x86.binaries.program import read_program
+from inference.isa.blocks.programs import BinaryFileError, read_program
 from inference.isa.x86.blocks.recognising import scheme_of
 from inference.isa.x86.probes import STARTER_SET
 from inference.isa.x86.scheme_set import described

@@ -18,7 +18,7 @@ from django.conf import settings
 from benchmarks import MissingDataError, Result
 from inference.core.core_model import CoreModel, FrontEndLimits, MemoryTimes
 from inference.core.mapping import PortMapping
-from inference.isa.x86.blocks import BlockError, block_of_bytes
+from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.x86.chains import links_of
 from inference.predictors.core_model import CoreModelSettings, ModelledBlocks
 from inference.predictors.protocol import Answer

@@ -73,9 +73,9 @@ def run(quick: bool) -> Iterator[Result]:
 
 def _schemes(by: Disassembler, less: int) -> Result:
     """An instance of each scheme, one after the other in an object file."""
+    from inference.isa.blocks.listing import object_file
     from inference.isa.x86 import schemes
     from inference.isa.x86.att import encoded
-    from inference.isa.x86.blocks.surrounding import object_file
 
     codes = [encoded(scheme.text) for scheme in schemes()[::less]]
     with tempfile.NamedTemporaryFile(suffix=".o") as file:
@@ -132,8 +132,8 @@ def _bhive() -> list[bytes]:
 
 
 def _printer(codes: list[bytes]) -> Iterator[Result]:
-    from inference.isa.x86.blocks import BlockError, block_of_bytes
-    from inference.isa.x86.blocks.listing import att_of_bytes
+    from inference.isa.blocks import BlockError, block_of_bytes
+    from inference.isa.blocks.listing import att_of_bytes
 
     def att(code: bytes) -> str:
         return "\n".join(att_of_bytes(code))
@@ -159,7 +159,7 @@ def _printer(codes: list[bytes]) -> Iterator[Result]:
 
 def _read_again(text: str, code: bytes) -> tuple[str, str]:
     """(reason, what is other) of a printed block that is not read to the same bytes; empty where it is."""
-    from inference.isa.x86.blocks import BlockError, block_of_bytes, read
+    from inference.isa.blocks import BlockError, block_of_bytes, read
 
     try:
         pieces = read(text, MOST_PIECES).pieces
@@ -179,8 +179,8 @@ def _read_again(text: str, code: bytes) -> tuple[str, str]:
 
 
 def _compilers(quick: bool) -> Iterator[Result]:
+    from inference.isa.blocks import BlockError, read
     from inference.isa.x86.assembly.reading import read_program
-    from inference.isa.x86.blocks import BlockError, read
 
     paths = files()[:: 9 if quick else 1]
     texts = total = 0
@@ -210,7 +210,7 @@ def _compilers(quick: bool) -> Iterator[Result]:
 
 
 def _cold(processes: int) -> Iterator[Result]:
-    from inference.isa.x86.blocks import BlockError, block_of_bytes
+    from inference.isa.blocks import BlockError, block_of_bytes
 
     lines: dict[str, None] = {}
     for code in _bhive():

@@ -45,9 +45,9 @@ from inference.core.pmevo import infer as evolve
 from inference.core.protocols import Json
 from inference.formats.core_model_json import read_core_model
 from inference.formats.parsing import AnyNames, parse
+from inference.isa.blocks import Block, block_of_bytes
 from inference.isa.domains import domains_of, undivided
 from inference.isa.register_forms import forms_among
-from inference.isa.x86.blocks import Block, block_of_bytes
 from inference.isa.x86.bodies import loop_size
 from inference.isa.x86.probes import PREFERRED
 from inference.isa.x86.same_work import LEGACY_SSE, WORK_OF_OTHERS, same_work

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 from inference.core.protocols import Json
+from inference.isa.blocks import block_of_bytes
 from inference.isa.start_values import BlockInput, BlockReads, Repetition, StartValues, repetitions
 from inference.isa.x86.block_inputs import reads_of
-from inference.isa.x86.blocks import block_of_bytes
 from inference.predictors.protocol import Answer
 
 CLOSE = 0.05

@@ -25,8 +25,8 @@ from anica_app.formats.row_documents import read_row, row_document
 from anica_app.models import Campaign, Discovery, Family
 from inference.core.protocols import Json
 from inference.formats.archived_parts import Amount, Count, first_flaw, one_of
-from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.isa.blocks import BlockError
+from inference.isa.blocks.listing import intel_of_bytes
 from inference.predictors.protocol import Failure
 from inference.storage.errors import ExchangeError
 

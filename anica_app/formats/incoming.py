@@ -20,7 +20,7 @@ from inference.formats.blocks_csv import is_block_csv
 from inference.formats.listed_loops import is_listing
 from inference.formats.other_formats import BEGINNING
 from inference.formats.perf_texts import is_script
-from inference.isa.x86.binaries import is_binary
+from inference.isa.blocks.programs import is_binary
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anica_app.core.value_dependence import NOT_AGAIN
 from anica_app.models import Discovery, Family
-from inference.isa.x86.blocks.block import MOST_BYTES
+from inference.isa.blocks import MOST_BYTES
 
 OPERAND_VALUES = "operand_values"
 _Text = Annotated[str, Field(max_length=300)]

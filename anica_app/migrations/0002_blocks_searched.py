@@ -8,7 +8,7 @@ from typing import Any
 import django.db.models.deletion
 from django.db import migrations, models
 
-from inference.isa.x86.blocks import mnemonics_of
+from inference.isa.blocks import mnemonics_of
 
 _ROWS = 2000
 

@@ -15,8 +15,8 @@ from anica_app.formats.operand_values import (
     repeated_findings,
 )
 from anica_app.models import Discovery, Family
-from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.isa.blocks import BlockError
+from inference.isa.blocks.listing import intel_of_bytes
 from inference.web.presentation import UNKNOWN
 
 register = template.Library()

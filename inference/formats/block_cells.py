@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from inference.isa.x86.assembly.decoration import without_colours
-from inference.isa.x86.blocks import BlockError, block_of_text
-from inference.isa.x86.blocks.reading import TITLES
+from inference.isa.blocks import TITLES, BlockError, block_of_text
+from inference.isa.code.decoration import without_colours
 
 SEPARATORS = (",", "\t", ";")
 

@@ -28,8 +28,7 @@ from inference.formats.csv_cells import plain_text
 from inference.formats.experiment_csv import COLUMN_LIMIT
 from inference.formats.problems import Problems, excerpt
 from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
-from inference.isa.x86.blocks import BlockError, mnemonics_of
-from inference.isa.x86.blocks.reading import TITLES
+from inference.isa.blocks import TITLES, BlockError, mnemonics_of
 from inference.models.block_set import ORIGIN_LIMIT
 from inference.predictors.protocol import Answer, Failure
 

@@ -17,11 +17,11 @@ from inference.core.experiment import Experiment
 from inference.core.protocols import Json
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import assembly_comment
+from inference.isa.blocks import BlocksOfText, Piece
 from inference.isa.start_values import StartValues
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.att import listed
-from inference.isa.x86.blocks import BlocksOfText, Piece
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 from inference.isa.x86.scheme_set import described

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from inference.formats.blocks_csv import ROW_LIMIT
 from inference.formats.perf_texts import is_annotate
 from inference.formats.program_loops import FoundLoop, LoopFilter, ProgramLoops
-from inference.isa.x86.blocks import BlockError, DroppedLine, Piece, read
+from inference.isa.blocks import BlockError, DroppedLine, Piece, read
 from inference.storage.errors import ExchangeError
 
 _HEAD = re.compile(r"(?m)^\S.{,500}:[ \t]+file format \S+|^Disassembly of section \S{,500}:[ \t]*$")

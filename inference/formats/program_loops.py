@@ -14,9 +14,17 @@ from django.db import transaction
 from inference.formats.block_rows import BlockToStore, insert_blocks
 from inference.formats.blocks_csv import ROW_LIMIT
 from inference.formats.perf_texts import Placed, placed, read_samples
-from inference.isa.x86.binaries import BinaryFileError, CompiledProgram, Function, read_program
-from inference.isa.x86.binaries.loops import Loop, Search, loops_in, weighed
-from inference.isa.x86.blocks import mnemonics_of
+from inference.isa.blocks import mnemonics_of
+from inference.isa.blocks.programs import (
+    BinaryFileError,
+    CompiledProgram,
+    Function,
+    Loop,
+    Search,
+    loops_in,
+    read_program,
+    weighed,
+)
 from inference.models import ISA, BasicBlockSet, Run
 from inference.models.block_set import ORIGIN_LIMIT
 from inference.storage.errors import ExchangeError, RefusedError

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from inference.agent.protocol import BatchItem, Frame, Result, Settings
 from inference.core.errors import as_written
 from inference.core.protocols import BatchBoard, Json
+from inference.isa.blocks import Block, general_registers
 from inference.isa.scheme import Scheme
 from inference.isa.start_values import StartValues
 from inference.isa.timed_code import CodeReading, TimedCode
 from inference.isa.x86.addresses import START
 from inference.isa.x86.availability import missing_feature
-from inference.isa.x86.blocks import GENERAL, Block
 from inference.isa.x86.copies import LONGEST, stores_of, usual_copies
 from inference.isa.x86.exclusion import GROUPS, TOP_OF_STACK
 from inference.isa.x86.scheme_set import described
@@ -61,7 +61,7 @@ class BlockOptions:
     @property
     def start(self) -> StartValues:
         """What blocks start with unless other values are asked for."""
-        return StartValues(dict.fromkeys(GENERAL, self.registers), Frame.vector, self.memory)
+        return StartValues(dict.fromkeys(general_registers(), self.registers), Frame.vector, self.memory)
 
     def problems(self) -> dict[str, str]:
         """{field: what is wrong with it, and what would be right}."""
@@ -171,7 +171,7 @@ def prepared_code(code: TimedCode, flags: Collection[str] | None) -> tuple[Frame
     frame = Frame(
         memory_register="",
         counter_register="r15" if code.loop else "",
-        registers={**dict.fromkeys(GENERAL, START), **dict(code.registers)},
+        registers={**dict.fromkeys(general_registers(), START), **dict(code.registers)},
         memory=START,
         avx=flags is None or "avx" in flags,
         pages=BlockOptions.pages,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from iced_x86 import Decoder, FlowControl, Instruction, Mnemonic, OpKind, RegisterExt
 
+from inference.isa.blocks import LOOP, Block
 from inference.isa.x86.assembly.encoding import encode, encode_jump
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
@@ -19,8 +20,6 @@ from inference.isa.x86.assembly.operands import (
     WrittenInstruction,
     registers,
 )
-from inference.isa.x86.blocks import Block
-from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.instances import register_names
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.core.latency import ChainReading
+from inference.isa.blocks import block_of_bytes
 from inference.isa.chains import DependencyChain
 from inference.isa.dependences import InstructionAccesses
-from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.dependences import accesses_of
 
 _TURNS = 40

@@ -11,10 +11,9 @@ from statistics import median
 
 from iced_x86 import Decoder, FlowControl, Instruction, OpKind
 
+from inference.isa.blocks import MOST_INSTRUCTIONS, block_of_bytes
 from inference.isa.dependences import reads_of_kept_flags
 from inference.isa.timed_code import CodeReading, TimedCode
-from inference.isa.x86.blocks import block_of_bytes
-from inference.isa.x86.blocks.block import MOST_INSTRUCTIONS
 from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.forms import MNEMONICS
 

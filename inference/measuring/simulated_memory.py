@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from inference.core.latency import ChainReading
+from inference.isa.blocks import Block, block_of_bytes
 from inference.isa.chains import DependencyChain
 from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace
-from inference.isa.x86.blocks import Block, block_of_bytes
 from inference.isa.x86.copies import stores_of, usual_copies
 from inference.isa.x86.dependences import accesses_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inference.agent.protocol import Result
+from inference.isa.blocks import Block
 from inference.isa.start_values import StartValues
-from inference.isa.x86.blocks import Block
 from inference.isa.x86.choosing import RCX
 from inference.isa.x86.steps import step_of
 

@@ -14,7 +14,7 @@ from inference.containment import CannotStartError, FileAccess, Limits, run
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, check_whole, setting
-from inference.isa.x86.blocks import BlockError
+from inference.isa.blocks import BlockError
 from inference.predictors.batches import cores
 from inference.predictors.forms import check_choices
 from inference.predictors.permission import PROGRAM

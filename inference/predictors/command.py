@@ -12,7 +12,7 @@ from inference.containment import CannotStartError, FileAccess, access_of
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, setting
-from inference.isa.x86.blocks import BlockError
+from inference.isa.blocks import BlockError
 from inference.predictors.batches import cores
 from inference.predictors.calling import Call, CalledTool, CallSettings, digest_of
 from inference.predictors.forms import (

@@ -16,7 +16,7 @@ from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import setting
-from inference.isa.x86.blocks import Block, BlockError, block_of_bytes
+from inference.isa.blocks import Block, BlockError, block_of_bytes
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
 from inference.predictors.forms import check_choices, choice
 from inference.predictors.protocol import Answer, Failure

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from inference.core.tunables import check_choice
-from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
-from inference.isa.x86.blocks.surrounding import between_markers, in_loop, object_file
+from inference.isa.blocks.listing import att_of_bytes, between_markers, in_loop, intel_of_bytes, object_file
 
 # Options that are one of a few words.
 

@@ -10,8 +10,8 @@ from inference.agent.protocol import Result
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import setting
+from inference.isa.blocks import Block, BlockError, block_of_bytes
 from inference.isa.start_values import StartValues
-from inference.isa.x86.blocks import Block, BlockError, block_of_bytes
 from inference.measuring.blocks import MODES, BlockOptions, obstacle
 from inference.predictors.forms import choice
 from inference.predictors.protocol import Answer, Failure

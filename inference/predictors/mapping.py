@@ -20,8 +20,7 @@ from inference.core.predicting import ThroughputModel as ExperimentPredictor
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 from inference.core.tunables import check_number, setting
-from inference.isa.x86.blocks import BlockError, block_of_bytes, body_of
-from inference.isa.x86.blocks.schemes import schemes_of_bytes
+from inference.isa.blocks import BlockError, block_of_bytes, body_of, schemes_of_bytes
 from inference.predictors.protocol import Answer, Failure
 
 KIND = "mapping"

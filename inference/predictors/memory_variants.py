@@ -24,7 +24,7 @@ from iced_x86 import (
 )
 
 from inference.core.errors import InvalidInputError
-from inference.isa.x86.blocks import body_of
+from inference.isa.blocks import body_of
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 

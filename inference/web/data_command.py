@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
-from inference.isa.x86.blocks import Block, BlockError, piece_of, read
+from inference.isa.blocks import Block, BlockError, piece_of, read
 
 # Texts of code that commands read, and which of their pieces is meant.
 

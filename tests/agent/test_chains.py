@@ -10,8 +10,8 @@ import pytest
 from inference.agent.facts import facts
 from inference.agent.passes import LocalHarness
 from inference.agent.protocol import Batch, BatchItem, Frame
+from inference.isa.blocks import block_of_bytes
 from inference.isa.x86.availability import missing_feature
-from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.scheme_set import described
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions, prepared

@@ -6,7 +6,7 @@ import pytest
 
 from inference.agent.passes import LocalHarness
 from inference.agent.protocol import Batch, Result
-from inference.isa.x86.blocks import block_of_text
+from inference.isa.blocks import block_of_text
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions, prepared
 from tests.agent.conftest import HASTY, needs_x86
 

@@ -10,7 +10,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.judging.comparisons import columns
 from inference.isa import x86
-from inference.isa.x86.blocks import block_of_bytes
+from inference.isa.blocks import block_of_bytes
 from inference.models import ISA, ExperimentSet, PortMapping, Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.runs import lifecycle

@@ -15,7 +15,7 @@ from inference.core.core_model.loop_branch import (
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
-from inference.isa.x86.blocks import block_of_hex
+from inference.isa.blocks import block_of_hex
 
 ADD, CMP = "add GPR[64]:RW, GPR[64]:R", "cmp GPR[64]:R, GPR[64]:R"
 JNE = "jne REL[8]"

@@ -15,10 +15,10 @@ from inference.formats.exegesis_yaml import MODES, LlvmInstances, write_exegesis
 from inference.formats.llvm_td import Opcodes, write_llvm_td
 from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.isa import aarch64, llvm_mc
+from inference.isa.blocks import read_blocks
 from inference.isa.bodies import unrolled
 from inference.isa.llvm_opcodes import llvm_instructions, llvm_opcodes
 from inference.isa.x86.assembling import unroll
-from inference.isa.x86.blocks import read_blocks
 from inference.measuring.blocks import BlockOptions
 from tests.exchange.exports import (
     ADD,

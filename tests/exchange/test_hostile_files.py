@@ -24,7 +24,7 @@ from inference.agent.reading import ProtocolError
 from inference.formats.importing import taken_in
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.run_archive.reading import read_archive
-from inference.isa.x86.blocks import BlockError, block_of_text
+from inference.isa.blocks import BlockError, block_of_text
 from inference.storage.errors import ExchangeError
 from pmweb.backup import archive, sqlite
 from pmweb.backup.archive import BackupError

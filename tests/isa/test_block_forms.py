@@ -7,10 +7,15 @@ import subprocess
 
 import pytest
 
-from inference.isa.x86.blocks import BlockError, block_of_bytes, block_of_text, read_blocks
-from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
-from inference.isa.x86.blocks.schemes import schemes_of_bytes
-from inference.isa.x86.blocks.surrounding import BEGIN, END, between_markers, in_loop, object_file
+from inference.isa.blocks import BlockError, block_of_bytes, block_of_text, read_blocks, schemes_of_bytes
+from inference.isa.blocks.listing import (
+    att_of_bytes,
+    between_markers,
+    in_loop,
+    intel_of_bytes,
+    object_file,
+)
+from inference.isa.x86.blocks.surrounding import BEGIN, END
 
 SEVERAL = (
     "add rax, rbx\nmov rdx, qword ptr [rax+rcx*4+8]\nlock add dword ptr [rbx], 3\nvaddps ymm1, ymm2, ymm3"

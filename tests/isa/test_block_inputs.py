@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from iced_x86 import Encoder
 
+from inference.isa.blocks import read_blocks
 from inference.isa.scheme import Operand
 from inference.isa.start_values import BlockReads, repetitions
 from inference.isa.x86 import schemes
 from inference.isa.x86.block_inputs import reads_of
-from inference.isa.x86.blocks import read_blocks
 from inference.isa.x86.instances import instance
 from inference.isa.x86.scheme_set import described
 from inference.measuring.blocks import BlockOptions

@@ -9,16 +9,16 @@ import pytest
 from django.conf import settings
 from iced_x86 import Decoder, Encoder, FlowControl, Formatter, FormatterSyntax
 
-from inference.isa.x86 import forms_by_text
-from inference.isa.x86.assembly.reading import read_program
-from inference.isa.x86.blocks import (
-    GENERAL,
+from inference.isa.blocks import (
     BlockError,
     block_of_bytes,
     block_of_hex,
     block_of_text,
+    general_registers,
     read_blocks,
 )
+from inference.isa.x86 import forms_by_text
+from inference.isa.x86.assembly.reading import read_program
 from inference.isa.x86.blocks.listing import text_of
 from inference.isa.x86.blocks.recognising import scheme_of
 from inference.isa.x86.forms import Form
@@ -190,7 +190,7 @@ def test_a_block_knows_its_schemes_and_the_registers_it_leaves_alone():
     assert block.unused_register == "r13"
     assert block.unknown == ()
     assert block_of_text(block.text) == block
-    assert block_of_text("\n".join(f"inc {name}" for name in GENERAL)).unused_register == ""
+    assert block_of_text("\n".join(f"inc {name}" for name in general_registers())).unused_register == ""
 
 
 def test_several_blocks_come_as_paragraphs_or_as_lines_of_a_file():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.isa.x86.blocks import BlockError, read, read_blocks
+from inference.isa.blocks import BlockError, read, read_blocks
 from tests.directives import SPELLINGS, watching, written
 
 

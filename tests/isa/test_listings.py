@@ -15,8 +15,8 @@ from benchmarks._reader_corpus import LEVELS, SYNTAXES, compiled
 from benchmarks._reader_differences import compared
 from benchmarks._reader_libraries import DISASSEMBLERS, Disassembler, Stretch, listed
 from benchmarks._reader_same_code import differing
+from inference.isa.blocks import read
 from inference.isa.x86.assembly.reading import read_program
-from inference.isa.x86.blocks import read
 from tests.isa.golden_listings import make
 
 EXPECTED: dict[str, list[str]] = json.loads(make.EXPECTED.read_text())

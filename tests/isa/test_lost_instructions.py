@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.isa.x86.blocks import BlockError, block_of_text, read, read_blocks
+from inference.isa.blocks import BlockError, block_of_text, read, read_blocks
 
 LOOP = "4801d8ffc975f9"  # add rax, rbx; dec ecx; jne back
 JMH = """....[Hottest Region 1]....

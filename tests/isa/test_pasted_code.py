@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from inference.isa.x86.blocks import BlockError, block_of_hex, block_of_text, read
-from inference.isa.x86.blocks.listing import att_of_bytes
+from inference.isa.blocks import BlockError, block_of_hex, block_of_text, read
+from inference.isa.blocks.listing import att_of_bytes
 
 LOOP = "4801d8ffc975f9"  # add rax, rbx; dec ecx; jne back
 

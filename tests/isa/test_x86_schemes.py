@@ -13,10 +13,9 @@ import pytest
 from django.conf import settings
 from iced_x86 import Decoder, Encoder, RegisterExt
 
+from inference.isa.blocks import BlockError, schemes_of_bytes
 from inference.isa.reading import read
 from inference.isa.x86 import forms_by_text, scheme_set, schemes
-from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.schemes import schemes_of_bytes
 from inference.isa.x86.forms import forms
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
 from inference.isa.x86.probes import STARTER_SET

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from inference.agent.protocol import Batch, Frame, Result, Settings
+from inference.isa.blocks import block_of_hex, block_of_text, general_registers
 from inference.isa.x86.addresses import START
-from inference.isa.x86.blocks import GENERAL, block_of_hex, block_of_text
 from inference.measuring.blocks import (
     LOOP,
     BlockMeasurer,
@@ -47,7 +47,7 @@ def test_an_unrolled_block_has_two_lengths_and_no_register_of_its_own():
     block = block_of_text("add rax, rbx\nadd rcx, rbx\nadd rdx, rbx")
     frame, item = prepared(block, BlockOptions(), FLAGS)
     assert (frame.unrolled, frame.counter_register, frame.pages) == (True, "", 2000)
-    assert frame.registers == dict.fromkeys(GENERAL, START)
+    assert frame.registers == dict.fromkeys(general_registers(), START)
     assert item.copies == 2 * item.half_copies
     assert 1598 <= item.copies * 3 <= 1610
     assert item.code == block.code * item.copies
@@ -78,7 +78,7 @@ def test_a_loop_counts_in_a_register_that_the_block_leaves_alone():
     frame, item = prepared(block_of_text("add r15, r14"), options, FLAGS)
     assert (frame.unrolled, frame.counter_register) == (False, "r13")
     assert (item.copies, item.half_copies) == (1, 1)
-    everything = block_of_text("\n".join(f"inc {name}" for name in GENERAL))
+    everything = block_of_text("\n".join(f"inc {name}" for name in general_registers()))
     assert prepared(everything, options, FLAGS)[0].counter_register == ""
 
 
@@ -88,7 +88,7 @@ def test_blocks_that_are_measured_together_count_in_the_same_register_where_they
         "add r13, r13",
         "add rax, rbx",
         "add r13, rcx",
-        "\n".join(map("inc {}".format, GENERAL)),
+        "\n".join(map("inc {}".format, general_registers())),
     )
     blocks = [block_of_text(text) for text in texts]
     assert shared_counters(blocks) == ["r12", "r12", "r12", "r12", ""]
@@ -100,7 +100,10 @@ def test_blocks_that_are_measured_together_count_in_the_same_register_where_they
     assert len(board.posted) == 2
     assert {item.id for batch in board.posted for item in batch.items} == set(alone)
     names = ["rax", "rbx", "r15"]
-    crowd = [block_of_text("\n".join(f"inc {name}" for name in GENERAL if name != one)) for one in names]
+    crowd = [
+        block_of_text("\n".join(f"inc {name}" for name in general_registers() if name != one))
+        for one in names
+    ]
     assert shared_counters(crowd) == ["", "rbx", "r15"]  # rax cannot count
 
 

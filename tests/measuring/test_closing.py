@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from iced_x86 import Decoder, FlowControl, Mnemonic
 
-from inference.isa.x86.blocks import GENERAL, block_of_text
+from inference.isa.blocks import block_of_text, general_registers
 from inference.measuring.blocks import LOOP, BlockOptions, obstacle, prepared
 from inference.measuring.closing import LINE, iteration_of
 
@@ -56,7 +56,9 @@ def test_the_pair_that_closes_a_loop_is_of_its_kind_and_always_taken(condition: 
         ("again: imul rax, rbx\njrcxz again", ["jrcxz", "jmp"], "closed by jrcxz"),
         ("again: imul rax, rbx\njmp again", ["jmp"], "closed by jmp"),
         (
-            "again:\n" + "\n".join(f"inc {name}" for name in GENERAL) + "\ncmp rax, rbx\njl again",
+            "again:\n"
+            + "\n".join(f"inc {name}" for name in general_registers())
+            + "\ncmp rax, rbx\njl again",
             ["jl", "jmp"],
             "closed by jl",
         ),

@@ -14,7 +14,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.core_model.storing import store_document, store_parts
 from inference.formats.core_model_json import core_model_json, core_model_of, read_core_model
 from inference.formats.quoting import json_text
-from inference.isa.x86.blocks import read_blocks
+from inference.isa.blocks import read_blocks
 from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet

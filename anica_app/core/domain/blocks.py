@@ -11,7 +11,7 @@ from anica_app.core.domain.dependencies import Dependency, dependencies
 from anica_app.core.domain.places import Content
 from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.domain.space import SchemeSpace, reasons
-from inference.isa.x86.blocks import BlockError, block_of_bytes
+from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.x86.blocks.recognising import scheme_of
 
 _IMMEDIATES = frozenset(

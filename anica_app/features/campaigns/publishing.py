@@ -11,7 +11,7 @@ from anica_app.features.campaigns.standing import CampaignStanding, failures_in_
 from anica_app.features.discoveries.query import in_one_line
 from anica_app.features.families.publishing import PublishedFamilies
 from anica_app.models import Campaign, Discovery
-from inference.isa.x86.blocks import BlockError, block_of_bytes
+from inference.isa.blocks import BlockError, block_of_bytes
 from inference.models import Run
 from inference.web.paging import Order
 from inference.web.published_page import (

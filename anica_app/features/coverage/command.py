@@ -13,7 +13,7 @@ from anica_app.features.coverage.job import MOST_BLOCKS
 from anica_app.features.coverage.query import KIND
 from anica_app.models import Campaign
 from inference.core.protocols import Json
-from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.isa.blocks.listing import intel_of_bytes
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle
 from inference.storage.errors import ExchangeError

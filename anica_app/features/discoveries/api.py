@@ -33,7 +33,7 @@ from anica_app.features.discoveries.shapes import (
 )
 from anica_app.formats.operand_values import repeated_findings
 from anica_app.models import Discovery
-from inference.isa.x86.blocks import BlockError
+from inference.isa.blocks import BlockError
 from inference.models import InstructionScheme
 from inference.storage.names import NOTE_LIMIT
 from inference.web.api import access

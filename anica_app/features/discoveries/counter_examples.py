@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from anica_app.core.search.judging import InterestJudge
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.models import Generalisation, GeneralisationStep
-from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.isa.blocks import BlockError
+from inference.isa.blocks.listing import intel_of_bytes
 from inference.predictors.protocol import Answer
 from inference.predictors.samples import Sample, unpack
 

@@ -38,7 +38,7 @@ from anica_app.features.discoveries.steps import (
 )
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from inference.core.protocols import Json
-from inference.isa.x86.blocks import BlockError
+from inference.isa.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_or_digits
 from inference.models import InstructionScheme
 from inference.predictors.protocol import Answer

@@ -19,8 +19,7 @@ from anica_app.models import Campaign, Discovery, Generalisation
 from anica_app.storage.judging import judge_of
 from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
-from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.schemes import schemes_of_bytes
+from inference.isa.blocks import BlockError, schemes_of_bytes
 from inference.isa.x86.scheme_set import described
 from inference.models import AnswerCache, InstructionScheme, Predictor
 from inference.models.predictor import block_key

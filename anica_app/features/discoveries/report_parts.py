@@ -12,11 +12,10 @@ from inference.core.texts import one_line
 from inference.features.asking.predictors.modes import titled
 from inference.features.asking.predictors.query import kind_of
 from inference.formats.exegesis import write_block_exegesis
+from inference.isa.blocks import BlockError, block_of_bytes, schemes_of_bytes
+from inference.isa.blocks.listing import att_of_bytes, intel_of_bytes
 from inference.isa.start_values import StartValues
 from inference.isa.x86.block_inputs import reads_of
-from inference.isa.x86.blocks import BlockError, block_of_bytes
-from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
-from inference.isa.x86.blocks.schemes import schemes_of_bytes
 from inference.measuring.blocks import BlockOptions
 from inference.models import Predictor
 from inference.predictors import machine, nanobench

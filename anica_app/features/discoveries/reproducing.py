@@ -24,8 +24,8 @@ from anica_app.formats.operand_values import findings_of_block, repeated_finding
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import titled
 from inference.formats.quoting import assembly_comment
-from inference.isa.x86.blocks import block_of_hex
-from inference.isa.x86.blocks.listing import att_of_bytes
+from inference.isa.blocks import block_of_hex
+from inference.isa.blocks.listing import att_of_bytes
 from inference.models import Predictor
 from inference.predictors.protocol import Answer
 

@@ -16,7 +16,7 @@ from anica_app.models import Campaign
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.running.runs.runs_of_kind import submitted
-from inference.isa.x86.blocks import read_blocks
+from inference.isa.blocks import read_blocks
 from inference.web.api.answers import MOST_TEXT
 from inference.web.api.shapes import Input, Ref, ref
 

@@ -22,7 +22,7 @@ from inference.core.events import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.panel import opened_panel
-from inference.isa.x86.blocks import BlockError, block_of_hex
+from inference.isa.blocks import BlockError, block_of_hex
 from inference.models import Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer, PredictorError

@@ -18,8 +18,8 @@ from inference.features.asking.predictors.modes import common_mode
 from inference.features.asking.predictors.query import chosen, offers
 from inference.features.asking.questions.query import KIND as QUESTION
 from inference.features.asking.questions.query import asked_about
-from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.isa.blocks import BlockError
+from inference.isa.blocks.listing import intel_of_bytes
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
 from inference.web.requests import file_answer, start_or_tell

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from anica_app.features.families.query import FamilyAnswer, answer_of, cycles_of
 from anica_app.models import Campaign, Family
-from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.isa.blocks import BlockError
+from inference.isa.blocks.listing import intel_of_bytes
 from inference.web.published_page import (
     CellKind,
     PublishedColumn,

@@ -19,8 +19,8 @@ from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import kind_of
 from inference.features.asking.predictors.stored_kinds import measured
+from inference.isa.blocks import mnemonics_of
 from inference.isa.start_values import StartValues
-from inference.isa.x86.blocks import mnemonics_of
 from inference.models import Predictor
 from inference.predictors import machine
 from inference.predictors.protocol import Answer

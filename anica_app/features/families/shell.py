@@ -17,7 +17,7 @@ from anica_app.formats.operand_values import condition_of_family
 from anica_app.models import Campaign, Family
 from inference.core.protocols import Json
 from inference.formats.junit import write_junit
-from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.isa.blocks.listing import intel_of_bytes
 from inference.web.data_command import write_file
 from inference.web.validation import what_is_right, what_is_wrong
 

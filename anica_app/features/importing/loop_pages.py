@@ -19,8 +19,7 @@ from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.other_formats import BEGINNING
 from inference.formats.program_loops import Weighing
-from inference.isa.x86.binaries import BinaryFileError
-from inference.isa.x86.binaries.headers import described
+from inference.isa.blocks.programs import BinaryFileError, described
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name

@@ -21,7 +21,7 @@ from inference.features.asking.block_sets.columns import add_columns, answers_of
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.asking.predictors.panel import opened_panel
 from inference.formats.block_rows import BlockToStore, cycles_of, insert_blocks
-from inference.isa.x86.blocks import mnemonics_of
+from inference.isa.blocks import mnemonics_of
 from inference.models import ISA, BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_rows

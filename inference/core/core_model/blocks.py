@@ -5,9 +5,8 @@ from __future__ import annotations
 from inference.core.core_model.bounds import Assumptions, CodeShape, CorePrediction, predict_core
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.nearest import NearestSchemes
+from inference.isa.blocks import LOOP, Block
 from inference.isa.scheme import Scheme
-from inference.isa.x86.blocks import Block
-from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.copies import stores_of, usual_copies
 from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.fusion import moves_of, pairs_of

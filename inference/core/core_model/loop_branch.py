@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from inference.core.mapping import PortMapping, with_sums
-from inference.isa.x86.blocks import Block
+from inference.isa.blocks import Block
 from inference.isa.x86.fusion import pairs_of
 
 SLOT = "the jump of the loop"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from inference.formats.perf_texts.samples import Mapped, PerfSamples, SampledPoint
-from inference.isa.x86.binaries import CompiledProgram
+from inference.isa.blocks.programs import CompiledProgram
 from inference.storage.errors import ExchangeError
 
 _ENOUGH = 0.5

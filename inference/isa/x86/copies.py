@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.isa.x86.blocks import BlockInstruction
+from inference.isa.code.block import BlockInstruction
 from inference.isa.x86.scheme_set import described
 
 LONGEST = 24 * 1024

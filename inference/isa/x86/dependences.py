@@ -13,10 +13,11 @@ from functools import cache, lru_cache
 
 from iced_x86 import Decoder, Instruction, OpKind, Register, RegisterExt
 
+from inference.isa.code.block import Block
+from inference.isa.code.control_flow import LOOP
 from inference.isa.dependences import CODE, STACK, InstructionAccesses, MemoryPlace, OperandAccess
 from inference.isa.scheme import Scheme
 from inference.isa.x86.addresses import InstructionAddresses, addresses_of
-from inference.isa.x86.blocks import Block
 from inference.isa.x86.blocks.recognising import scheme_of
 from inference.isa.x86.chains.operands import (
     ADDRESS,
@@ -29,7 +30,6 @@ from inference.isa.x86.chains.operands import (
     places,
 )
 from inference.isa.x86.choosing import RSP, Fixed, family_of
-from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import register_names

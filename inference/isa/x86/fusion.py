@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from iced_x86 import ConditionCode, Decoder, FlowControl, Instruction, OpKind, RegisterExt
 
-from inference.isa.x86.blocks import Block
+from inference.isa.code.block import Block
 from inference.isa.x86.forms import MNEMONICS
 
 _CONDITIONS = {

@@ -21,8 +21,8 @@ from inference.containment import CannotStartError, FileAccess, Limits, WorkerEr
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, check_whole, setting
-from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.listing import ASSEMBLY, plain_att_of_bytes
+from inference.isa.blocks import BlockError
+from inference.isa.blocks.listing import plain_att_of_bytes, text_writer
 from inference.predictors.batches import cores
 from inference.predictors.forms import check_choices, choice
 from inference.predictors.llvm.releases import installed
@@ -141,7 +141,7 @@ class Osaca:
             "arch": chosen.arch,
             "flags": chosen.flags,
             "unknown": chosen.unknown,
-            "assembly": f"llvm-mc {self._mc.version}" if self._mc else ASSEMBLY,
+            "assembly": f"llvm-mc {self._mc.version}" if self._mc else text_writer(),
             "seconds": [chosen.seconds, chosen.dependency_seconds],
             **own_models(chosen.arch),
         }

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from ninja import Schema
 from pydantic import Field
 
-from inference.isa.x86.blocks import BlockError
+from inference.isa.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
 from inference.models import BasicBlock, BlockColumn
 from inference.predictors.protocol import Answer

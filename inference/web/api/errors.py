@@ -17,8 +17,8 @@ from ninja.parser import Parser
 
 from inference.core.errors import CoreError
 from inference.formats.json_fields import StrictJsonError, load
+from inference.isa.blocks import BlockError
 from inference.isa.search import SearchError
-from inference.isa.x86.blocks import BlockError
 from inference.runs.errors import LimitError, RunNameTakenError, RunsError, RunStateError
 from inference.storage.errors import ExchangeError, UnknownNameError
 from inference.storage.errors import NameTakenError as NameTaken

@@ -14,7 +14,7 @@ from inference.features.asking.predictors import stored_kinds
 from inference.features.asking.predictors.query import all_kinds, row_for
 from inference.features.asking.questions.asking import ask
 from inference.isa import x86
-from inference.isa.x86.blocks import block_of_text
+from inference.isa.blocks import block_of_text
 from inference.models import PortMapping as PortMappingRow
 from inference.predictors.kinds import KINDS
 from inference.predictors.loops import WITH_JUMP, WITHOUT_JUMP, asked_as

@@ -24,7 +24,7 @@ from inference.features.judging.comparisons.request import read_config
 from inference.features.judging.comparisons.rows import read_answers, read_points
 from inference.formats.importing import commit, preview
 from inference.isa import x86
-from inference.isa.x86.blocks import block_of_bytes
+from inference.isa.blocks import block_of_bytes
 from inference.runs.errors import ConfigError
 from inference.storage.instruction_sets import X86, store_isa
 from tests.anica import compared as small

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.formats.block_sets import export
-from inference.isa.x86.blocks.surrounding import object_file
+from inference.isa.blocks.listing import object_file
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError

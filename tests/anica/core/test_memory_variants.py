@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from iced_x86 import Decoder, Instruction, RegisterExt
 
 from inference.core.errors import InvalidInputError
-from inference.isa.x86.blocks import Block, block_of_bytes, block_of_text
+from inference.isa.blocks import Block, block_of_bytes, block_of_text
 from inference.predictors.memory_variants import APART, Memory, variants
 
 REGISTERS = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r12", "r13"]

@@ -14,8 +14,8 @@ from anica_app.core.value_dependence import (
     ValueDependence,
     value_dependences,
 )
+from inference.isa.blocks import read_blocks
 from inference.isa.start_values import StartValues
-from inference.isa.x86.blocks import read_blocks
 from inference.measuring.blocks import BlockOptions
 from inference.predictors.protocol import Answer, Failure
 

@@ -10,7 +10,7 @@ import pytest
 from inference.formats.block_cells import block_of_cell
 from inference.formats.listed_loops import find_listed_loops
 from inference.formats.program_loops import LoopFilter, ProgramLoops, find_loops
-from inference.isa.x86.blocks import BlockError
+from inference.isa.blocks import BlockError
 from inference.storage.errors import ExchangeError
 from tests.compiled import compiled, tool
 

@@ -11,8 +11,8 @@ from inference.core.events import PacedReporter
 from inference.core.executor import LocalExecutor
 from inference.core.mapping import PortMapping
 from inference.core.predicting import MappingPredictor
+from inference.isa.blocks import Block
 from inference.isa.start_values import StartValues
-from inference.isa.x86.blocks import Block
 from inference.predictors import (
     command,
     cqa,

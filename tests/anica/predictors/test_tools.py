@@ -117,7 +117,7 @@ def test_a_command_gets_its_words_without_a_shell(listening):
 
 def test_a_block_that_leaves_no_register_cannot_be_wrapped_in_a_loop(listening):
     registers = "rax rbx rcx rdx rsi rdi rbp r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
-    from inference.isa.x86.blocks import block_of_text
+    from inference.isa.blocks import block_of_text
 
     block = block_of_text("\n".join(f"inc {name}" for name in registers)).code
     settings = command.CommandSettings(command=(listening("mine", "1"),), around="loop")

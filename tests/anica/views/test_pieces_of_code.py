@@ -11,7 +11,7 @@ from django.urls import reverse
 from inference.features.asking.predictors import query
 from inference.features.asking.predictors.query import Listed
 from inference.features.asking.questions.query import KIND
-from inference.isa.x86.blocks import block_of_hex
+from inference.isa.blocks import block_of_hex
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors.kinds import KINDS
 from tests.anica.views.test_basic_blocks import FIELDS

@@ -17,8 +17,7 @@ from inference.core.core_model import (
 )
 from inference.core.core_model.bounds import CodeShape
 from inference.core.mapping import PortMapping
-from inference.isa.x86.blocks import Block, read_blocks
-from inference.isa.x86.control_flow import LOOP
+from inference.isa.blocks import LOOP, Block, read_blocks
 from inference.isa.x86.dependences import accesses_of, name_of_location
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"

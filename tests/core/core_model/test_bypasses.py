@@ -11,7 +11,7 @@ from inference.core.core_model.dependences import BESIDE
 from inference.core.latency import LatencyProblem, LatencyResult, infer_latencies
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
-from inference.isa.x86.blocks import read_blocks
+from inference.isa.blocks import read_blocks
 from inference.isa.x86.chains import (
     connectors,
     idioms_of,

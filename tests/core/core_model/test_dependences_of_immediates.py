@@ -10,9 +10,9 @@ from inference.core.core_model import CodeShape, CoreModel, predict_core
 from inference.core.latency import LatencyProblem, LatencyResult, infer_latencies
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
+from inference.isa.blocks import read_blocks
 from inference.isa.chains import QUICK, SLOW, ChainLink
 from inference.isa.x86 import schemes
-from inference.isa.x86.blocks import read_blocks
 from inference.isa.x86.chains import connectors, links_of, pair_chains
 from inference.isa.x86.chains.operands import MEMORY, destinations, sources
 from inference.isa.x86.dependences import accesses_of

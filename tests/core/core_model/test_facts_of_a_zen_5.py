@@ -25,9 +25,9 @@ from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.front_end import read_front_end
 from inference.core.latency import LatencyProblem, infer_latencies
+from inference.isa.blocks import Block, read_blocks
 from inference.isa.chains import MemoryChain
 from inference.isa.timed_code import TimedCode
-from inference.isa.x86.blocks import Block, read_blocks
 from inference.isa.x86.chains import connectors, links_of, memory_chains, pair_chains
 from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.front_end import front_end_codes

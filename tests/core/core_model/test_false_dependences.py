@@ -10,7 +10,7 @@ from inference.core.core_model import BoundKind, CodeShape, CoreModel, predict_c
 from inference.core.core_model.dependences import FALSE_DEPENDENCY
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
-from inference.isa.x86.blocks import read_blocks
+from inference.isa.blocks import read_blocks
 from inference.isa.x86.dependences import accesses_of
 
 BLSR, ADD = "blsr GPR[64]:W, GPR[64]:R", "add GPR[64]:RW, GPR[64]:R"

@@ -10,9 +10,9 @@ from inference.core.core_model import BoundKind, FrontEndLimits, predict_core
 from inference.core.core_model.blocks import shape_of
 from inference.core.front_end import read_front_end
 from inference.core.mapping import PortMapping
+from inference.isa.blocks import Block, block_of_bytes, read_blocks
 from inference.isa.front_end import Aspect
 from inference.isa.timed_code import TimedCode
-from inference.isa.x86.blocks import Block, block_of_bytes, read_blocks
 from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.front_end import front_end_codes
 from inference.isa.x86.fusion import moves_of, pairs_of

@@ -8,11 +8,11 @@ import pytest
 
 from inference.core.core_model import CoreModel
 from inference.core.core_model.dependences import ASSUMED, DependenceGraph
+from inference.isa.blocks import block_of_bytes
 from inference.isa.scheme import Scheme
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import unroll
-from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import idioms_of, links_of, pair_chains
 from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.exclusion import GROUPS

@@ -15,8 +15,8 @@ from inference.core.core_model.loop_code import measured_loop_code
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.formats.core_model_json import core_model_json, read_core_model
+from inference.isa.blocks import read_blocks
 from inference.isa.unrolling import CannotMeasureError, LoopSize
-from inference.isa.x86.blocks import read_blocks
 from inference.isa.x86.dependences import accesses_of
 from tests.core.core_model.test_bounds import CORE
 

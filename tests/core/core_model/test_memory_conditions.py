@@ -12,8 +12,8 @@ from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.core_model.memory_reading import memory_times
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.protocols import Json
+from inference.isa.blocks import Block, read_blocks
 from inference.isa.chains import MemoryCondition
-from inference.isa.x86.blocks import Block, read_blocks
 from inference.isa.x86.chains import connectors, memory_chains, pair_chains
 from inference.measuring.simulated_memory import MemoryUnit, SimulatedMemory, drawn_memory_unit
 from tests.drawn import fewer

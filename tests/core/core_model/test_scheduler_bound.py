@@ -19,8 +19,7 @@ from inference.core.core_model import (
 )
 from inference.core.mapping import PortMapping
 from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
-from inference.isa.x86.blocks import read_blocks
-from inference.isa.x86.control_flow import LOOP
+from inference.isa.blocks import LOOP, read_blocks
 from inference.isa.x86.dependences import accesses_of
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"

@@ -16,8 +16,8 @@ from inference.core.latency import (
     infer_latencies,
 )
 from inference.core.latency.algorithm import _Readings
+from inference.isa.blocks import block_of_bytes
 from inference.isa.chains import OLD_VALUE, ONE_REGISTER, ChainLink
-from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import connectors, idioms_of, links_of, pair_chains, plain_additions
 from inference.measuring.simulated_chains import Latency, SimulatedLatencies
 

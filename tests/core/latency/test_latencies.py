@@ -19,9 +19,9 @@ from inference.core.latency import (
     infer_latencies,
     read_pair,
 )
+from inference.isa.blocks import block_of_bytes
 from inference.isa.chains import ChainLink, DependencyChain, PairChains
 from inference.isa.x86 import schemes
-from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import connectors, links_of, pair_chains
 from inference.isa.x86.chains.values import values_of
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from inference.core.latency import ChainReading, Forwarding, LatencyProblem, MemoryLatency, infer_latencies
+from inference.isa.blocks import block_of_bytes
 from inference.isa.chains import ChainLink, MemoryChain
-from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import connectors, memory_chains, pair_chains
 from inference.measuring.simulated_chains import SimulatedLatencies
 

@@ -11,10 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.isa.x86.binaries import BinaryFileError, read_program
-from inference.isa.x86.binaries.headers import MOST_SECTIONS, described
-from inference.isa.x86.binaries.loops import Loop, Search, loops_in, weighed
-from inference.isa.x86.blocks.surrounding import object_file
+from inference.isa.blocks.listing import object_file
+from inference.isa.blocks.programs import (
+    BinaryFileError,
+    Loop,
+    Search,
+    described,
+    loops_in,
+    read_program,
+    weighed,
+)
+from inference.isa.code.binaries.headers import MOST_SECTIONS
 from tests.compiled import compiled, tool
 from tests.drawn import examples
 

@@ -30,7 +30,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Abs, Coalesce
 
-from inference.isa.x86.blocks import BlockError, block_of_bytes
+from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.x86.naming import mnemonics_named
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors.protocol import Answer, Failure

@@ -19,8 +19,8 @@ from inference.features.asking.blocks.query import (
     scheme_rows,
 )
 from inference.formats.exegesis import decoded_json
+from inference.isa.blocks import Block, DroppedLine, Piece, read, read_blocks
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.x86.blocks import Block, DroppedLine, Piece, read, read_blocks
 from inference.models import ISA, PortMapping
 from inference.storage.instruction_sets import X86
 from inference.web.api.access import READS, reading

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from inference.formats.exegesis import decoded_json
-from inference.isa.x86.blocks import BlockError, BlocksOfText, Piece, read
+from inference.isa.blocks import BlockError, BlocksOfText, Piece, read
 from inference.web.data_command import text_of_file
 
 MOST_BLOCKS = 100_000

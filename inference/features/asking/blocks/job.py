@@ -13,8 +13,8 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.features.asking.blocks.values import StartedBlock, start_of, started_blocks, with_values
 from inference.formats.archived_parts import read_strictly
+from inference.isa.blocks import Block, BlockError, block_of_hex
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.x86.blocks import Block, BlockError, block_of_hex
 from inference.measuring.blocks import BlockOptions, obstacle
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError, JobError

@@ -11,8 +11,8 @@ from django.utils.http import urlencode
 
 from inference.features.asking.blocks.query import load_of
 from inference.features.asking.blocks.shown import load_context
+from inference.isa.blocks import Block, BlockError, Piece, piece_of, read
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.x86.blocks import Block, BlockError, Piece, piece_of, read
 from inference.models import PortMapping
 from inference.storage.instruction_sets import AARCH64, X86
 

@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
+from inference.isa.blocks import block_of_hex
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.x86.blocks import block_of_hex
 from inference.measuring.blocks import MODES, BlockOptions
 from inference.measuring.closing import iteration_of
 from inference.models import Machine, Run

@@ -20,7 +20,7 @@ from inference.core.mapping import PortMapping as MappingValue
 from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule
 from inference.core.throughput import inverse_throughput
-from inference.isa.x86.blocks import Block
+from inference.isa.blocks import Block
 from inference.models import ISA, PortMapping, PortUsage
 from inference.storage.core_models import fused_pairs
 from inference.storage.rows import ids_of_schemes, load_part, load_parts

@@ -16,7 +16,7 @@ from inference.features.learning.core_model.query import BlockReason, reasons_of
 from inference.features.library.experiments.picture import picture
 from inference.features.running.runs.asked import DescriptionItem, links
 from inference.features.running.runs.record import RunRecord
-from inference.isa.x86.blocks import Block, block_of_hex
+from inference.isa.blocks import Block, block_of_hex
 from inference.measuring.blocks import LOOP
 from inference.measuring.closing import iteration_of
 from inference.models import ISA, Machine, Run

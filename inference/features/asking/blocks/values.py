@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inference.core.protocols import Json
+from inference.isa.blocks import Block, general_registers
 from inference.isa.start_values import BlockReads, StartValues, repetitions
 from inference.isa.x86.block_inputs import reads_of
-from inference.isa.x86.blocks import GENERAL, Block
 from inference.measuring.blocks import BlockOptions
 from inference.runs.errors import ConfigError
 
 _PATTERNS = ("vector", "memory")
 _MASKS = "masks"
-NAMES = (*GENERAL, *_PATTERNS, _MASKS)
+NAMES = (*general_registers(), *_PATTERNS, _MASKS)
 """What can be given a value: registers, the pattern of all vectors or memory, masks (0, or 1 for ones)."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 
-from inference.isa.x86.blocks import body_of
+from inference.isa.blocks import body_of
 from inference.models import AnswerCache, Predictor
 from inference.models.predictor import block_key
 from inference.predictors.protocol import Answer, Failure

@@ -23,7 +23,7 @@ from inference.features.asking.predictors.stored_kinds import (
     shared,
 )
 from inference.features.learning.core_model.query import usable_core_models
-from inference.isa.x86.blocks import body_of
+from inference.isa.blocks import body_of
 from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel, identity_key
 from inference.models import Predictor as PredictorRow
 from inference.predictors import core_model, machine, mapping

@@ -18,9 +18,9 @@ from inference.core.predicting import ThroughputModel as ExperimentPredictor
 from inference.core.tables import ExperimentTable
 from inference.features.learning.core_model.query import usable_core_models
 from inference.formats.core_model_json import core_model_of
+from inference.isa.blocks import Block
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.start_values import StartValues
-from inference.isa.x86.blocks import Block
 from inference.measuring.blocks import MODES
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.models import Predictor as PredictorRow

@@ -21,7 +21,7 @@ from inference.features.asking.predictors.query import MOST_PREDICTORS, named, o
 from inference.features.asking.questions.job import MOST_BLOCKS, memory_question
 from inference.features.asking.questions.query import KIND, asked_predictors, said_of
 from inference.features.running.runs.runs_of_kind import NameOfRun, submitted
-from inference.isa.x86.blocks import Block, block_of_hex, read_blocks
+from inference.isa.blocks import Block, block_of_hex, read_blocks
 from inference.models import Predictor, Run
 from inference.predictors.loops import asked_as
 from inference.predictors.protocol import Answer

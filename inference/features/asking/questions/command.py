@@ -28,8 +28,8 @@ from inference.features.asking.questions.job import with_switch
 from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.csv_cells import written
+from inference.isa.blocks import Block, block_of_bytes
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.x86.blocks import Block, block_of_bytes
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, Predictor, StoredCoreModel
 from inference.predictors import core_model

@@ -13,7 +13,7 @@ from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, r
 from inference.features.asking.predictors.query import MOST_PREDICTORS, row_for
 from inference.features.asking.questions.asking import ask
 from inference.features.asking.questions.query import ANSWERS, KIND, PredictorSaid, said_document
-from inference.isa.x86.blocks import BlockError, block_of_hex
+from inference.isa.blocks import BlockError, block_of_hex
 from inference.models import Predictor, Run
 from inference.predictors.llvm import mca
 from inference.predictors.memory_variants import variants

@@ -18,8 +18,8 @@ from inference.features.asking.predictors.modes import mode_asked
 from inference.features.asking.predictors.query import all_kinds, written
 from inference.features.asking.questions.form import SURROUNDINGS, BlockForm
 from inference.features.asking.questions.query import KIND
+from inference.isa.blocks import Block, block_of_hex
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.x86.blocks import Block, block_of_hex
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping

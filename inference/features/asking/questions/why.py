@@ -14,7 +14,7 @@ from inference.core.experiment import Experiment
 from inference.core.schedule import schedule
 from inference.features.asking.questions.query import PredictorAnswer
 from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
-from inference.isa.x86.blocks import Block
+from inference.isa.blocks import Block
 from inference.isa.x86.dependences import name_of_location
 from inference.measuring.blocks import LOOP, MODES
 from inference.models import StoredCoreModel

@@ -14,8 +14,8 @@ from inference.features.asking.predictors.query import chosen
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
 from inference.features.judging.accuracy_checks.result import AccuracyCheck, CheckedPredictor
-from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.isa.blocks import BlockError
+from inference.isa.blocks.listing import intel_of_bytes
 from inference.measuring.blocks import MODES
 from inference.models import BasicBlockSet, Machine, Run
 from inference.predictors.protocol import PredictorError

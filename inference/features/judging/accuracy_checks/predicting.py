@@ -10,7 +10,7 @@ from inference.features.asking.predictors.processors import options_for, process
 from inference.features.asking.predictors.query import kind_of, programs, row_for
 from inference.features.judging.accuracy_checks.request import MOST_PREDICTORS
 from inference.features.learning.core_model.query import usable_core_models
-from inference.isa.x86.blocks import BlockError, block_of_bytes
+from inference.isa.blocks import BlockError, block_of_bytes
 from inference.models import Machine, Predictor
 from inference.predictors import core_model, mapping, nanobench
 from inference.predictors.kinds import KINDS, FoundKind, PredictorKind

@@ -18,7 +18,7 @@ from inference.core.protocols import Json
 from inference.features.running.runs.outcome import RunOutcome
 from inference.formats.core_model_json import core_model_of
 from inference.formats.core_pictures import overview_of
-from inference.isa.x86.blocks import Block
+from inference.isa.blocks import Block
 from inference.isa.x86.dependences import name_of_location
 from inference.models import PortUsage, Run, SchemeLatencies, StoredCoreModel
 from inference.storage.instruction_sets import X86

@@ -11,8 +11,8 @@ from django.urls import reverse
 from inference.core.front_end import FrontEnd, FrontEndNumber, read_front_end
 from inference.core.protocols import Json
 from inference.features.running.runs.outcome import RunOutcome
+from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.front_end import FrontEndCode
-from inference.isa.x86.blocks import BlockError, block_of_bytes
 from inference.models import Machine, MeasuredFrontEnd, Run
 from inference.storage.front_ends import settled_readings
 from inference.web.paging import having_words

@@ -17,11 +17,11 @@ from inference.core.latency import (
     infer_latencies,
 )
 from inference.core.protocols import Json
+from inference.isa.blocks import block_of_bytes
 from inference.isa.bodies import X86
 from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, PairChains
 from inference.isa.latency_chains import connectors, links_of, obstacle_to_chains, pair_chains
 from inference.isa.llvm_mc import AssemblerError
-from inference.isa.x86.blocks import block_of_bytes
 from inference.isa.x86.chains import idioms_of, memory_chains, plain_additions
 from inference.isa.x86.chains.mixing import MixedChains
 from inference.measuring.aarch64_chains import AArch64Chains

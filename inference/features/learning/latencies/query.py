@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from inference.core.protocols import Json
 from inference.features.running.runs.outcome import RunOutcome
-from inference.isa.x86.blocks import block_of_hex
+from inference.isa.blocks import block_of_hex
 from inference.models import InstructionScheme, LatencySet, Run, SchemeLatencies
 from inference.models.scheme_search import search_schemes
 from inference.web.paging import having_words

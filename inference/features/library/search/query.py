@@ -15,8 +15,8 @@ from django.db.models.functions import Length
 from django.utils.module_loading import import_string
 
 from inference.isa.aarch64.recognising import looks_like_aarch64
+from inference.isa.blocks import Block, BlockError, read_blocks
 from inference.isa.search import SearchError
-from inference.isa.x86.blocks import Block, BlockError, read_blocks
 from inference.models import (
     ISA,
     ExperimentSet,

@@ -10,12 +10,13 @@ from functools import cached_property
 
 from iced_x86 import Decoder
 
-from inference.isa.x86.assembly.errors import BlockError, dropped_line, numbered
+from inference.isa.code.errors import BlockError, dropped_line, numbered
+from inference.isa.code.program import AssemblyProgram, ProgramInstruction
+from inference.isa.code.source import refuse_control_characters
 from inference.isa.x86.assembly.layout import NEAR, SHORT, LaidOut, Statement, content_of, laid_out, placed
 from inference.isa.x86.assembly.listings import ListedLine, Listing
+from inference.isa.x86.assembly.markers import between_markers
 from inference.isa.x86.assembly.prefixes import is_prefix
-from inference.isa.x86.assembly.program import AssemblyProgram, ProgramInstruction, between_markers
-from inference.isa.x86.assembly.source import refuse_control_characters
 from inference.isa.x86.assembly.statements import evidence, read_statement
 from inference.isa.x86.assembly.text import MOST_DIFFERENT
 

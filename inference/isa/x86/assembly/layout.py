@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from iced_x86 import Decoder
 
+from inference.isa.code.errors import BlockError
+from inference.isa.code.program import ProgramInstruction
 from inference.isa.x86.assembly.encoding import encode, encode_jump
-from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
     MemoryOperand,
@@ -20,7 +21,6 @@ from inference.isa.x86.assembly.operands import (
     WrittenInstruction,
     number_of,
 )
-from inference.isa.x86.assembly.program import ProgramInstruction
 from inference.isa.x86.control_flow import step_of
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 

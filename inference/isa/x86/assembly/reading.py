@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from inference.isa.code.program import AssemblyProgram
+from inference.isa.code.source import lines_of, source_lines
 from inference.isa.x86.assembly.disassembly import program_of_listing
 from inference.isa.x86.assembly.listings import listing_of
-from inference.isa.x86.assembly.program import AssemblyProgram
-from inference.isa.x86.assembly.source import lines_of, source_lines
 from inference.isa.x86.assembly.text import TextState, program_of_text
 
 
@@ -16,6 +19,17 @@ def read_program(text: str) -> AssemblyProgram:
 
 def program_of_lines(lines: list[str], first: int, state: TextState | None = None) -> AssemblyProgram:
     """The same of lines from this number on; `state`: of those before, which it changes."""
-    if listing := listing_of(list(enumerate(lines, start=first))):
-        return program_of_listing(listing)
+    if program := listed_program(list(enumerate(lines, start=first))):
+        return program
     return program_of_text(list(source_lines(lines, first)), state)
+
+
+def listed_program(lines: Sequence[tuple[int, str]]) -> AssemblyProgram | None:
+    """The program of a listing, None where the lines, each with its number, are none. Raises `BlockError`."""
+    listing = listing_of(lines)
+    return None if listing is None else program_of_listing(listing)
+
+
+def paragraph_reader() -> Callable[[list[str], int], AssemblyProgram]:
+    """`program_of_lines` for the paragraphs of one text, each of which knows the directives before it."""
+    return partial(program_of_lines, state=TextState())

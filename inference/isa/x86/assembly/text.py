@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from inference.isa.code.errors import BlockError, DroppedLine, dropped_line
+from inference.isa.code.program import AssemblyProgram
+from inference.isa.code.source import LinePart, Regions, SourceLine, refuse_control_characters
 from inference.isa.x86.assembly import directives
 from inference.isa.x86.assembly.directives import Sections
-from inference.isa.x86.assembly.errors import BlockError, DroppedLine, dropped_line
 from inference.isa.x86.assembly.layout import LaidOut, Statement, content_of, laid_out
+from inference.isa.x86.assembly.markers import between_markers
 from inference.isa.x86.assembly.operands import (
     TargetOperand,
     WrittenInstruction,
@@ -20,8 +23,6 @@ from inference.isa.x86.assembly.operands import (
     number_of,
     sum_of,
 )
-from inference.isa.x86.assembly.program import AssemblyProgram, between_markers
-from inference.isa.x86.assembly.source import LinePart, Regions, SourceLine, refuse_control_characters
 from inference.isa.x86.assembly.statements import (
     LONGEST_INSTRUCTION,
     begins_instruction,

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from inference.isa.aarch64.recognising import looks_like_aarch64
-from inference.isa.x86.assembly.decoration import without_drawings
+from inference.isa.code.decoration import without_drawings
+from inference.isa.code.errors import BlockError, DroppedLine, dropped_line
 from inference.isa.x86.assembly.directives import kind_of
-from inference.isa.x86.assembly.errors import BlockError, DroppedLine, dropped_line
 from inference.isa.x86.assembly.layout import content_of
 from inference.isa.x86.assembly.operands import SIZES, TargetOperand, registers
 from inference.isa.x86.assembly.statements import begins_instruction, evidence, read_statement

@@ -1,34 +1,43 @@
-"""Basic blocks of x86-64 as values: from machine code or pasted text to instructions and their schemes."""
+"""Basic blocks of x86-64 as values: from machine code or assembly to instructions and their schemes."""
 
 from __future__ import annotations
 
-from inference.isa.x86.assembly.errors import BlockError, DroppedLine
+from inference.isa.x86.assembly.reading import listed_program, paragraph_reader
 from inference.isa.x86.blocks.block import (
     GENERAL,
-    Block,
-    BlockInstruction,
     block_of_bytes,
     block_of_hex,
     body_of,
     mnemonics_of,
 )
-from inference.isa.x86.blocks.pieces import Piece, piece_of
-from inference.isa.x86.blocks.reading import BlocksOfText, block_of_text, read, read_blocks
+from inference.isa.x86.blocks.listing import (
+    ASSEMBLY,
+    att_of_bytes,
+    closed,
+    intel_of_bytes,
+    plain_att_of_bytes,
+)
+from inference.isa.x86.blocks.schemes import schemes_of_bytes
+from inference.isa.x86.blocks.surrounding import between_markers, in_loop, object_file
+from inference.isa.x86.control_flow import steps_of, steps_of_region
 
 __all__ = [
+    "ASSEMBLY",
     "GENERAL",
-    "Block",
-    "BlockError",
-    "BlockInstruction",
-    "BlocksOfText",
-    "DroppedLine",
-    "Piece",
+    "att_of_bytes",
+    "between_markers",
     "block_of_bytes",
     "block_of_hex",
-    "block_of_text",
     "body_of",
+    "closed",
+    "in_loop",
+    "intel_of_bytes",
+    "listed_program",
     "mnemonics_of",
-    "piece_of",
-    "read",
-    "read_blocks",
+    "object_file",
+    "paragraph_reader",
+    "plain_att_of_bytes",
+    "schemes_of_bytes",
+    "steps_of",
+    "steps_of_region",
 ]

@@ -1,14 +1,7 @@
-"""A basic block as a value: its machine code, its instructions, and the scheme of each.
-
-A *loop* is a block whose machine code ends with a jump to its own first byte. That jump is no instruction of
-the block: whoever runs or simulates it closes it as they can.
-"""
+"""Basic blocks of x86-64, decoded by iced-x86."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from dataclasses import dataclass
 from functools import cache, cached_property
 
 from iced_x86 import (
@@ -23,14 +16,18 @@ from iced_x86 import (
     RegisterExt,
 )
 
-from inference.isa.x86.assembly.errors import BlockError
-from inference.isa.x86.blocks.listing import LABEL, closing_of, closing_text, text_of
+from inference.isa.code.block import (
+    MOST_INSTRUCTIONS,
+    Block,
+    BlockInstruction,
+    bytes_of_hex,
+    refuse_length,
+)
+from inference.isa.code.errors import BlockError
+from inference.isa.x86.blocks.listing import closing_of, closing_text, text_of
 from inference.isa.x86.blocks.recognising import scheme_of
-from inference.isa.x86.control_flow import LOOP, STRAIGHT
+from inference.isa.x86.facts import NAME
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
-
-MOST_BYTES = 4096
-MOST_INSTRUCTIONS = 500
 
 GENERAL = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
 """General-purpose registers in the order of their numbers."""
@@ -50,11 +47,11 @@ _BY_MNEMONIC = {
 }
 
 
-@dataclass(frozen=True)
-class BlockInstruction:
-    """One instruction; all that is known of its `code` is found out when somebody asks."""
+class X86Instruction(BlockInstruction):
+    """One instruction of x86-64. Its text is in Intel syntax."""
 
-    code: bytes
+    isa = NAME
+    counters = tuple(name for name in reversed(GENERAL) if name != "rsp")
 
     @cached_property
     def scheme(self) -> str | None:
@@ -74,95 +71,23 @@ class BlockInstruction:
         names = register_names()
         return frozenset(names[one] for one in general if Register.RAX <= one <= Register.R15)
 
-    @property
-    def _decoded(self) -> Instruction:
-        return Decoder(64, self.code, ip=ADDRESS_OF_CODE).decode()
-
     @cached_property
     def text(self) -> str:
         """Intel syntax that reads back to the same bytes."""
         return text_of(self.code, "intel")
 
-
-@dataclass(frozen=True)
-class Block:
-    """A sequence of instructions without control flow, or a loop of them.
-
-    `code` has the jump that closes a loop, `instructions` do not: it is `closing`, None of a straight block.
-    """
-
-    code: bytes
-    instructions: tuple[BlockInstruction, ...]
-    closing: BlockInstruction | None = None
+    def text_behind(self, size: int) -> str:
+        """See `BlockInstruction.text_behind`."""
+        return closing_text(self.code, size)
 
     @property
-    def kind(self) -> str:
-        """ "straight" or "loop"."""
-        return STRAIGHT if self.closing is None else LOOP
-
-    @property
-    def body(self) -> bytes:
-        """The machine code without the jump that closes a loop."""
-        return self.code if self.closing is None else self.code[: -len(self.closing.code)]
-
-    @property
-    def hex(self) -> str:
-        """The machine code in hexadecimal digits: the block's name everywhere."""
-        return self.code.hex()
-
-    @property
-    def text(self) -> str:
-        """One instruction a line, in Intel syntax; a loop has a label and its jump."""
-        lines = [one.text for one in self.instructions]
-        if self.closing is not None:
-            lines = [f"{LABEL}:", *lines, self.closing_text]
-        return "\n".join(lines)
-
-    @property
-    def closing_text(self) -> str:
-        """The jump that closes a loop, "" of a straight block."""
-        return "" if self.closing is None else closing_text(self.closing.code, len(self.body))
-
-    @property
-    def listing(self) -> list[tuple[BlockInstruction, str]]:
-        """All instructions with their texts in Intel syntax, the jump that closes a loop last."""
-        closing = [] if self.closing is None else [(self.closing, self.closing_text)]
-        return [*((one, one.text) for one in self.instructions), *closing]
-
-    @cached_property
-    def terms(self) -> tuple[tuple[str, int], ...]:
-        """Its schemes as an experiment has them: (text, multiplicity), by text; what has none is left out."""
-        return tuple(sorted(Counter(one.scheme for one in self.instructions if one.scheme).items()))
-
-    @property
-    def unknown(self) -> tuple[str, ...]:
-        """The instructions that are of no scheme."""
-        return tuple(one.text for one in self.instructions if one.scheme is None)
-
-    @property
-    def unused_registers(self) -> tuple[str, ...]:
-        """The general-purpose registers that no instruction uses, the last one first; rsp is none of them."""
-        everything = (*self.instructions, *filter(None, [self.closing]))
-        used = frozenset({"rsp"}).union(*(one.registers for one in everything))
-        return tuple(name for name in reversed(GENERAL) if name not in used)
-
-    @property
-    def unused_register(self) -> str:
-        """The first of them, "" where there is none."""
-        return next(iter(self.unused_registers), "")
-
-    def obstacle(self) -> str:
-        """Why it cannot be measured anywhere, naming the instruction; "" where nothing is known."""
-        for number, one in enumerate(self.instructions, start=1):
-            if one.obstacle:
-                return f"instruction {number}, {one.text}, {one.obstacle}"
-        return ""
+    def _decoded(self) -> Instruction:
+        return Decoder(64, self.code, ip=ADDRESS_OF_CODE).decode()
 
 
 def block_of_bytes(code: bytes) -> Block:
     """Decode machine code. Raises `BlockError`."""
-    if not 1 <= len(code) <= MOST_BYTES:
-        raise BlockError(f"a basic block has 1 to {MOST_BYTES:,} bytes, not {len(code):,}")
+    refuse_length(code)
     instructions = []
     closing = None
     for one in Decoder(64, code, ip=ADDRESS_OF_CODE):
@@ -172,9 +97,9 @@ def block_of_bytes(code: bytes) -> Block:
             raise BlockError(f"the bytes from number {begin + 1} on ({rest}…) are no instruction of x86-64")
         own = code[begin : begin + one.len]
         if begin + one.len == len(code) and closing_of(one, own):
-            closing = BlockInstruction(own)
+            closing = X86Instruction(own)
         else:
-            instructions.append(BlockInstruction(own))
+            instructions.append(X86Instruction(own))
     if len(instructions) > MOST_INSTRUCTIONS:
         raise BlockError(
             f"a basic block has at most {MOST_INSTRUCTIONS} instructions, not {len(instructions)}"
@@ -198,8 +123,7 @@ def mnemonics_of(code: bytes) -> tuple[str, ...]:
 
     Raises `BlockError`.
     """
-    if not 1 <= len(code) <= MOST_BYTES:
-        raise BlockError(f"a basic block has 1 to {MOST_BYTES:,} bytes, not {len(code):,}")
+    refuse_length(code)
     decoder, one, found, names = Decoder(64, code), Instruction(), [], _mnemonic_names()
     while decoder.can_decode:
         decoder.decode_out(one)
@@ -212,13 +136,7 @@ def mnemonics_of(code: bytes) -> tuple[str, ...]:
 
 def block_of_hex(text: str) -> Block:
     """Decode hexadecimal digits, spaces between them or not. Raises `BlockError`."""
-    digits = re.sub(r"\s|0x|\\x|,", "", text.lower())
-    odd = re.search(r"[^0-9a-f]", digits)
-    if odd:
-        raise BlockError(f"machine code is written in hexadecimal digits; {odd.group()!r} is none")
-    if len(digits) % 2:
-        raise BlockError(f"machine code has two hexadecimal digits per byte; these are {len(digits)}")
-    return block_of_bytes(bytes.fromhex(digits))
+    return block_of_bytes(bytes_of_hex(text))
 
 
 def _obstacle(instruction: Instruction) -> str:

@@ -11,8 +11,9 @@ from importlib.metadata import version
 
 from iced_x86 import Decoder, Formatter, FormatterSyntax, Instruction, MemorySizeOptions
 
+from inference.isa.code.block import LABEL
+from inference.isa.code.errors import BlockError
 from inference.isa.x86.assembly.encoding import encode, encode_jump
-from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.statements import read_statement
 from inference.isa.x86.control_flow import step_of
 from inference.isa.x86.forms import MNEMONICS
@@ -20,9 +21,6 @@ from inference.isa.x86.instances import ADDRESS_OF_CODE
 
 ASSEMBLY = f"iced-x86 {version('iced-x86')}"
 """Who writes it, for the identity of answers that depend on the text."""
-
-LABEL = ".loop"
-"""What the first instruction of a loop is called."""
 
 _WISHES = (
     *("{load}", "{store}", "{disp32}", "{disp8}", "{vex3}", "{evex}", "{vex}", "data16", "rex.w"),
@@ -72,6 +70,19 @@ def closing_text(code: bytes, body: int) -> str:
         b"",
     )
     return f"{name} {LABEL}" if shortest == code else f"{{disp32}} {name} {LABEL}"
+
+
+def closed(body: bytes, jump: bytes) -> bytes | None:
+    """The body with a jump of the same condition back to its first byte, as short as can be.
+
+    None where such a jump cannot lead so far, as `loop` and `jrcxz` cannot beyond 128 bytes.
+    """
+    mnemonic = MNEMONICS[Decoder(64, jump).decode().mnemonic]
+    for bits in (8, 32):
+        size = len(encode_jump(mnemonic, 0, bits) or b"")
+        if size and len(body) + size <= 2 ** (bits - 1):
+            return body + (encode_jump(mnemonic, -(len(body) + size), bits) or b"")
+    return None
 
 
 def closing_of(instruction: Instruction, code: bytes) -> bool:

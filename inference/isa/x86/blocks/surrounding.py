@@ -6,9 +6,9 @@ import struct
 
 from iced_x86 import BlockEncoder, Code, Instruction, Register
 
-from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.code.control_flow import LOOP
+from inference.isa.code.errors import BlockError
 from inference.isa.x86.blocks.block import block_of_bytes
-from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
 BEGIN = bytes.fromhex("bb6f000000646790")

@@ -8,7 +8,7 @@ from anica_app.core.domain.aliasing import Aliasing
 from anica_app.core.domain.places import OperandPlace
 from anica_app.core.domain.space import SchemeSpace
 from anica_app.core.x86_domain import X86Domain
-from inference.isa.x86.blocks import block_of_text
+from inference.isa.blocks import block_of_text
 
 DOMAIN = X86Domain(
     SchemeSpace.listed(

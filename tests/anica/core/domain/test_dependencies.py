@@ -14,7 +14,7 @@ from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.domain.settings import DomainSettings
 from anica_app.core.domain.space import SchemeSpace
 from anica_app.core.x86_domain import X86Domain
-from inference.isa.x86.blocks import block_of_text
+from inference.isa.blocks import block_of_text
 from tests.anica.core.small import TEXTS, above, random_block, small_domain
 from tests.drawn import examples
 

@@ -14,7 +14,7 @@ from anica_app.core.domain import documents
 from anica_app.core.domain.documents import expanded
 from anica_app.core.domain.wording import expansion_words, words
 from anica_app.core.errors import AnicaError
-from inference.isa.x86.blocks import block_of_text
+from inference.isa.blocks import block_of_text
 from tests.anica.core.small import random_abstract, random_block, small_domain
 from tests.drawn import examples
 

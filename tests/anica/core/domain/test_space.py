@@ -12,8 +12,8 @@ from anica_app.core.domain.space import SchemeSpace, reasons
 from anica_app.core.errors import AnicaError
 from anica_app.core.x86_domain import X86Domain
 from inference.core.errors import InvalidInputError
+from inference.isa.blocks import block_of_text
 from inference.isa.x86 import schemes
-from inference.isa.x86.blocks import block_of_text
 from inference.isa.x86.scheme_set import forms_by_text
 from tests.anica.core.small import small_domain
 

@@ -14,7 +14,7 @@ from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.places import OperandPlace
-from inference.isa.x86.blocks import block_of_text
+from inference.isa.blocks import block_of_text
 from tests.anica.core.small import above, random_abstract, random_block, small_domain
 from tests.drawn import examples
 

@@ -21,7 +21,7 @@ from anica_app.core.families.evidence import (
 )
 from anica_app.core.families.touched import CarrierRole
 from anica_app.core.x86_domain import X86Domain
-from inference.isa.x86.blocks import block_of_text, mnemonics_of
+from inference.isa.blocks import block_of_text, mnemonics_of
 from inference.predictors.protocol import Answer, Failure
 from tests.anica.core.families.cores import PlantedCore, name_of
 from tests.anica.core.search.planted import few_schemes

@@ -18,7 +18,7 @@ from anica_app.core.domain.settings import GROUPS, DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace, reasons
 from anica_app.core.search.settings import SearchSettings
 from anica_app.core.x86_domain import X86Domain
-from inference.isa.x86.blocks import block_of_bytes
+from inference.isa.blocks import block_of_bytes
 from inference.isa.x86.choosing import LINE
 from tests.anica.core.small import TEXTS, random_abstract, random_block, small_domain
 from tests.drawn import examples

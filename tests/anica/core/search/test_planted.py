@@ -9,7 +9,7 @@ from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Driver, World
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.x86_domain import X86Domain
-from inference.isa.x86.blocks import block_of_text
+from inference.isa.blocks import block_of_text
 from inference.predictors.panel import Panel
 from tests.anica.core.search.planted import (
     FLAG_NAMES,

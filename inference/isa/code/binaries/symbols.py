@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inference.isa.x86.binaries.headers import OBJECT, BinaryFileError, Headers, Section, text_at
+from inference.isa.code.binaries.headers import OBJECT, BinaryFileError, Headers, Section, text_at
 
 # Jumps of object files to what the linker has still to place.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.isa.x86.binaries.headers import BinaryFileError, is_binary
-from inference.isa.x86.binaries.program import CompiledProgram, Function, read_program
+from inference.isa.code.binaries.headers import BinaryFileError, is_binary
+from inference.isa.code.binaries.program import CompiledProgram, Function, read_program
 
 __all__ = ["BinaryFileError", "CompiledProgram", "Function", "is_binary", "read_program"]

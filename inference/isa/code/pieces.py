@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from iced_x86 import Decoder
-
-from inference.isa.x86.assembly.encoding import encode_jump
-from inference.isa.x86.assembly.errors import BlockError, numbered
-from inference.isa.x86.assembly.program import AssemblyProgram, ProgramInstruction
-from inference.isa.x86.blocks.block import Block, block_of_bytes
-from inference.isa.x86.control_flow import LOOP, Cut, cut
-from inference.isa.x86.forms import MNEMONICS
+from inference.isa.code.block import Block
+from inference.isa.code.control_flow import LOOP, Cut, cut
+from inference.isa.code.errors import BlockError, numbered
+from inference.isa.code.program import AssemblyProgram, ProgramInstruction
+from inference.isa.code.reader import CodeReader
 
 # What a reader passed over or where it cut, in words.
 
@@ -69,19 +66,19 @@ class Piece:
     count: float | None = None
 
 
-def pieces_of(program: AssemblyProgram) -> list[Piece]:
+def pieces_of(program: AssemblyProgram, reader: CodeReader) -> list[Piece]:
     """The loops and straight pieces of a program, of its regions alone where it has some.
 
     Raises `BlockError` for an empty region and for pieces that are too long.
     """
     if not program.regions:
-        return _cut(program.instructions)
+        return _cut(program.instructions, reader)
     found: list[Piece] = []
     for number, name in enumerate(program.regions):
         inside = [one for one in program.instructions if number in one.regions]
         if not inside:
             raise BlockError(f"there is no instruction in the region {name or number + 1!r}")
-        found += _of_region(_cut(inside), name or f"region {number + 1}")
+        found += _of_region(_cut(inside, reader), name or f"region {number + 1}")
     return found
 
 
@@ -118,13 +115,13 @@ def _of_region(pieces: Sequence[Piece], region: str) -> list[Piece]:
     return [replace(one, name=f"{region}: {one.name or f'line {one.line}'}") for one in pieces]
 
 
-def _cut(instructions: Sequence[ProgramInstruction]) -> list[Piece]:
-    if (alone := _open_loop(instructions)) is not None:
+def _cut(instructions: Sequence[ProgramInstruction], reader: CodeReader) -> list[Piece]:
+    if (alone := _open_loop(instructions, reader)) is not None:
         return [alone]
     functions = list(_functions(instructions))
     entries = {one.address for one in instructions if one.is_entry}
     return [
-        _piece(one, instructions, _name(one, instructions, functions[one.steps[0]]))
+        _piece(one, instructions, _name(one, instructions, functions[one.steps[0]]), reader)
         for one in cut([one.step for one in instructions], entries)
     ]
 
@@ -151,14 +148,14 @@ def _name(one: Cut, instructions: Sequence[ProgramInstruction], function: str) -
     return told[0] if told else f"{function}, line {line}" if function else ""
 
 
-def _piece(one: Cut, instructions: Sequence[ProgramInstruction], name: str) -> Piece:
+def _piece(one: Cut, instructions: Sequence[ProgramInstruction], name: str, reader: CodeReader) -> Piece:
     inside = [instructions[number] for number in one.steps]
     jumps = [instructions[number] for number in one.left_out]
     code = b"".join(each.code for each in inside)
     notes = _assumed(inside)
     if one.kind == LOOP and one.closing is not None:
         closing = instructions[one.closing]
-        looped = closed(code, closing.code)
+        looped = reader.closed(code, closing.code)
         if looped is None:
             notes.append(f"{closing.text.strip()} cannot lead back so far: the body without it")
         code = looped or code
@@ -166,11 +163,12 @@ def _piece(one: Cut, instructions: Sequence[ProgramInstruction], name: str) -> P
             f"{jump.text.strip()} (line {jump.line}) is taken as not jumping, and left out" for jump in jumps
         ]
         jumps.append(closing)
-    return _made(name, code, inside, notes, jumps)
+    return _made(name, reader, code, inside, notes, jumps)
 
 
 def _made(
     name: str,
+    reader: CodeReader,
     code: bytes,
     inside: Sequence[ProgramInstruction],
     notes: Sequence[str],
@@ -179,26 +177,13 @@ def _made(
     line = inside[0].line
     counts = [each.count for each in (*inside, *jumps) if each.count is not None]
     try:
-        block = block_of_bytes(code)
+        block = reader.block_of_bytes(code)
     except BlockError as error:
         raise error.at(line) from None
     return Piece(name, block, line, tuple(notes), sum(counts) if counts else None)
 
 
-def closed(body: bytes, jump: bytes) -> bytes | None:
-    """The body with a jump of the same condition back to its first byte, as short as can be.
-
-    None where such a jump cannot lead so far, as `loop` and `jrcxz` cannot beyond 128 bytes.
-    """
-    mnemonic = MNEMONICS[Decoder(64, jump).decode().mnemonic]
-    for bits in (8, 32):
-        size = len(encode_jump(mnemonic, 0, bits) or b"")
-        if size and len(body) + size <= 2 ** (bits - 1):
-            return body + (encode_jump(mnemonic, -(len(body) + size), bits) or b"")
-    return None
-
-
-def _open_loop(instructions: Sequence[ProgramInstruction]) -> Piece | None:
+def _open_loop(instructions: Sequence[ProgramInstruction], reader: CodeReader) -> Piece | None:
     """A text that ends with its only jump, of a condition and to somewhere else: the body of a loop."""
     if len(instructions) < 2:
         return None
@@ -207,11 +192,11 @@ def _open_loop(instructions: Sequence[ProgramInstruction]) -> Piece | None:
         return None
     if any(one.step.flow != "next" for one in body) or any(one.is_entry for one in body[1:]):
         return None
-    looped = closed(b"".join(one.code for one in body), last.code)
+    looped = reader.closed(b"".join(one.code for one in body), last.code)
     if looped is None:
         return None
     note = f"where {last.text.strip()} leads is not in the text: taken for the jump back to the beginning"
-    return _made(next(iter(body[0].labels), ""), looped, body, [*_assumed(body), note], [last])
+    return _made(next(iter(body[0].labels), ""), reader, looped, body, [*_assumed(body), note], [last])
 
 
 def _assumed(inside: Sequence[ProgramInstruction]) -> list[str]:

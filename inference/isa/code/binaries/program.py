@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from inference.isa.x86.binaries.headers import OBJECT, BinaryFileError, Headers, Section, read_headers
-from inference.isa.x86.binaries.symbols import (
+from inference.isa.code.binaries.headers import OBJECT, BinaryFileError, Headers, Section, read_headers
+from inference.isa.code.binaries.symbols import (
     Relocations,
     Symbol,
     Symbols,

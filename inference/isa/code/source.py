@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inference.isa.x86.assembly.decoration import undrawn, without_colours
-from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.code.decoration import undrawn, without_colours
+from inference.isa.code.errors import BlockError
 
 # Regions that comments mark, as llvm-mca and OSACA have them.
 

@@ -8,20 +8,13 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
-from inference.isa.x86.assembly.decoration import undrawn
-from inference.isa.x86.assembly.disassembly import program_of_listing
-from inference.isa.x86.assembly.errors import BlockError, DroppedLine
-from inference.isa.x86.assembly.listings import listing_of
-from inference.isa.x86.assembly.program import AssemblyProgram, ProgramInstruction
-from inference.isa.x86.assembly.reading import program_of_lines
-from inference.isa.x86.assembly.source import lines_of
-from inference.isa.x86.assembly.text import TextState
-from inference.isa.x86.blocks.block import Block, block_of_hex
-from inference.isa.x86.blocks.listing import text_of
-from inference.isa.x86.blocks.pieces import Piece, listed, named, notes_on, pieces_of
-from inference.isa.x86.control_flow import steps_of
-from inference.isa.x86.instances import ADDRESS_OF_CODE
+from inference.isa.code.block import Block, bytes_of_hex
+from inference.isa.code.decoration import undrawn
+from inference.isa.code.errors import BlockError, DroppedLine
+from inference.isa.code.pieces import Piece, listed, named, notes_on, pieces_of
+from inference.isa.code.program import AssemblyProgram, ProgramInstruction
+from inference.isa.code.reader import CodeReader
+from inference.isa.code.source import lines_of
 
 TITLES = ("bb", "hex", "block", "code", "bytes")
 """What the first column of a CSV file of blocks is called."""
@@ -62,47 +55,20 @@ class BlocksOfText:
         return tuple(one for one in self.dropped if begin <= one.line < end)
 
 
-def read_blocks(text: str, most: int) -> list[Block]:
-    """The blocks of a text; see `read`. Raises `BlockError` for each line of `dropped`, too."""
-    reading = read(text, most)
-    _refuse(reading.dropped)
-    return [piece.block for piece in reading.pieces]
-
-
-def _refuse(dropped: Sequence[DroppedLine]) -> None:
+def refuse_dropped(dropped: Sequence[DroppedLine]) -> None:
+    """Raise `BlockError` for the first of them."""
     for one in dropped:
         raise BlockError(f"this line {one.reason}, and is in no block: {one.text}", one.line)
 
 
-def block_of_text(text: str) -> Block:
-    """The one block of a text; see `read_blocks`."""
-    (block,) = read_blocks(text, 1)
-    return block
-
-
-def read(text: str, most: int) -> BlocksOfText:
-    """The blocks of a text, at most `most` of them.
-
-    Paragraphs, parted by empty lines, are a block each, in hexadecimal digits or as assembly, unless jumps
-    lead from one to another; code with jumps is cut into its loops and straight pieces. Of a CSV file each
-    line is one: its first column has the digits, the others are passed over, and so is a header. Raises
-    `BlockError` with line and column; for assembly of AArch64, that there are no blocks of it.
-    """
-    try:
-        return _read(text, most)
-    except BlockError:
-        if looks_like_aarch64(text):
-            raise BlockError(NOT_SUPPORTED) from None
-        raise
-
-
-def _read(text: str, most: int) -> BlocksOfText:
+def blocks_of_text(text: str, most: int, reader: CodeReader) -> BlocksOfText:
+    """The blocks of a text, at most `most` of them; see `inference.isa.blocks.read`."""
     lines = lines_of(text)
     if rows := _rows(lines):
         _not_too_many(len(rows), most)
-        pieces = [Piece(f"line {number}", _block(number, digits), number) for number, digits in rows]
+        pieces = [Piece(f"line {number}", _block(number, digits, reader), number) for number, digits in rows]
         return BlocksOfText(tuple(pieces))
-    parts = list(_programs(lines, most))
+    parts = list(_programs(lines, most, reader))
     programs = [part for part in parts if isinstance(part, AssemblyProgram)]
     has_regions = any(program.regions for program in programs)
     found: list[Piece] = []
@@ -110,10 +76,10 @@ def _read(text: str, most: int) -> BlocksOfText:
         if isinstance(part, Piece):
             found.append(part)
         elif part.regions or not has_regions:
-            found += pieces_of(part)
+            found += pieces_of(part, reader)
     dropped = tuple(line for program in programs for line in program.dropped)
     if not found:
-        _refuse(dropped)
+        refuse_dropped(dropped)
         raise BlockError(
             "there is no block: paste assembly, a listing, or machine code in hexadecimal digits"
             if not any(line.strip() for line in lines)
@@ -132,22 +98,22 @@ def _not_too_many(count: int, most: int, pieces: Sequence[Piece] = ()) -> None:
         raise BlockError(f"at most {most:,} {blocks} at a time, not {count:,}{which}")
 
 
-def _programs(lines: list[str], most: int) -> Iterator[AssemblyProgram | Piece]:
+def _programs(lines: list[str], most: int, reader: CodeReader) -> Iterator[AssemblyProgram | Piece]:
     """What the paragraphs are: blocks of digits, or programs of one paragraph or several."""
     paragraphs = list(_paragraphs(lines))
     if not any(_is_hex(part) for _, part in paragraphs):
-        listing = listing_of(list(enumerate(lines, start=1)))
-        if listing is not None:
-            yield program_of_listing(listing)
+        program = reader.listed_program(list(enumerate(lines, start=1)))
+        if program is not None:
+            yield program
             return
     if len(paragraphs) > most and not any(map(_may_be_joined, paragraphs)):
         _not_too_many(sum(map(_has_code, paragraphs)), most)
-    state = TextState()
+    program_of = reader.paragraph_reader()
     for first, part in _joined(paragraphs, lines):
         if _is_hex(part):
-            yield _of_digits(first, "\n".join(part))
+            yield _of_digits(first, "\n".join(part), reader)
         else:
-            yield program_of_lines(part, first, state)
+            yield program_of(part, first)
 
 
 def _paragraphs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
@@ -240,20 +206,18 @@ def _rows(lines: list[str]) -> list[tuple[int, str]]:
     return found if is_file and len(found) == len(matched) else []
 
 
-def _of_digits(line: int, digits: str) -> AssemblyProgram | Piece:
+def _of_digits(line: int, digits: str, reader: CodeReader) -> AssemblyProgram | Piece:
     """A block; with jumps, calls or the like among its instructions, a program like any other code."""
-    block = _block(line, digits)
-    instructions = [
-        ProgramInstruction(line, text_of(step.code, "intel"), step)
-        for step in steps_of(block.body, ADDRESS_OF_CODE)
-    ]
-    if all(one.step.flow == "next" for one in instructions):
+    block = _block(line, digits, reader)
+    steps = reader.steps_of(block.body)
+    if all(step.flow == "next" for step in steps):
         return Piece("", block, line)
-    return AssemblyProgram(tuple(instructions))
+    pairs = zip(block.instructions, steps, strict=True)
+    return AssemblyProgram(tuple(ProgramInstruction(line, one.text, step) for one, step in pairs))
 
 
-def _block(line: int, digits: str) -> Block:
+def _block(line: int, digits: str, reader: CodeReader) -> Block:
     try:
-        return block_of_hex(digits)
+        return reader.block_of_bytes(bytes_of_hex(digits))
     except BlockError as error:
         raise error.at(line + max(error.line - 1, 0)) from None

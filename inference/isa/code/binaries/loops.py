@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from iced_x86 import Decoder, Instruction
-
-from inference.isa.x86.binaries.headers import BinaryFileError
-from inference.isa.x86.binaries.program import CompiledProgram, Function
-from inference.isa.x86.blocks.block import MOST_BYTES, MOST_INSTRUCTIONS
-from inference.isa.x86.blocks.pieces import closed
-from inference.isa.x86.control_flow import CodeStep, Cut, cut, step_of
+from inference.isa.code.binaries.headers import BinaryFileError
+from inference.isa.code.binaries.program import CompiledProgram, Function
+from inference.isa.code.block import MOST_BYTES, MOST_INSTRUCTIONS
+from inference.isa.code.control_flow import CodeStep, Cut, cut
+from inference.isa.code.reader import CodeReader
 
 # The machine code of a function as steps, for `control_flow.cut`: whatever the bytes are.
 
@@ -24,28 +22,21 @@ LONGEST = 2 * PIECE
 _FIELD = 4  # bytes that a linker fills in, at the end of a jump
 
 
-def steps_in(program: CompiledProgram, function: Function) -> Iterator[list[CodeStep]]:
+def steps_in(program: CompiledProgram, function: Function, reader: CodeReader) -> Iterator[list[CodeStep]]:
     """The instructions of a function, a list for each piece of a long one.
 
-    What is no instruction ends a path, as data among code does; the next byte is tried then.
+    What is no instruction ends a path, as data among code does.
     """
     code, address = program.code(function), function.address
     moved = program.relocations(function.region).targets if program.is_object else {}
-    decoder, one = Decoder(64, code, ip=address), Instruction()
     found: list[CodeStep] = []
     begin = position = 0
-    while decoder.can_decode:
-        decoder.decode_out(one)
-        if one.is_invalid:
-            step = CodeStep(address + position, code[position : position + 1], "end")
-            decoder.position = position + 1
-            decoder.ip = address + position + 1
-        else:
-            step = step_of(one, code[position : position + one.len])
-            if moved and (place := one.next_ip - _FIELD) in moved and step.flow in ("jump", "branch"):
-                step = step._replace(target=moved[place])
+    for step in reader.steps_of_region(code, address):
+        size = len(step.code)
+        if moved and step.flow in ("jump", "branch") and (place := step.address + size - _FIELD) in moved:
+            step = step._replace(target=moved[place])  # noqa: PLW2901
         found.append(step)
-        position += len(step.code)
+        position += size
         length = position - begin
         if length >= PIECE and (step.flow in ("end", "jump") or length >= LONGEST):
             yield found
@@ -97,6 +88,7 @@ def loops_in(
     program: CompiledProgram,
     functions: Iterable[Function],
     search: Search,
+    reader: CodeReader,
     told: Told = lambda done, of: None,
 ) -> Iterator[Loop]:
     """The loops of these functions, in order. Raises `BinaryFileError` for more than `MOST_CODE`."""
@@ -108,20 +100,20 @@ def loops_in(
             "the most: choose functions by their names, e.g. `mat*`"
         )
     for function in wanted:
-        for steps in steps_in(program, function):
-            yield from _loops_of(function, steps, cut(steps), search)
+        for steps in steps_in(program, function, reader):
+            yield from _loops_of(function, steps, cut(steps), search, reader)
             search.code += steps[-1].address + len(steps[-1].code) - steps[0].address
             told(search.code, total)
         search.functions += 1
 
 
 def _loops_of(
-    function: Function, steps: list[CodeStep], cuts: Iterable[Cut], search: Search
+    function: Function, steps: list[CodeStep], cuts: Iterable[Cut], search: Search, reader: CodeReader
 ) -> Iterator[Loop]:
     for one in cuts:
         if one.kind != "loop" or one.closing is None:
             continue
-        code = closed(b"".join(steps[at].code for at in one.steps), steps[one.closing].code)
+        code = reader.closed(b"".join(steps[at].code for at in one.steps), steps[one.closing].code)
         if code is None or len(one.steps) >= MOST_INSTRUCTIONS or len(code) > MOST_BYTES:
             search.too_long += 1
             continue

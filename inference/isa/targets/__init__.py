@@ -1,0 +1,33 @@
+"""The instruction sets that have a folder here, by name. Only this package imports these folders.
+
+A folder is imported when its instruction set is used, and a facet of it when that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from inference.isa.target import IsaTarget
+
+X86 = "x86-64"
+DEFAULT = X86
+"""The instruction set of machine code and texts that name none."""
+
+
+def _x86() -> IsaTarget:
+    from inference.isa.x86.target import TARGET  # imported when it is used
+
+    return TARGET
+
+
+_FOLDERS: dict[str, Callable[[], IsaTarget]] = {X86: _x86}
+LOADED: dict[str, IsaTarget] = {}
+"""{name: target} of those that were used."""
+
+
+def target_of(name: str) -> IsaTarget:
+    """The instruction set of this name; one that has no folder has no facets."""
+    target = LOADED.get(name)
+    if target is None and name in _FOLDERS:
+        target = LOADED[name] = _FOLDERS[name]()
+    return target or IsaTarget(name)

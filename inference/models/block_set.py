@@ -42,6 +42,7 @@ class BasicBlockSet(Named):
     report = models.JSONField(default=dict, blank=True)
 
     class Meta:
+        db_table = "anica_app_basicblockset"  # where it was first
         ordering = ["-id"]
 
     def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
@@ -68,6 +69,7 @@ class BlockColumn(models.Model):
     )
 
     class Meta:
+        db_table = "anica_app_blockcolumn"  # where it was first
         ordering = ["block_set_id", "position"]
         constraints = [
             models.UniqueConstraint(fields=["block_set", "position"], name="column_place_once"),
@@ -99,6 +101,7 @@ class BasicBlock(models.Model):
     origin = models.CharField(max_length=ORIGIN_LIMIT, blank=True, default="", db_default="")
 
     class Meta:
+        db_table = "anica_app_basicblock"  # where it was first
         ordering = ["block_set_id", "position"]
         constraints = [
             models.UniqueConstraint(fields=["block_set", "position"], name="block_place_once"),
@@ -120,6 +123,7 @@ class Prediction(models.Model):
     failure = models.CharField(max_length=12, choices=FAILURES, blank=True, default=NO_FAILURE)
 
     class Meta:
+        db_table = "anica_app_prediction"  # where it was first
         constraints = [
             models.UniqueConstraint(fields=["block", "column"], name="prediction_once_per_column"),
             one_answer("prediction_is_cycles_or_failure"),

@@ -35,6 +35,7 @@ class Comparison(models.Model):
     table = models.BinaryField()
 
     class Meta:
+        db_table = "anica_app_comparison"  # where it was first
         ordering = ["-id"]
 
 
@@ -74,6 +75,7 @@ class ComparedColumn(models.Model):
     answers = models.BinaryField()
 
     class Meta:
+        db_table = "anica_app_comparedcolumn"  # where it was first
         ordering = ["comparison_id", "position"]
         constraints = [
             models.UniqueConstraint(fields=["comparison", "position"], name="compared_column_place_once")

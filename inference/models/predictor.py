@@ -62,6 +62,7 @@ class Predictor(Named):
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.FOUND)
 
     class Meta:
+        db_table = "anica_app_predictor"  # where it was first
         ordering = ["name"]
 
     @property
@@ -89,6 +90,7 @@ class AnswerCache(models.Model):
     detail = models.CharField(max_length=500, blank=True)
 
     class Meta:
+        db_table = "anica_app_answercache"  # where it was first
         constraints = [
             models.UniqueConstraint(fields=["predictor", "block"], name="answer_once_per_block"),
             one_answer("answer_is_cycles_or_failure"),

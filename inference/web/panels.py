@@ -76,9 +76,14 @@ def register(panels: Iterable[PagePanel]) -> None:
     _PANELS.update({(panel.of, panel.name): panel for panel in panels})
 
 
+def registered() -> list[PagePanel]:
+    """All panels, in the order in which features were registered."""
+    return list(_PANELS.values())
+
+
 def panels_of(of: PanelPlace, subject: Any) -> list[PagePanel]:
     """Those on a page about a subject."""
-    there = (panel for panel in _PANELS.values() if panel.of == of and panel.suits(subject))
+    there = (panel for panel in registered() if panel.of == of and panel.suits(subject))
     return sorted(there, key=lambda panel: panel.place)
 
 

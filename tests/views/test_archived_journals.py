@@ -136,7 +136,7 @@ def pages(visitor: Client, run: Run) -> Iterator[str]:
         yield from (reverse(f"run-{table}-csv", args=[run.pk]) for table in ("schemes", "mixes", "orders"))
     for row in PortMapping.objects.filter(run=run):
         mapping = reverse("mapping", args=[row.pk])
-        yield from (f"{mapping}?tab={tab}" for tab, _ in visitor.get(mapping).context["tabs"])
+        yield from (f"{mapping}?tab={tab.name}" for tab in visitor.get(mapping).context["tabs"])
         for verdict in row.characterisations.all()[:2]:
             yield reverse("scheme-proof", args=[row.pk, verdict.scheme_id])
 

@@ -92,14 +92,14 @@ def test_what_is_kept_in_mind_of_a_finished_run_is_little_and_its_page_stays_the
     visitor: Client, found: Run
 ):
     whole, kept = whole_record_of(found), record_of(found)
-    assert len(whole.evolution.generations) > 1
-    assert kept.evolution.generations == whole.evolution.generations[-1:]
+    assert len(whole.parts["evolution"].generations) > 1
+    assert kept.parts["evolution"].generations == whole.parts["evolution"].generations[-1:]
     assert "figure" in whole.heat_map
     assert "figure" not in kept.heat_map
     first = page(visitor, found)
     told = record_in(first)
-    assert len(told["curve"]["data"][0]["x"]) == len(whole.evolution.generations)
-    assert len(told["frames"]) == len(whole.evolution.clouds)
+    assert len(told["curve"]["data"][0]["x"]) == len(whole.parts["evolution"].generations)
+    assert len(told["frames"]) == len(whole.parts["evolution"].clouds)
     assert told["heat_map"]["figure"]["data"]
     again = page(visitor, found)
     assert record_in(again) == told
@@ -125,7 +125,7 @@ def test_of_a_story_too_long_for_a_page_the_end_is_there(found: Run, monkeypatch
     assert part.seq == whole.seq
     assert part.result == whole.result
     assert part.parts["evolution"].last_generation == whole.parts["evolution"].last_generation
-    assert len(part.evolution.generations) < len(whole.evolution.generations)
+    assert len(part.parts["evolution"].generations) < len(whole.parts["evolution"].generations)
 
 
 def test_what_is_measured_counts_as_benchmarking_without_the_mixes_that_judge(

@@ -73,7 +73,7 @@ def record_of(told: Sequence[tuple[str, dict[str, Any]]]) -> ExplainRecord:
     return fold(
         {"seq": seq, "kind": kind, "payload": payload, "at": at}
         for seq, (kind, payload) in enumerate(told, start=1)
-    ).explain
+    ).parts["explain"]
 
 
 @pytest.fixture

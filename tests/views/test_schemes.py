@@ -15,7 +15,7 @@ from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Por
 from inference.storage.evaluating import evaluate
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import store_mapping, store_measurements
-from inference.web import offers
+from inference.web import panels
 from tests.explained import BSF, IMUL, explained_mapping, toy_isa
 from tests.views.conftest import ADD
 from tests.views.conftest import IMUL as MUL
@@ -104,21 +104,19 @@ def test_witnesses_and_verdicts_are_listed_also_where_a_scheme_is_excluded(visit
 def test_other_apps_add_sections_that_may_have_nothing_to_say(
     visitor: Client, isa: ISA, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(offers, "_PANELS", [])
-    for key, path in (("told", "told"), ("silent", "silent")):
-        context = f"{__name__}.{path}"
-        offers.show_on_scheme(offers.SchemePanel(key, key.upper(), "partials/terms.html", context))
-    text = page(visitor, ADD).content.decode()
-    assert "TOLD" in text
-    assert "SILENT" not in text
-
-
-def told(scheme: InstructionScheme) -> dict[str, object]:
-    return {"terms": [(scheme.text, 1)]}
-
-
-def silent(scheme: InstructionScheme) -> None:
-    return None
+    monkeypatch.setattr(panels, "_PANELS", {})
+    spoken = [("TOLD", 1)]
+    template = "partials/terms.html"
+    panels.register(
+        panels.PagePanel(panels.PanelPlace.SCHEME, name, name.upper(), template, context)
+        for name, context in (
+            ("told", lambda request, scheme: {"terms": spoken}),
+            ("silent", lambda request, scheme: None),
+        )
+    )
+    shown = page(visitor, ADD).context["panels"]
+    assert [(one.panel.name, one.context["terms"]) for one in shown] == [("told", spoken)]
+    assert "TOLD" in page(visitor, ADD).content.decode()
 
 
 def test_many_mappings_take_as_few_queries_as_one(

@@ -17,7 +17,7 @@ from inference.storage.errors import ExchangeError
 
 def block_set_upload(request: HttpRequest) -> HttpResponse:
     """What can be read, and the field for the file; it goes the way of all uploads."""
-    return render(request, "inference/block_sets/upload.html", {"limit": settings.UPLOAD_LIMIT_BYTES})
+    return render(request, "anica/importing/upload.html", {"limit": settings.UPLOAD_LIMIT_BYTES})
 
 
 @require_POST
@@ -35,7 +35,7 @@ def block_set_paste(request: HttpRequest) -> HttpResponse:
     except (ExchangeError, LimitError) as problem:
         error = str(problem)
     context = {"limit": settings.UPLOAD_LIMIT_BYTES, "error": error, "text": text[:100_000]}
-    return render(request, "inference/block_sets/upload.html", context, status=400)
+    return render(request, "anica/importing/upload.html", context, status=400)
 
 
 urlpatterns = [

@@ -27,7 +27,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> ExperimentSet:
     def do_run(self, submitted) -> Run:
         return work_off(submitted())
 
-    module = importlib.import_module("anica_app.management.commands.compare-predictors")
+    module = importlib.import_module("inference.management.commands.compare-predictors")
     monkeypatch.setattr(module.Command, "do_run", do_run)
     return small.measured_set(isa)
 

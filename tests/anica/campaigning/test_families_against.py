@@ -12,7 +12,7 @@ from anica_app.features.campaigns import command
 from anica_app.features.families import earlier, stage
 from anica_app.features.families import job as families_job
 from anica_app.models import Campaign, Family
-from anica_app.storage import domains as opening
+from inference.features.asking.predictors import panel
 from inference.features.asking.predictors.answers import DatabaseAnswers
 from inference.models import Predictor
 from inference.predictors.protocol import Answer, PredictorError
@@ -53,7 +53,7 @@ def tools(monkeypatch):
             raise PredictorError(f"{row.name} is not here any more")
         return Decoding(lambda code: sum(planted(code) for planted in PLANTED[row.name]), row.name)
 
-    for module in (opening, stage, earlier, families_job):
+    for module in (panel, stage, earlier, families_job):
         monkeypatch.setattr(module, "opened", opened)
 
     def do_run(self, submitted):

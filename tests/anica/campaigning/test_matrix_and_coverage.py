@@ -10,7 +10,7 @@ from anica_app.core.domain.settings import DomainSettings
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.matrices import job
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
-from anica_app.storage import domains as opening
+from inference.features.asking.predictors import panel
 from inference.formats.block_sets import BlockSetOptions, store
 from inference.models import BasicBlockSet, Predictor, Run
 from inference.predictors.protocol import Answer, Failure
@@ -42,7 +42,7 @@ def tools(monkeypatch) -> dict[str, Predictor]:
         name: Predictor.objects.create(name=name, kind="planted", key=f"{number:064}")
         for number, name in enumerate(planted)
     }
-    monkeypatch.setattr(opening, "opened", lambda row, task=None: Refusing(planted[row.name], row.name))
+    monkeypatch.setattr(panel, "opened", lambda row, task=None: Refusing(planted[row.name], row.name))
     return rows
 
 

@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from anica_app.storage import domains as opening
 from inference.features.asking.block_sets.accuracy import Accuracy, accuracy_of
+from inference.features.asking.predictors import panel
 from inference.formats.block_sets import BlockSetOptions, store
 from inference.models import BasicBlockSet, Predictor
 from inference.predictors.protocol import Answer, Failure
@@ -37,7 +37,7 @@ def block_set() -> BasicBlockSet:
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
-    monkeypatch.setattr(opening, "opened", lambda row, task=None: Refusing(lambda _: 0.0, row.name))
+    monkeypatch.setattr(panel, "opened", lambda row, task=None: Refusing(lambda _: 0.0, row.name))
     return [Predictor.objects.create(name=name, kind="planted", key=name * 32) for name in ("aa", "bb")]
 
 

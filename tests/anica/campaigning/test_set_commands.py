@@ -7,7 +7,7 @@ import io
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, call_command, get_commands
 
 from anica_app.models import Campaign
 from inference.formats.block_sets import BlockSetOptions, store
@@ -36,7 +36,7 @@ def asked(monkeypatch: pytest.MonkeyPatch):
         return run
 
     for name in ("block-sets", "coverage", "matrix"):
-        module = importlib.import_module(f"anica_app.management.commands.{name}")
+        module = importlib.import_module(f"{get_commands()[name]}.management.commands.{name}")
         monkeypatch.setattr(module.Command, "do_run", do_run)
     return runs, results
 

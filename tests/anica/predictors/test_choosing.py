@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import anica_app
+import inference.predictors
 from inference.containment import client
 from inference.core.tunables import setting
 from inference.predictors import nanobench, permission
@@ -27,6 +27,8 @@ from tests.anica.predictors.fakes import GOOD
 
 MARK = "q7x9"
 Options = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def ithemal(home: Path) -> Options:
@@ -236,11 +238,11 @@ def test_flags_that_only_say_what_is_simulated_choose_nothing(flags: str, are_ha
 
 
 def callers(word: str) -> set[str]:
-    """Files of the app in which somebody lets options choose, or makes predictors without asking."""
-    root = Path(anica_app.__file__).parent
+    """Files in which somebody lets options choose, or makes predictors without asking."""
     return {
-        str(path.relative_to(root))
-        for path in root.rglob("*.py")
+        str(path.relative_to(ROOT))
+        for package in ("inference", "anica_app")
+        for path in (ROOT / package).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and (_name(node.func) == word or _passes_on(node, word))
     }
@@ -256,24 +258,27 @@ def _passes_on(node: ast.Call, argument: str) -> bool:
     return argument == "may_choose" and any(_name(value) != argument for value in values)
 
 
+ASKING, JUDGING = "inference/features/asking", "inference/features/judging"
+
 DOORS: Mapping[str, set[str]] = {
     "may_choose": {
-        "features/predictors/pages.py",  # whose rule asks who it is
-        "features/predictors/api.py",  # which does so itself
-        "features/predictors/choosing.py",  # stored options, with another processor
-        "features/predictors/modes.py",  # stored options, in another mode
-        "features/questions/job.py",  # stored options, with one switch more
-        *(f"features/{name}/command.py" for name in ("accuracy_checks", "block_sets", "campaigns")),
-        *(f"features/{name}/command.py" for name in ("comparisons", "families", "matrices", "questions")),
+        f"{ASKING}/predictors/pages.py",  # whose rule asks who it is
+        f"{ASKING}/predictors/api.py",  # which does so itself
+        f"{ASKING}/predictors/choosing.py",  # stored options, with another processor
+        f"{ASKING}/predictors/modes.py",  # stored options, in another mode
+        f"{ASKING}/questions/job.py",  # stored options, with one switch more
+        *(f"{ASKING}/{name}/command.py" for name in ("block_sets", "questions")),
+        *(f"{JUDGING}/{name}/command.py" for name in ("accuracy_checks", "comparisons")),
+        *(f"anica_app/features/{name}/command.py" for name in ("campaigns", "families", "matrices")),
     },
     "predictor": {
-        "features/predictors/query.py",
-        "features/accuracy_checks/predicting.py",  # a core model
-        "predictors/shared_out.py",  # what a run shares out
+        f"{ASKING}/predictors/query.py",
+        f"{JUDGING}/accuracy_checks/predicting.py",  # a core model
+        "inference/predictors/shared_out.py",  # what a run shares out
     },
     "predictor_of": {
-        "features/predictors/query.py",
-        "features/importing/import_job.py",  # a mapping
+        f"{ASKING}/predictors/query.py",
+        "anica_app/features/importing/import_job.py",  # a mapping
     },
 }
 """Where a caller says that options may choose, or makes a predictor of options at once."""
@@ -285,7 +290,7 @@ def test_doors_to_programs_are_known(word):
 
 
 def test_what_runs_uncontained_has_to_be_allowed_by_the_operator(monkeypatch) -> None:
-    package = Path(anica_app.__file__).parent
+    package = Path(inference.predictors.__file__).parent
     uncontained = {file.stem for file in package.rglob("*.py") if "UNBOUNDED" in file.read_text()}
     assert uncontained == {nanobench.KIND}
     monkeypatch.setattr(permission._operator, "allows_commands", False)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+from inference.web.panels import PanelPlace, registered
+
 TEMPLATES = Path(settings.BASE_DIR) / "templates"
 _CYCLES = re.compile(r"\bcycles\b", re.IGNORECASE)
 _MODE = re.compile(r'\{% modes |in_mode_words|class="[^"]*\bmode\b[^"]*"')
@@ -51,9 +53,23 @@ def _texts() -> dict[str, str]:
     return {str(path.relative_to(TEMPLATES)): path.read_text() for path in TEMPLATES.rglob("*.html")}
 
 
+_PAGES = {
+    PanelPlace.MAPPING: "inference/mappings/mapping.html",
+    PanelPlace.BELOW_MAPPING: "inference/mappings/mapping.html",
+    PanelPlace.RESOURCE_MAPPING: "inference/resources/page.html",
+    PanelPlace.MACHINE: "inference/machines/machine.html",
+    PanelPlace.SCHEME: "inference/schemes/scheme.html",
+    PanelPlace.PREDICTORS: "inference/predictors/list.html",
+    PanelPlace.BLOCK_SET: "inference/block_sets/set.html",
+    PanelPlace.SHOWN_BLOCK: "inference/questions/answers.html",
+}
+"""The template of each page that has panels."""
+
+
 def _includers(name: str, texts: dict[str, str]) -> list[str]:
     directory = name.rpartition("/")[0]
-    return [
+    pages = [_PAGES[panel.of] for panel in registered() if panel.template == name]
+    return pages + [
         other
         for other, text in texts.items()
         if name in _INCLUDED.findall(text)

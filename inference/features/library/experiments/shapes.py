@@ -15,6 +15,15 @@ from inference.web.api.errors import Flaw, ProblemError
 from inference.web.api.shapes import Cycles
 
 
+class PortLoad(Schema):
+    """The work on a port; `least` and `most` among all distributions that take no longer."""
+
+    port: str = Field(examples=["0"])
+    cycles: float = Field(examples=[0.5])
+    least: float = Field(examples=[0.0])
+    most: float = Field(examples=[0.5])
+
+
 class PortPrediction(Schema):
     """What a port mapping says of an experiment."""
 
@@ -56,12 +65,3 @@ def prediction_json(found: Schedule) -> dict[str, Any]:
             for port, load, interval in loads
         ],
     }
-
-
-class PortLoad(Schema):
-    """The work on a port; `least` and `most` among all distributions that take no longer."""
-
-    port: str = Field(examples=["0"])
-    cycles: float = Field(examples=[0.5])
-    least: float = Field(examples=[0.0])
-    most: float = Field(examples=[0.5])

@@ -15,7 +15,7 @@ from inference.storage.errors import ExchangeError
 from inference.web.offers import Publishable, published_by_others
 from inference.web.published_page import PrivateWords, PublishedKind, PublishedPage, cleaned
 
-_HERE = "inference.features.publishing"
+_HERE = "inference.features.publishing.site"
 _OWN = (
     Publishable(
         PublishedKind.MAPPING, "Port mappings", f"{_HERE}.kinds.mappings", f"{_HERE}.cores.mapping_page"

@@ -31,6 +31,7 @@ from inference.formats.block_sets import store as store_blocks
 from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.formats.run_archive.writing import write_archive
 from inference.isa.blocks.listing import object_file
+from inference.isa.targets import X86
 from inference.isa.x86.chains import links_of, pair_chains
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
@@ -55,7 +56,7 @@ from inference.models import (
 from inference.predictors.protocol import Answer
 from inference.storage.evaluating import evaluate
 from inference.storage.front_ends import store_front_end
-from inference.storage.instruction_sets import load_x86
+from inference.storage.instruction_sets import load_supplied
 from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import scheme_texts, store_mapping
@@ -120,7 +121,7 @@ class World:
 def generated_site(scale: Scale) -> World:
     """Fill the database, which is empty."""
     dice = np.random.default_rng(1)
-    isa = load_x86()[0]
+    isa = load_supplied(X86)[0]
     texts = scheme_texts(isa)
     chosen = sorted(dice.choice(sorted(texts), size=min(scale.schemes, len(texts)), replace=False).tolist())
     truth = _mapping({pk: texts[pk] for pk in chosen}, dice)

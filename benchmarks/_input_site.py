@@ -14,16 +14,17 @@ def furnished() -> tuple[Client, str]:
     """(a browser of the administrator, an API token of hers) of a site that had no rows before."""
     from inference.core.resources import ResourceMapping as Resources
     from inference.formats.block_sets import BlockSetOptions, store
+    from inference.isa.targets import X86
     from inference.models import ISA, ResourceMapping
     from inference.runs.machines.tokens import add_machine
-    from inference.storage.instruction_sets import load_x86
+    from inference.storage.instruction_sets import load_supplied
     from inference.storage.resource_mappings import store_resource_mapping
     from pmweb.accounts.api_tokens import issue
     from pmweb.accounts.people import ensure_administrator
     from pmweb.models import Scope
 
     account = ensure_administrator()
-    load_x86()  # as the launcher does
+    load_supplied(X86)  # as the launcher does
     seeds.run_archive()
     seeds.campaign_archive()
     isa = ISA.objects.get(name="toy")

@@ -49,8 +49,8 @@ def knocked(seed: int, many: int, file: str) -> Findings:
 def doors() -> Mapping[str, Door]:
     """What sends a text to each place of a furnished site that reads assembly; the answer is a response."""
     from inference.core.mapping import PortMapping as Value
+    from inference.isa.targets import X86
     from inference.models import ISA, PortMapping
-    from inference.storage.instruction_sets import X86
     from inference.storage.rows import store_mapping
 
     browser, token = furnished()

@@ -47,10 +47,11 @@ from inference.formats.core_model_json import read_core_model
 from inference.formats.parsing import AnyNames, parse
 from inference.isa.blocks import Block, block_of_bytes
 from inference.isa.domains import domains_of, undivided
+from inference.isa.exclusions import LEGACY_SSE
 from inference.isa.register_forms import forms_among
 from inference.isa.x86.bodies import loop_size
 from inference.isa.x86.probes import PREFERRED
-from inference.isa.x86.same_work import LEGACY_SSE, WORK_OF_OTHERS, same_work
+from inference.isa.x86.same_work import WORK_OF_OTHERS, same_work
 from inference.isa.x86.scheme_set import schemes_of
 from inference.measuring.recorded import RecordedMeasurer
 

@@ -19,8 +19,9 @@ from benchmarks import Result
 from benchmarks._in_process_worker import done
 from benchmarks._temporary_database import temporary_database
 from inference.formats.importing import preview
+from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, Upload
-from inference.storage.instruction_sets import load_x86
+from inference.storage.instruction_sets import load_supplied
 
 ROWS, SCHEMES = 100_000, 2000
 TOGETHER = 15.0  # seconds
@@ -32,7 +33,7 @@ def run(quick: bool) -> Iterator[Result]:
     """Import, errors, comparison, merge; `quick` has a tenth of the rows."""
     rows = ROWS // 10 if quick else ROWS
     with temporary_database():
-        isa = load_x86()[0]
+        isa = load_supplied(X86)[0]
         lines = _lines(isa, rows)
         yield from _imported(isa, lines)
         yield _errors(isa, lines)

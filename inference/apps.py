@@ -30,6 +30,7 @@ class InferenceConfig(AppConfig):
 
 def _offer() -> None:
     """What features show on the pages of others."""
+    from inference.isa.targets import target_of  # noqa: PLC0415  loaded with the apps
     from inference.web import offers  # noqa: PLC0415  models are there only now
 
     offers.offer_on_mapping(
@@ -37,7 +38,7 @@ def _offer() -> None:
             "Difference to LLVM’s model …",
             "what llvm-mca says of each scheme; a report in Markdown",
             "mapping-llvm",
-            lambda row: row.isa.name == "x86-64",
+            lambda row: target_of(row.isa.name).blocks is not None,
         )
     )
     offers.offer_on_set(

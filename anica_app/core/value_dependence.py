@@ -13,8 +13,8 @@ from itertools import islice
 
 from inference.core.protocols import Json
 from inference.isa.blocks import block_of_bytes
+from inference.isa.blocks.accesses import reads_of
 from inference.isa.start_values import BlockInput, BlockReads, Repetition, StartValues, repetitions
-from inference.isa.x86.block_inputs import reads_of
 from inference.predictors.protocol import Answer
 
 CLOSE = 0.05
@@ -166,7 +166,7 @@ def value_dependences(
     """
     repeated: list[_Repeated] = []
     for finding in findings:
-        reads = reads_of(entry.code for entry in block_of_bytes(finding.code).instructions)
+        reads = reads_of(block_of_bytes(finding.code))
         starts = [Repetition(USUAL_LABEL, usual), *repetitions(usual, reads)]
         if len(starts) > questions:
             break

@@ -13,7 +13,7 @@ from functools import cache
 from anica_app.core.domain.features import SIZE, operand_types
 from inference.isa.names import SchemeNames
 from inference.isa.reading import read
-from inference.isa.x86.scheme_set import schemes
+from inference.isa.targets import DEFAULT, target_of
 
 Words = Mapping[str, tuple[str, ...]]
 
@@ -166,10 +166,15 @@ def scheme(name: str) -> str | None:
 @cache
 def _operands() -> Mapping[str, str]:
     """{lower-case type of operand: as schemes have it}."""
-    types = {each for one in schemes() for place in one.operands for each in operand_types(place)}
+    types = {
+        each
+        for one in target_of(DEFAULT).schemes.schemes()
+        for place in one.operands
+        for each in operand_types(place)
+    }
     return {each.lower(): each for each in sorted(types)}
 
 
 @cache
 def _names() -> SchemeNames:
-    return SchemeNames([one.text for one in schemes()])
+    return SchemeNames([one.text for one in target_of(DEFAULT).schemes.schemes()])

@@ -44,10 +44,10 @@ from inference.core.protocols import Json
 from inference.formats.foreign_texts import clean_texts
 from inference.formats.quoting import json_text
 from inference.formats.sample_document import read_samples, sample_document
+from inference.isa.targets import target_of
 from inference.models import Predictor
 from inference.predictors.samples import pack, unpack
 from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import X86
 
 FORMAT, VERSION = "pmweb-campaign", 2
 WITHOUT_FAMILIES = 1
@@ -190,9 +190,10 @@ class _Reading:
         campaign = read_row(main.get("campaign"), Campaign(), _CAMPAIGN, f"{MAIN}, campaign")
         check_told(campaign, f"{MAIN}, campaign")
         predictors = _list(main.get("predictors"), f"{MAIN}, predictors")
+        isa = str(main.get("isa"))
         self._rows = CampaignRows(
             campaign,
-            X86 if main.get("isa") == X86 else "",
+            isa if target_of(isa).blocks is not None else "",
             [_predictor(given, f"{MAIN}, predictors[{at}]") for at, given in enumerate(predictors)],
         )
         self._numbers: dict[str, set[int]] = {}

@@ -14,12 +14,12 @@ from anica_app.core.search.settings import SearchSettings
 from anica_app.core.x86_domain import X86Domain
 from anica_app.models import Campaign, CampaignFile
 from inference.core.protocols import Checkpoint, Json
+from inference.isa.targets import X86
 from inference.models import ISA, PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.predictors.panel import Panel
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
-from inference.storage.instruction_sets import X86
 from inference.storage.rows import load_mapping
 
 STAGE_SUPPORT = "support"

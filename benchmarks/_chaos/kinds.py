@@ -20,11 +20,11 @@ from inference.core.mapping import uops_of
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import row_for
 from inference.formats.mapping_json import write_mapping_json
+from inference.isa.targets import X86
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
-from inference.storage.instruction_sets import X86
 from inference.storage.rows import store_mapping, store_measurements
 
 PORTS = "0123456"

@@ -109,6 +109,8 @@ def exegesis_of(row: StoredCoreModel, mode: str) -> str:
 def instances_of(core: ExportedCore) -> LlvmInstances:
     """LLVM's words for the schemes. Raises `ExchangeError` where no llvm-mc is installed."""
     try:
-        return LlvmInstances(*llvm_instructions([scheme.text for scheme in core.mapping.schemes]))
+        return LlvmInstances(
+            *llvm_instructions(core.mapping.isa, [scheme.text for scheme in core.mapping.schemes])
+        )
     except AssemblerError as error:
         raise ExchangeError(f"LLVM's names of instructions are needed: {error}") from error

@@ -6,11 +6,8 @@ is 17 or newer: older releases know no memory annotations. See docs/formats.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from typing import cast
-
-from iced_x86 import Decoder, InstructionInfoFactory, Register, RegisterExt, UsedMemory
 
 from inference.agent.protocol import Frame
 from inference.core.experiment import Experiment
@@ -18,16 +15,14 @@ from inference.core.protocols import Json
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import assembly_comment
 from inference.isa.blocks import BlocksOfText, Piece
+from inference.isa.bodies import body_maker
+from inference.isa.facets import SnippetRegisters
+from inference.isa.llvm_opcodes import tool_side
 from inference.isa.start_values import StartValues
+from inference.isa.targets import DEFAULT, X86, target_of
 from inference.isa.unrolling import CannotMeasureError
-from inference.isa.x86.assembling import unroll
-from inference.isa.x86.att import listed
-from inference.isa.x86.iced_types import RegisterValue
-from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
-from inference.isa.x86.scheme_set import described
-from inference.isa.x86.surroundings import Surroundings, needs
+from inference.isa.used_register import UsedRegister
 from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import X86
 
 # What a text of code was read to, as one JSON object: `manage.py decode --json` and `POST /api/decode`.
 
@@ -70,13 +65,12 @@ def write_exegesis(isa: str, experiment: Experiment, measured: Sequence[str] = (
 
     Raises `ExchangeError` where there is no code for it, with the reason.
     """
-    if isa != X86:
-        raise ExchangeError(f"snippets for llvm-exegesis can be written for {X86} alone, not for {isa}")
+    registers = _registers(isa)
     try:
-        body = unroll(experiment.terms)
+        body = body_maker(isa).unroll(experiment.terms)
     except CannotMeasureError as error:
         raise ExchangeError(f"there is no code for this experiment: {error}") from None
-    frame = _frame(experiment.schemes)
+    frame = registers.snippet_frame(experiment.schemes)
     addresses = frozenset(("rsi", frame.memory_register))
     lines = [
         f"# made by: {PRODUCT}",
@@ -85,8 +79,8 @@ def write_exegesis(isa: str, experiment: Experiment, measured: Sequence[str] = (
         f"# cite: {CITATION}",
         f"# {body.copies} copies of the experiment: divide the result per snippet by {body.copies}",
         "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
-        *_set_up(body.code, frame, addresses),
-        *listed(body.code),
+        *_set_up(registers, body.code, frame, addresses),
+        *tool_side(isa).listed(body.code),
     ]
     return "\n".join(lines) + "\n"
 
@@ -97,8 +91,9 @@ def write_block_exegesis(code: bytes, schemes: Sequence[str], told: Sequence[str
     `schemes`: of its instructions, as far as they have one. `told`: lines about it. `start`: what registers
     and memory start with. Of a base or an index the lowest bits are kept, which counts and alignment rest on.
     """
+    registers = _registers(DEFAULT)
     frame = replace(
-        _frame(schemes),
+        registers.snippet_frame(schemes),
         registers={name: value for name, value in start.registers.items() if name != "rsp"},
         vector=start.vector,
         memory=start.memory,
@@ -108,92 +103,49 @@ def write_block_exegesis(code: bytes, schemes: Sequence[str], told: Sequence[str
         f"# made by: {PRODUCT}",
         *map(assembly_comment, told),
         "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
-        *_set_up(code, _with_small_indices(code, frame), _bases(code)),
-        *listed(code),
+        *_set_up(registers, code, _with_small_indices(registers, code, frame), registers.bases(code)),
+        *tool_side(DEFAULT).listed(code),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _bases(code: bytes) -> frozenset[str]:
-    """The registers that the code addresses memory by; the stack pointer leads to memory by itself."""
-    return _general(place.base for place in _accesses(code))
-
-
-def _with_small_indices(code: bytes, frame: Frame) -> Frame:
+def _with_small_indices(registers: SnippetRegisters, code: bytes, frame: Frame) -> Frame:
     """Indices that lead out of the snippet's memory nowhere."""
-    indices = _general(place.index for place in _accesses(code))
-    small = {name: frame.registers[name] & _LOWEST for name in indices}
+    small = {name: frame.registers[name] & _LOWEST for name in registers.indices(code)}
     return replace(frame, registers={**frame.registers, **small})
 
 
-def _accesses(code: bytes) -> list[UsedMemory]:
-    factory = InstructionInfoFactory()
-    decoder = Decoder(64, code, ip=ADDRESS_OF_CODE)
-    return [place for instruction in decoder for place in factory.info(instruction).used_memory()]
-
-
-def _general(registers: Iterable[RegisterValue]) -> frozenset[str]:
-    names = register_names()
-    whole = {RegisterExt.full_register(register) for register in registers if RegisterExt.is_gpr(register)}
-    return frozenset(names[register] for register in whole) - {"rsp"}
-
-
-def _frame(schemes: Sequence[str]) -> Frame:
-    """What the harness of this project puts around the same code, on a processor that has all of it."""
-    found = [known[0] for text in schemes if (known := described(text)) is not None]
-    legacy = any("legacy" in needs(scheme) for scheme in found)
-    return Surroundings.of(found, avx=not legacy, flags={"avx512bw"}).frame
-
-
-def _set_up(code: bytes, frame: Frame, addresses: frozenset[str]) -> Iterator[str]:
-    names = register_names()
-    used = [_as_wide_as(register, frame) for register in _used(code)]
-    if not addresses.isdisjoint(names[register] for register in used):
+def _set_up(
+    registers: SnippetRegisters, code: bytes, frame: Frame, addresses: frozenset[str]
+) -> Iterator[str]:
+    used = registers.used_registers(code, wide=bool(frame.mask_bits))
+    if not addresses.isdisjoint(register.name for register in used):
         yield f"{_COMMENT}MEM-DEF memory {2 * frame.memory_bytes} {frame.memory:016x}"
         yield f"{_COMMENT}MEM-MAP memory {MEMORY_ADDRESS}"
     for register in used:
-        name = names[register]
+        name = register.name
         if name in addresses:
             lowest = frame.registers.get(name, 0) & _LOWEST
             yield f"{_COMMENT}DEFREG {name.upper()} {MEMORY_ADDRESS + frame.memory_bytes + lowest:x}"
-        elif RegisterExt.is_vector_register(register):
-            yield f"{_COMMENT}DEFREG {name.upper()} {_vector(register, name, frame)}"
-        elif RegisterExt.is_k(register):
+        elif register.bank == "vector":
+            yield f"{_COMMENT}DEFREG {name.upper()} {_vector(register, frame)}"
+        elif register.bank == "mask":
             mask = 0 if frame.clear_masks else (1 << frame.mask_bits) - 1
             yield f"{_COMMENT}DEFREG {name.upper()} {mask:x}"
-        elif RegisterExt.is_mm(register):
+        elif register.bank == "mmx":
             yield f"{_COMMENT}DEFREG {name.upper()} {frame.vector:016x}"
         elif name in frame.registers:
             yield f"{_COMMENT}DEFREG {name.upper()} {frame.registers[name]:x}"
 
 
-def _as_wide_as(register: RegisterValue, frame: Frame) -> RegisterValue:
-    """The register itself, its lower half where all it does in the upper one is to be cleared."""
-    if frame.mask_bits or not _is_zmm(register):
-        return register
-    return cast("RegisterValue", Register.YMM0 + register - Register.ZMM0)
+def _vector(register: UsedRegister, frame: Frame) -> str:
+    pattern = frame.vectors.get(f"xmm{register.name[3:]}", frame.vector)
+    return f"{pattern:016x}" * (register.bits // _PATTERN_BITS)
 
 
-def _is_zmm(register: RegisterValue) -> bool:
-    return Register.ZMM0 <= register <= Register.ZMM31
-
-
-def _vector(register: RegisterValue, name: str, frame: Frame) -> str:
-    pattern = frame.vectors.get(f"xmm{name[3:]}", frame.vector)
-    return f"{pattern:016x}" * (8 * RegisterExt.size(register) // _PATTERN_BITS)
-
-
-def _used(code: bytes) -> list[RegisterValue]:
-    """The registers that the code reads or writes, whole general-purpose ones, vectors as wide as used."""
-    factory = InstructionInfoFactory()
-    widest: dict[RegisterValue, RegisterValue] = {}
-    for one in Decoder(64, code, ip=ADDRESS_OF_CODE):
-        for use in factory.info(one).used_registers():
-            register = use.register
-            if RegisterExt.is_gpr(register):
-                register = RegisterExt.full_register(register)
-            whole = RegisterExt.full_register(register)
-            best = widest.get(whole)
-            if best is None or RegisterExt.size(register) > RegisterExt.size(best):
-                widest[whole] = register
-    return [widest[whole] for whole in sorted(widest)]
+def _registers(isa: str) -> SnippetRegisters:
+    """Raises `ExchangeError` where there are no snippets of an instruction set."""
+    registers = target_of(isa).snippets
+    if registers is None:
+        raise ExchangeError(f"snippets for llvm-exegesis can be written for {X86} alone, not for {isa}")
+    return registers

@@ -15,6 +15,7 @@ from inference.formats.exported import ExportedScheme
 from inference.formats.exported_core import ExportedCore
 from inference.formats.llvm_td import plainest_first
 from inference.formats.quoting import comment, yaml_line
+from inference.isa.targets import target_of
 from inference.storage.errors import ExchangeError
 
 LATENCY, THROUGHPUT, UOPS = "latency", "inverse_throughput", "uops"
@@ -37,7 +38,7 @@ def write_exegesis_yaml(core: ExportedCore, instances: LlvmInstances, mode: str)
 
     Raises `ExchangeError` for other instruction sets than x86-64.
     """
-    if not core.mapping.x86:
+    if target_of(core.mapping.isa).snippets is None:
         raise ExchangeError(f"benchmarks of llvm-exegesis are written for x86-64, not for {core.mapping.isa}")
     return "".join([*_head(core, instances, mode), *_documents(core, instances, mode)])
 

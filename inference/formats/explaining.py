@@ -30,7 +30,7 @@ from inference.core.protocols import Json
 from inference.formats.document import VerdictEntry
 from inference.formats.explained_json import Flood, Rejection, Rejects, rejection_of
 from inference.isa.reading import read
-from inference.isa.x86.probes import PREFERRED
+from inference.isa.targets import preferred_schemes
 from inference.storage.characterisations import funnel_of
 
 EPSILON = 0.02  # cycles per instruction, with which the published runs compared times
@@ -99,6 +99,7 @@ def blocking_classes(mapping: PortMapping, often: Mapping[str, int] | None = Non
     schemes whose only other µop is of a class stand in (improper blocking instructions, §6.3.4).
     """
     known = often or {}
+    places = {scheme: place for place, scheme in enumerate(preferred_schemes())}
     members: dict[int, list[str]] = defaultdict(list)
     others: dict[int, list[tuple[str, Uops]]] = defaultdict(list)
     for scheme, uops in mapping.usage.items():
@@ -109,7 +110,7 @@ def blocking_classes(mapping: PortMapping, often: Mapping[str, int] | None = Non
                 others[mask].append((scheme, tuple(uop for uop in uops if uop[0] != mask)))
 
     def preference(scheme: str) -> tuple[int, int, bool, int, int, str]:
-        place = PREFERRED.index(scheme) if scheme in PREFERRED else len(PREFERRED)
+        place = places.get(scheme, len(places))
         return -known.get(scheme, 0), place, bool(_MEMORY.search(scheme)), *_size(scheme), scheme
 
     proper = []

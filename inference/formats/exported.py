@@ -16,7 +16,7 @@ from inference.formats.provenance import PRODUCT, Provenance, provenance_of
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import ExperimentSet, Measurement
 from inference.models import PortMapping as PortMappingRow
-from inference.storage.instruction_sets import X86, core_of
+from inference.storage.instruction_sets import core_of
 from inference.storage.judging import conflicts_of
 from inference.storage.recorded import settled_medians
 from inference.storage.rows import load_mapping
@@ -118,11 +118,6 @@ class ExportedMapping:
     schemes: tuple[ExportedScheme, ...]
     provenance: Provenance
     tools: ToolNames = NO_NAMES
-
-    @property
-    def x86(self) -> bool:
-        """Whether machine code of its schemes can be made as x86-64."""
-        return self.isa == X86
 
     def line(self, scheme: ExportedScheme) -> str:
         """Where the word on a scheme comes from, in one line: what every line of an export carries."""

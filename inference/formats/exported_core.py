@@ -16,10 +16,9 @@ from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
 from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.formats.provenance import Provenance
-from inference.isa import aarch64
 from inference.isa.scheme import Scheme
+from inference.isa.targets import target_of
 from inference.isa.tool_names import NO_NAMES, ToolNames
-from inference.isa.x86.scheme_set import described
 from inference.storage.errors import ExchangeError
 
 
@@ -139,8 +138,4 @@ def _by_time(isa: str, model: CoreModel, usage: Mapping[str, object]) -> Iterato
 
 def _of_instruction_set(isa: str, texts: Mapping[str, object]) -> Sequence[Scheme]:
     """In the order of their texts: the same for the same model, whatever order it was stored in."""
-    if isa == aarch64.NAME:
-        there = aarch64.by_text()
-        return [there[text] for text in sorted(texts) if text in there]
-    found = ((text, described(text)) for text in sorted(texts))
-    return [known[0] for _, known in found if known is not None]
+    return [*filter(None, map(target_of(isa).schemes.scheme_of, sorted(texts)))]

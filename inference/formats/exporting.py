@@ -29,11 +29,10 @@ from inference.formats.pmevo_json import write_experiment_list, write_mapping3
 from inference.formats.provenance import provenance_of
 from inference.formats.quoting import json_text
 from inference.formats.uops_info_xml_writing import write_uops_info_xml
-from inference.isa.bodies import ASSEMBLED
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_opcodes import llvm_opcodes
+from inference.isa.targets import target_of
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
-from inference.storage.instruction_sets import X86
 from inference.storage.judging import conflicts_of
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.storage.rows import load_mapping, measured_in_parts, tools_of
@@ -122,11 +121,16 @@ def _experiment_list(row: ExperimentSet) -> str:
 
 
 def _is_assembled(isa: str) -> bool:
-    return isa in ASSEMBLED
+    return target_of(isa).bodies is not None
 
 
-def _is_x86(isa: str) -> bool:
-    return isa == X86
+def _has_models(isa: str) -> bool:
+    tools = target_of(isa).tools
+    return tools is not None and bool(tools.models)
+
+
+def _has_snippets(isa: str) -> bool:
+    return target_of(isa).snippets is not None
 
 
 MAPPING_EXPORTS: Mapping[str, Export[PortMapping]] = {
@@ -223,7 +227,7 @@ CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
         "text/plain",
         llvm_patch_of,
         "what measurements contradict in LLVM's own sources",
-        _is_x86,
+        _has_models,
     ),
     **{
         key: Export(
@@ -232,7 +236,7 @@ CORE_MODEL_EXPORTS: Mapping[str, Export[StoredCoreModel]] = {
             "application/yaml",
             partial(exegesis_of, mode=mode),
             "llvm-exegesis -mode=analysis holds LLVM's scheduling model against it",
-            _is_x86,
+            _has_snippets,
         )
         for key, mode in EXEGESIS_MODES.items()
     },

@@ -26,10 +26,11 @@ from inference.formats.parsing import AnyNames, Names, Parsed, ParsedFile, read,
 from inference.formats.problems import Problems
 from inference.formats.source import SIZE_LIMIT, Source, read_source
 from inference.formats.uops_info_xml import condensed, is_xml
+from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, ResourceMapping
 from inference.storage.characterisations import KEY, store_characterisations
 from inference.storage.errors import ExchangeError, RefusedError
-from inference.storage.instruction_sets import X86, likely_isa, new_isa, vocabulary
+from inference.storage.instruction_sets import likely_isa, new_isa, vocabulary
 from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import load_measurements, store_mapping, store_measurements

@@ -6,10 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from inference.formats.problems import Problems
-from inference.isa import aarch64
 from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_schemes import LlvmSchemes, llvm_schemes
-from inference.storage.instruction_sets import X86
+from inference.isa.targets import targets
 
 
 @dataclass(frozen=True)
@@ -21,11 +20,11 @@ class NamedSchemes:
 
 
 def named_schemes(opcodes: Collection[str], problems: Problems) -> NamedSchemes | None:
-    """Those of x86-64 or AArch64, which knows most of these; None after noting what is missing here."""
+    """Those of the instruction set that knows most of these; None after noting what is missing here."""
     different = set(opcodes)
     found: list[tuple[int, NamedSchemes]] = []
     try:
-        for isa in (X86, aarch64.NAME):
+        for isa in (target.name for target in targets()):
             named = NamedSchemes(isa, llvm_schemes(isa))
             known = sum(map(named.schemes.knows, different))
             if known * 2 > len(different):

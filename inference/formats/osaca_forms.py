@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from inference.core.mapping import Uops
 from inference.formats.exported import ExportedScheme
+from inference.isa.llvm_opcodes import tool_side
 from inference.isa.scheme import Operand
-from inference.isa.x86.att import written
+from inference.isa.targets import AARCH64, X86
 
 _ANYWHERE = "class: memory, base: '*', offset: '*', index: '*', scale: '*'"
 _IMMEDIATE = "class: immediate, imd: int"
@@ -66,11 +67,10 @@ class OsacaForm:
 
 
 def forms_of(
-    scheme: ExportedScheme, latency: float, *, x86: bool, alone: float | None = None
+    scheme: ExportedScheme, latency: float, *, isa: str, alone: float | None = None
 ) -> list[OsacaForm]:
     """The forms of a scheme, as several assemblers write it; none where OSACA has no words for it."""
-    found = _x86_forms(scheme) if x86 else _arm_forms(scheme)
-    return [replace(form, latency=latency, alone=alone) for form in found]
+    return [replace(form, latency=latency, alone=alone) for form in _FORMS[isa](scheme)]
 
 
 def specific_first(operands: Sequence[str]) -> int:
@@ -85,7 +85,7 @@ def specific_first(operands: Sequence[str]) -> int:
 
 
 def _x86_forms(scheme: ExportedScheme) -> Iterator[OsacaForm]:
-    found = written(scheme.text)
+    found = tool_side(X86).written(scheme.text)
     if found is None:
         return
     operands = [_x86_operand(each.as_json()) for each in found.operands]
@@ -148,3 +148,11 @@ def _arm_operand(operand: Mapping[str, Any]) -> str | None:
 
 def _yes(value: bool) -> str:
     return "true" if value else "false"
+
+
+_FORMS: Mapping[str, Callable[[ExportedScheme], Iterator[OsacaForm]]] = {
+    X86: _x86_forms,
+    AARCH64: _arm_forms,
+}
+OSACA_NAMES = {X86: "x86", AARCH64: "aarch64"}
+"""{instruction set: what OSACA calls it}, of those that it knows."""

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from inference.core.core_model import CoreModel
 from inference.formats.exported import ExportedScheme
 from inference.formats.exported_core import ExportedCore
+from inference.isa.targets import AARCH64, X86
 
 UNKNOWN = 1.0
 """Cycles of what was not measured: as the core model takes it."""
 
-_LOADS: Mapping[str, tuple[str, ...]] = {
+_X86_LOADS: Mapping[str, tuple[str, ...]] = {
     "gpr": ("mov GPR[64]:W, MEM[64]:R", "mov GPR[32]:W, MEM[32]:R"),
     "mm": ("movq MM:W, MEM[64]:R",),
     "xmm": ("movaps XMM:W, MEM[128]:R", "vmovaps XMM:W, MEM[128]:R", "movdqa XMM:W, MEM[128]:R"),
@@ -27,6 +28,10 @@ _ARM_LOADS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys("wx", ("ldr GPR[64]:W, MEM[64]:R",)),
     **dict.fromkeys("bhsdqv", ("ldr FPR[128]:W, MEM[128]:R",)),
 }
+LOADS = {X86: _X86_LOADS, AARCH64: _ARM_LOADS}
+"""{instruction set: {class of registers: schemes that load into one, the first that is known counts}}."""
+
+_GENERAL = {X86: "gpr", AARCH64: "x"}
 
 
 class OsacaLatencies:
@@ -34,16 +39,15 @@ class OsacaLatencies:
 
     def __init__(self, core: ExportedCore) -> None:
         self._core = core
-        loads = _LOADS if core.mapping.x86 else _ARM_LOADS
         self.loads: dict[str, float | None] = {
             name: next((found for text in texts if (found := core.chained(text)) is not None), None)
-            for name, texts in loads.items()
+            for name, texts in LOADS[core.mapping.isa].items()
         }
 
     @property
     def forwarding(self) -> float:
         """Cycles that a stored value takes beyond those of the load that waits for it."""
-        load = self.loads.get("gpr" if self._core.mapping.x86 else "x") or 0.0
+        load = self.loads.get(_GENERAL[self._core.mapping.isa]) or 0.0
         return max(_forwarded(self._core.model) - load, 0.0)
 
     def of(self, scheme: ExportedScheme) -> float:

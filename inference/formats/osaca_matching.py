@@ -9,8 +9,8 @@ from typing import Any
 
 from inference.formats.exported import NOTHING, ExportedScheme
 from inference.formats.osaca_forms import forms_of
-from inference.isa import aarch64, x86
 from inference.isa.scheme import Scheme
+from inference.isa.targets import target_of
 
 Operands = Sequence[Mapping[str, Any]]
 _ANY = ("*", None)
@@ -30,17 +30,16 @@ class SchemeForm:
 
 
 @cache
-def scheme_forms(*, on_x86: bool) -> tuple[SchemeForm, ...]:
+def scheme_forms(isa: str) -> tuple[SchemeForm, ...]:
     """The forms of all schemes that OSACA's forms can mean: without prefixes and decorations."""
-    listed = x86.schemes() if on_x86 else aarch64.by_text().values()
-    return tuple(_forms(listed, on_x86=on_x86))
+    return tuple(_forms(target_of(isa).schemes.schemes(), isa))
 
 
-def _forms(schemes: Iterable[Scheme], *, on_x86: bool) -> Iterator[SchemeForm]:
+def _forms(schemes: Iterable[Scheme], isa: str) -> Iterator[SchemeForm]:
     for scheme in schemes:
         if "{" in scheme.text or any(part in scheme.text for part in _PARTS_OF_BYTES):
             continue
-        for form in forms_of(_as_exported(scheme), 0.0, x86=on_x86):
+        for form in forms_of(_as_exported(scheme), 0.0, isa=isa):
             names = tuple(dict.fromkeys((form.suffixed, form.mnemonic, scheme.mnemonic)))
             yield SchemeForm(scheme, names, tuple(map(_read, form.operands)))
 

@@ -19,14 +19,13 @@ from inference.formats.file_parts import facts_of_part
 from inference.formats.file_units import FileUnit
 from inference.formats.json_fields import COUNT_LIMIT, as_ports
 from inference.formats.known_entries import nothing_left
+from inference.formats.osaca_forms import OSACA_NAMES
 from inference.formats.osaca_matching import SchemeForm, described, fits, indexed, scheme_forms
 from inference.formats.osaca_yaml import ALONE, BOTTLENECK, SLOTS
 from inference.formats.problems import Problems, excerpt
 from inference.formats.source import Source
 from inference.formats.told_latencies import in_one_number, register_pairs
 from inference.formats.yaml_documents import FaultyFieldError, YamlObject, read_yaml
-from inference.isa import aarch64
-from inference.storage.instruction_sets import X86
 
 _PARTS = PORTS, LATENCIES = "ports", "latencies"
 _FORMS = re.compile(r"^instruction_forms:", re.MULTILINE)
@@ -73,14 +72,14 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Model:
-    on_x86: bool
+    isa: str
     name: str
     ports: tuple[str, ...]
     forms: tuple[_Form, ...]
 
     @property
     def facts(self) -> dict[str, Any]:
-        told = {"isa": X86 if self.on_x86 else aarch64.NAME, "instructions": len(self.forms)}
+        told = {"isa": self.isa, "instructions": len(self.forms)}
         return {**told, **({"arch": self.name, "name": self.name} if self.name else {})}
 
 
@@ -151,11 +150,11 @@ def _read(source: Source, problems: Problems) -> _Model | None:
             "this is no machine model", "one YAML object with ports and instruction_forms is expected"
         )
         return None
-    isa = str(value.get("isa", "")).lower()
-    if isa not in ("x86", "aarch64"):
-        problems.add(
-            f"the instruction set {excerpt(value.get('isa'))}", "x86 or aarch64 is expected", column="isa"
-        )
+    called = str(value.get("isa", "")).lower()
+    isa = next((isa for isa, name in OSACA_NAMES.items() if name == called), "")
+    if not isa:
+        right = f"{' or '.join(OSACA_NAMES.values())} is expected"
+        problems.add(f"the instruction set {excerpt(value.get('isa'))}", right, column="isa")
     ports = as_ports(value.get("ports"), problems, column="ports")
     listed = value.get("instruction_forms")
     if not isinstance(listed, list) or len(listed) > ENTRY_LIMIT:
@@ -168,7 +167,7 @@ def _read(source: Source, problems: Problems) -> _Model | None:
         return None
     name = value.get("micro_architecture")
     told = name.strip()[:200] if isinstance(name, str) and name.isprintable() else ""
-    return _Model(isa == "x86", told, ports, tuple(form for form in forms if form is not None))
+    return _Model(isa, told, ports, tuple(form for form in forms if form is not None))
 
 
 def _form(value: object, number: int, ports: frozenset[str], problems: Problems) -> _Form | None:
@@ -256,7 +255,7 @@ def _meant(model: _Model, dropped: dict[str, str]) -> Iterator[tuple[_Form, list
             by_name.setdefault(name, []).append(form)
     meant: dict[_Form, list[SchemeForm]] = {form: [] for form in model.forms}
     seen: set[str] = set()
-    for one in scheme_forms(on_x86=model.on_x86):
+    for one in scheme_forms(model.isa):
         found = _first_that_fits(one, by_name)
         if found is not None and one.scheme.text not in seen:
             seen.add(one.scheme.text)

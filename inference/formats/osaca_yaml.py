@@ -19,10 +19,14 @@ from inference.core.core_model.stores import PLAIN_LOADS
 from inference.core.mapping import Uops, ports_in
 from inference.formats.exported import ExportedMapping, ExportedScheme
 from inference.formats.exported_core import ExportedCore
-from inference.formats.osaca_forms import OsacaForm, forms_of, specific_first
-from inference.formats.osaca_latencies import OsacaLatencies
+from inference.formats.osaca_forms import OSACA_NAMES, OsacaForm, forms_of, specific_first
+from inference.formats.osaca_latencies import LOADS, OsacaLatencies
 from inference.formats.provenance import PRODUCT
 from inference.formats.quoting import comment, json_text
+from inference.isa.targets import AARCH64, X86
+
+_USUAL_CORES = {X86: "SKX", AARCH64: "A72"}
+"""What a model is filed under where nobody says of which core it is."""
 
 FORMAT_VERSION = "0.7.1"
 BOTTLENECK = "Rmax"
@@ -52,7 +56,7 @@ class _Model:
         self._latencies = None if core is None else OsacaLatencies(core)
         self._by_time = {} if core is None else {scheme.text: scheme for scheme in core.alone}
         self._alone: dict[str, str] = {}  # {scheme: what takes its time}, of those that have a form
-        self._code = (arch or mapping.tools.osaca or ("SKX" if mapping.x86 else "A72")).upper()
+        self._code = (arch or mapping.tools.osaca or _USUAL_CORES[mapping.isa]).upper()
 
     def text(self) -> str:
         forms: list[OsacaForm] = []
@@ -60,7 +64,7 @@ class _Model:
         for scheme in (*self._mapping.schemes, *self._by_time.values()):
             latency = 0.0 if self._latencies is None else self._latencies.of(scheme)
             alone = scheme.predicted if scheme.text in self._by_time else None
-            found = forms_of(scheme, latency, x86=self._mapping.x86, alone=alone)
+            found = forms_of(scheme, latency, isa=self._mapping.isa, alone=alone)
             forms += found
             if not found:
                 left_out.append(scheme)
@@ -90,7 +94,7 @@ class _Model:
         yield f"osaca_version: {FORMAT_VERSION}\n"
         yield f"micro_architecture: {json_text(mapping.name)}\n"
         yield f"arch_code: {json_text(code)}\n"
-        yield f"isa: {'x86' if mapping.x86 else 'aarch64'}\n"
+        yield f"isa: {OSACA_NAMES[mapping.isa]}\n"
         for key in ("ROB_size", "retired_uOps_per_cycle", "scheduler_size"):
             yield f"{key}: ~\n"
         yield "hidden_loads: false\n"
@@ -99,9 +103,8 @@ class _Model:
         yield "port_model_scheme: ~\n"
 
     def _memory(self) -> Iterator[str]:
-        names = ("gpr", "mm", "xmm", "ymm", "zmm") if self._mapping.x86 else tuple("wxbhsdqv")
         loads = {} if self._latencies is None else self._latencies.loads
-        told = (f"{name}: {_cycles(loads.get(name))}" for name in names)
+        told = (f"{name}: {_cycles(loads.get(name))}" for name in LOADS[self._mapping.isa])
         yield f"load_latency: {{{', '.join(told)}}}\n"
         for key, texts in (("load", PLAIN_LOADS), ("store", STORE)):
             found = next((each for each in self._mapping.schemes if each.text in texts), None)

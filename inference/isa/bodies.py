@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from inference.isa import aarch64
-from inference.isa.aarch64.assembling import Assembler
-from inference.isa.llvm_mc import AssemblerError
-from inference.isa.unrolling import CannotMeasureError
-from inference.isa.x86 import assembling as x86
-
-# Of which instruction set basic blocks can be read, and what is said of the others.
+from inference.isa.facets import BodyMaker
+from inference.isa.machine_bodies import LoopBody
+from inference.isa.targets import DEFAULT, target_of
 
 
 def obstacle_to_blocks(name: str, isa: str) -> str:
@@ -19,43 +14,23 @@ def obstacle_to_blocks(name: str, isa: str) -> str:
 
     `name` is that of the mapping or machine.
     """
-    if isa == X86:
+    target = target_of(isa)
+    if target.blocks is not None:
         return ""
-    if isa in ASSEMBLED:
+    if target.bodies is not None:
         return f"{name!r} is for {isa}, and blocks of {isa} are not supported yet"
     return (
-        f"{name!r} is for the instruction set {isa!r}, and blocks have the schemes of {X86}: match the names "
-        "of a mapping to them when you import it"
+        f"{name!r} is for the instruction set {isa!r}, and blocks have the schemes of {DEFAULT}: match the "
+        "names of a mapping to them when you import it"
     )
 
 
-X86 = "x86-64"
-ASSEMBLED = (X86, aarch64.NAME)
-"""Instruction sets of which machine code can be made here."""
-
-
-class LoopBody(Protocol):
-    """An experiment as an unrolled loop body."""
-
-    @property
-    def code(self) -> bytes:
-        """Machine code."""
-        ...
-
-    @property
-    def listing(self) -> tuple[str, ...]:
-        """The instructions as text."""
-        ...
-
-    @property
-    def copies(self) -> int:
-        """Copies of the experiment in it."""
-        ...
-
-    @property
-    def half_copies(self) -> int:
-        """Copies in the shorter body at its beginning."""
-        ...
+def body_maker(isa: str) -> BodyMaker:
+    """What makes the bodies of an instruction set. Raises `LookupError` where nothing does."""
+    maker = target_of(isa).bodies
+    if maker is None:
+        raise LookupError(f"no machine code of {isa} can be made here")
+    return maker
 
 
 def unrolled(isa: str, terms: Sequence[tuple[str, int]]) -> LoopBody:
@@ -63,11 +38,4 @@ def unrolled(isa: str, terms: Sequence[tuple[str, int]]) -> LoopBody:
 
     Raises `CannotMeasureError`, also where the assembler is not there.
     """
-    if isa == X86:
-        return x86.unroll(terms)
-    try:
-        body = Assembler().unroll(terms)
-        assert body.code
-    except AssemblerError as error:
-        raise CannotMeasureError(terms[0][0], str(error)) from None
-    return body
+    return body_maker(isa).unroll(terms)

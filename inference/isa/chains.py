@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -31,6 +32,9 @@ class ChainLink:
             return f"{way}, {self.values} values"
         return f"{way}, {self.values}" if self.values else way
 
+
+Latency = tuple[float, float]
+"""The least and the most cycles that a document gives for a link."""
 
 QUICK, SLOW = "quick", "slow"
 
@@ -171,3 +175,15 @@ class MemoryChain:
     isolated: bool = True
     condition: MemoryCondition = MemoryCondition.NONE
     number: int = 0
+
+
+class ChainMixer(Protocol):
+    """Makes chains of those of single instructions."""
+
+    def mixed(self, first: DependencyChain, second: DependencyChain) -> DependencyChain | None:
+        """Both in turn, each waiting for the other; None where they cannot."""
+        ...
+
+    def spaced(self, chain: DependencyChain, fillers: int) -> DependencyChain | None:
+        """With so many instructions that wait for nothing; None where it is no single instruction."""
+        ...

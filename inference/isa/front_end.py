@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
+from inference.isa.code.control_flow import Flow
 from inference.isa.timed_code import TimedCode
 
 
@@ -44,3 +46,16 @@ class FrontEndCode:
     name: str
     value: int
     code: TimedCode
+
+
+class FetchedInstruction(NamedTuple):
+    """An instruction as a front end sees it.
+
+    `number_bytes`: of the numbers in its code. `registers`: the number of each operand's register, None for
+    an operand that is none.
+    """
+
+    mnemonic: str
+    flow: Flow
+    number_bytes: int
+    registers: tuple[int | None, ...]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from inference.isa import aarch64, x86
-from inference.isa.llvm_opcodes import llvm_instructions, llvm_opcodes
+from inference.isa.llvm_opcodes import llvm_instructions, llvm_opcodes, tool_side
 from inference.isa.scheme import Scheme
+from inference.isa.targets import target_of
 
 _SAME = ("_REV", "_alt", "_Int")
 """Behind an opcode: another encoding, or another view by the compiler, of the same instruction."""
@@ -96,13 +96,10 @@ class LlvmSchemes:
 
 @cache
 def llvm_schemes(isa: str) -> LlvmSchemes:
-    """Those of x86-64 or AArch64. Some seconds. Raises `AssemblerError` where there is no llvm-mc."""
-    if isa == aarch64.NAME:
-        known: Mapping[str, Scheme] = aarch64.by_text()
-        found, told_by = llvm_opcodes(isa, list(known))
-    else:
-        known = {scheme.text: scheme for scheme in x86.schemes()}
-        found, told_by = llvm_instructions(list(known))
+    """Those of an instruction set. Some seconds. Raises `AssemblerError` where there is no llvm-mc."""
+    known = {scheme.text: scheme for scheme in target_of(isa).schemes.schemes()}
+    named = llvm_instructions if tool_side(isa).register_probes() else llvm_opcodes
+    found, told_by = named(isa, list(known))
     listed = [LlvmScheme(known[text], tuple(line.split())) for text, line in found.items()]
     return LlvmSchemes(listed, told_by)
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from inference.isa.aarch64 import names as aarch64_names
+from inference.isa import pmevo_aarch64 as aarch64_names
 
 Key = tuple[str, tuple[str, ...]]
 """Prefixes and mnemonic, and the operands without their accesses; all in lower case."""

@@ -33,7 +33,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from inference.isa.x86.naming import is_avx512
+from inference.isa.targets import targets
 
 Key = Literal["text", "mnemonic", "ext", "category", "memory", "width", "is"]
 KEYS = ("mnemonic", "ext", "category", "memory", "width", "is")
@@ -111,7 +111,7 @@ def _is_avx512(term: SearchTerm) -> bool:
     value = term.value.lower()
     if term.key == "ext":
         return value.startswith("avx512")
-    if term.key in ("text", "mnemonic") and is_avx512(value):
+    if term.key in ("text", "mnemonic") and any(one.names.is_avx512(value) for one in targets()):
         return True
     if term.key == "text":
         return any(mark in value for mark in _ONLY_AVX512)

@@ -11,6 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+START = 0x62345600
+"""What registers, and all words of memory, start with where they are alike: BHive's choice moved to where no
+process has its own memory."""
+
 _BITS = 64
 _ONES = 2**_BITS - 1
 _MOST_DECIMAL = 256

@@ -1,69 +1,151 @@
-"""What the folder of an instruction set offers: facets, each of which may be missing.
+"""An instruction set as the rest of the program sees it: its name and its facets.
 
-A facet is a module of the folder, or an object, with the functions of its protocol here.
-`inference.isa.targets` finds the folder by the instruction set's name; nothing else imports one.
+`inference.isa.targets` finds the folder of an instruction set by its name; nothing else imports one.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
-from inference.isa.code.reader import CodeReader
+from inference.isa.chains import ChainLink, Latency
+from inference.isa.facets import (
+    AccessReader,
+    BlockFramer,
+    BlockReader,
+    BodyMaker,
+    ForeignNames,
+    FrontEndMaker,
+    LatencyChainMaker,
+    SchemeCatalogue,
+    SnippetRegisters,
+    Textbook,
+    ToolSide,
+)
+from inference.isa.microarchitecture import Microarchitecture
+from inference.isa.scheme import Scheme
+from inference.isa.search_meaning import NOTHING, SearchMeaning
 
 
-class BlockReader(CodeReader, Protocol):
-    """Basic blocks from machine code and text, and as text again. All raise `BlockError`."""
+class _NoSchemes:
+    """The catalogue of an instruction set of which no scheme is described here."""
 
-    GENERAL: list[str]
-    """General-purpose registers in the order of their numbers."""
+    probes: Collection[str] = ()
+    divisions: Collection[str] = ()
+    preferred: Sequence[str] = ()
+    work_of_others: Mapping[str, tuple[str, ...]] = {}
 
-    ASSEMBLY: str
-    """Who writes the texts, for the identity of answers that depend on them."""
+    def schemes(self) -> Sequence[Scheme]:
+        return ()
 
-    def body_of(self, code: bytes) -> bytes:
-        """Machine code without the jump that closes a loop; other bytes as they are."""
-        ...
+    def scheme_of(self, text: str) -> Scheme | None:
+        return None
 
-    def mnemonics_of(self, code: bytes) -> tuple[str, ...]:
-        """The mnemonic of each instruction; many times faster than describing them."""
-        ...
+    def source(self) -> str:
+        return ""
 
-    def schemes_of_bytes(self, code: bytes) -> tuple[str | None, ...]:
-        """The scheme of each instruction but the jump that closes a loop, None for one of no scheme."""
-        ...
+    def version(self) -> str:
+        return ""
 
-    def intel_of_bytes(self, code: bytes) -> tuple[str, ...]:
-        """The instructions as people read them."""
-        ...
+    def flag(self, extension: str) -> str:
+        return extension.lower()
 
-    def att_of_bytes(self, code: bytes) -> tuple[str, ...]:
-        """The instructions as the GNU assembler takes them: it makes the very same bytes of them."""
-        ...
+    def missing_feature(self, scheme: Scheme, flags: Collection[str]) -> str:
+        return ""
 
-    def plain_att_of_bytes(self, code: bytes) -> tuple[str, ...]:
-        """The same for tools that know instructions alone: other bytes may be made of some."""
-        ...
+    def core_of(self, facts: Mapping[str, Any]) -> Microarchitecture | None:
+        return None
 
-    def in_loop(self, code: bytes) -> bytes:
-        """A loop as it is; another block with a counter and a jump behind it."""
-        ...
+    def same_work(self, text: str) -> tuple[str, ...]:
+        return (text,)
 
-    def between_markers(self, code: bytes) -> bytes:
-        """The block between the marks by which analysers find it in a program."""
-        ...
 
-    def object_file(self, code: bytes, name: str = "block") -> bytes:
-        """A relocatable file with the code as a global function of this name."""
-        ...
+class _NoTextbook:
+    """Of cores without documents."""
+
+    def known_cpi(self, name: str) -> Mapping[str, tuple[float, str]]:
+        return {}
+
+    def beyond_ports(self, scheme: Scheme, ports: Collection[str]) -> str:
+        return ""
+
+    def known_latencies(self, core: str) -> Mapping[ChainLink, Latency]:
+        return {}
+
+    def latency_source(self, core: str) -> str:
+        return ""
+
+
+class _NoNames:
+    """Of an instruction set that no other tool has names for."""
+
+    def meaning_of(self, word: str) -> SearchMeaning:
+        return NOTHING
+
+    def is_avx512(self, word: str) -> bool:
+        return False
+
+    def mnemonics_named(self, word: str) -> frozenset[str]:
+        return frozenset()
 
 
 class IsaTarget:
-    """An instruction set by its name, of which nothing else is known."""
+    """An instruction set by its name, of which nothing else is known; those with a folder override facets."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     @property
     def blocks(self) -> BlockReader | None:
-        """Basic blocks."""
+        """Basic blocks from machine code and text; None where none can be read."""
         return None
+
+    @property
+    def accesses(self) -> AccessReader | None:
+        """What instructions of blocks read and write; None where that is not known."""
+        return None
+
+    @property
+    def frames(self) -> BlockFramer | None:
+        """What is put around blocks where they are measured; None where none are."""
+        return None
+
+    @property
+    def front_end(self) -> FrontEndMaker | None:
+        """Code that shows what a front end does; None where there is none."""
+        return None
+
+    @property
+    def chains(self) -> LatencyChainMaker | None:
+        """Chains that show latencies; None where there are none."""
+        return None
+
+    @property
+    def bodies(self) -> BodyMaker | None:
+        """Loop bodies of experiments; None where none can be made."""
+        return None
+
+    @property
+    def tools(self) -> ToolSide | None:
+        """What LLVM and the like take; None where they take nothing."""
+        return None
+
+    @property
+    def snippets(self) -> SnippetRegisters | None:
+        """Which registers code uses; None where they are not known."""
+        return None
+
+    @property
+    def schemes(self) -> SchemeCatalogue:
+        """The schemes, and which of them stand for what."""
+        return _NoSchemes()
+
+    @property
+    def textbook(self) -> Textbook:
+        """What documents say of cores."""
+        return _NoTextbook()
+
+    @property
+    def names(self) -> ForeignNames:
+        """What others call schemes."""
+        return _NoNames()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
+from inference.isa.dependences import InstructionAccesses
+
 LEFT_OUT = 2
 """Registers that may stay unused for the sake of evenly mixed chains."""
 
@@ -17,6 +19,15 @@ class LoopSize:
     instructions: int
     size: int
     copies: int
+
+
+@dataclass(frozen=True, slots=True)
+class BodyAccesses:
+    """The `instructions` of a loop body of `size` bytes, which has so many `copies` of an experiment."""
+
+    instructions: tuple[InstructionAccesses, ...]
+    copies: int
+    size: int
 
 
 class CannotMeasureError(ValueError):

@@ -16,16 +16,12 @@ from inference.agent.protocol import BatchItem, Frame, Result, Settings
 from inference.core.errors import as_written
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.blocks import Block, general_registers
-from inference.isa.scheme import Scheme
-from inference.isa.start_values import StartValues
+from inference.isa.blocks.accesses import stores_of
+from inference.isa.blocks.frames import filled_fpu, iteration_of, mask_bits, wants_avx
+from inference.isa.copies import LONGEST, usual_copies
+from inference.isa.start_values import START, StartValues
+from inference.isa.targets import target_of
 from inference.isa.timed_code import CodeReading, TimedCode
-from inference.isa.x86.addresses import START
-from inference.isa.x86.availability import missing_feature
-from inference.isa.x86.copies import LONGEST, stores_of, usual_copies
-from inference.isa.x86.exclusion import GROUPS, TOP_OF_STACK
-from inference.isa.x86.scheme_set import described
-from inference.isa.x86.surroundings import needs
-from inference.measuring.closing import iteration_of
 from inference.measuring.items import ItemMeasurer
 from inference.measuring.remote import PATIENCE
 
@@ -33,8 +29,6 @@ UNROLLED, LOOP = "unrolled", "loop"
 MODES = (UNROLLED, LOOP)
 MOST_COPIES = 2000
 MOST_PAGES = 4096
-
-_VECTORS = ("XMM", "YMM", "ZMM", "xmm", "ymm")
 
 
 @dataclass(frozen=True)
@@ -89,9 +83,10 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
     """Why a block cannot be measured on a CPU with these flags (None: not known), "" where it can."""
     if reason := block.obstacle():
         return reason
+    catalogue = target_of(block.isa).schemes
     for one in block.instructions:
-        scheme = _scheme(one.scheme)
-        if flags is not None and scheme is not None and (reason := missing_feature(scheme, flags)):
+        scheme = catalogue.scheme_of(one.scheme) if one.scheme else None
+        if flags is not None and scheme is not None and (reason := catalogue.missing_feature(scheme, flags)):
             return f"{one.text}: {reason}"
     length = len(iteration_of(block).code) * max(options.copies, 2)
     if length > LONGEST:
@@ -147,19 +142,19 @@ def prepared(
     instructions = len(block.instructions) + once.jumps
     if counter is None:
         (counter,) = shared_counters([block])
-    mask_bits = _mask_bits(block, flags) if wide else 0
+    masks = mask_bits(block, flags) if wide else 0
     frame = Frame(
         memory_register="",
         counter_register="" if unrolled else counter,
         registers={**start.registers, **once.registers},
         vector=start.vector,
         memory=start.memory,
-        avx=_wants_avx(block, flags),
-        mask_bits=mask_bits,
-        fpu=_filled_fpu(block),
+        avx=wants_avx(block, flags),
+        mask_bits=masks,
+        fpu=filled_fpu(block),
         pages=options.pages,
         unrolled=unrolled,
-        clear_masks=bool(mask_bits) and not start.masks,
+        clear_masks=bool(masks) and not start.masks,
     )
     stores = sum(map(stores_of, block.instructions))
     copies = options.copies or usual_copies(instructions, len(once.code), in_loop=not unrolled, stores=stores)
@@ -204,40 +199,6 @@ def _item(
         instructions=instructions,
         terms=terms,
     )
-
-
-def _wants_avx(block: Block, flags: Collection[str] | None) -> bool:
-    """Whether vector registers start 256 bits wide: legacy SSE alone would wait for their upper halves."""
-    if flags is not None and "avx" not in flags:
-        return False
-    schemes = [scheme for scheme in (_scheme(one.scheme) for one in block.instructions) if scheme is not None]
-    vectors = [s for s in schemes if any(operand.name.startswith(_VECTORS) for operand in s.operands)]
-    return not vectors or any(scheme.encoding != "legacy" for scheme in vectors)
-
-
-def _mask_bits(block: Block, flags: Collection[str] | None) -> int:
-    """Of the mask registers, where the block has AVX-512 and so has the CPU, else 0."""
-    schemes = (_scheme(one.scheme) for one in block.instructions)
-    if not any(scheme is not None and "avx512" in needs(scheme) for scheme in schemes):
-        return 0
-    if flags is not None and "avx512f" not in flags:
-        return 0
-    return 64 if flags is None or "avx512bw" in flags else 16
-
-
-def _filled_fpu(block: Block) -> str:
-    """Whose registers a block finds filled: "x87" where it computes with these and pushes nothing, "mmx"
-    where it has MMX and no x87, else ""."""
-    schemes = [scheme for one in block.instructions if (scheme := _scheme(one.scheme)) is not None]
-    found = [scheme.exclusion for scheme in schemes if "x87" in needs(scheme)]
-    if found:
-        return "x87" if all(one.startswith((GROUPS["x87"], TOP_OF_STACK)) for one in found) else ""
-    return "mmx" if any("mmx" in needs(scheme) for scheme in schemes) else ""
-
-
-def _scheme(text: str | None) -> Scheme | None:
-    found = None if text is None else described(text)
-    return None if found is None else found[0]
 
 
 class BlockMeasurer:
@@ -313,8 +274,8 @@ class BlockMeasurer:
         yield from self._each(able)
 
     def _too_old_for(self, block: Block, start: StartValues | None) -> str:
-        subject = "" if self._x87 else _filled_fpu(block)
-        if start is not None and not start.masks and not self._clears_masks and _mask_bits(block, None):
+        subject = "" if self._x87 else filled_fpu(block)
+        if start is not None and not start.masks and not self._clears_masks and mask_bits(block, None):
             subject = "masks of zeros"
         return f"the agent is too old for {subject}: start the one that this site offers" if subject else ""
 

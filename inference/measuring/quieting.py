@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from inference.agent.targets import TARGETS
+
 Facts = Mapping[str, Any]
 """What an agent says of its computer; anything may be missing or None where it cannot tell."""
 
@@ -204,7 +206,7 @@ def help_for_unfit(facts: Facts) -> str:
         return "Add a Linux computer under Machines, or learn from uploaded measurements here."
     if facts.get("emulated"):
         return "Start the agent on the real computer; --emulated runs code here, whose times mean nothing."
-    if machine not in {"x86_64", "AMD64", "aarch64", "arm64"}:
+    if not any(machine in target.MACHINES for target in TARGETS):
         return "Add a computer with an x86-64 or AArch64 processor under Machines."
     if "microsoft" in str(facts.get("kernel", "")).lower():
         return (

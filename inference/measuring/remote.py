@@ -6,18 +6,15 @@ import hashlib
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cache
-from typing import Protocol
 
 from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.core.experiment import Experiment, Measured, MeasurementState, OrderedExperiment
 from inference.core.protocols import BatchBoard, Json
-from inference.isa.scheme import Scheme
-from inference.isa.x86.assembling import CannotMeasureError, unroll, unroll_in_order
-from inference.isa.x86.availability import missing_feature
-from inference.isa.x86.breaking import Kind
-from inference.isa.x86.scheme_set import schemes
-from inference.isa.x86.surroundings import DEFAULTS, Options, Surroundings
+from inference.isa.bodies import body_maker
+from inference.isa.breakers import Kind
+from inference.isa.machine_bodies import Around, MachineCode
+from inference.isa.targets import DEFAULT, target_of
+from inference.isa.unrolling import CannotMeasureError
 from inference.measuring.drift import DriftWatch
 
 # Between the agent's results and the core's measurements: one conversion each way.
@@ -62,50 +59,6 @@ OUTSTANDING = 2
 PATIENCE = 1800.0
 """Seconds of a disturbed computer until its contended results are taken as they are."""
 
-_AVX_ENCODINGS = ("VEX", "EVEX")
-
-
-class MachineCode(Protocol):
-    """A loop body as `protocol.Item` needs it."""
-
-    @property
-    def code(self) -> bytes:
-        """Machine code."""
-        ...
-
-    @property
-    def copies(self) -> int:
-        """Copies of the experiment in it."""
-        ...
-
-    @property
-    def half_bytes(self) -> int:
-        """Length of a shorter loop body at its beginning."""
-        ...
-
-    @property
-    def half_copies(self) -> int:
-        """Copies in the shorter one."""
-        ...
-
-
-class Around(Protocol):
-    """What loop bodies need around them, of whichever instruction set."""
-
-    @property
-    def frame(self) -> Frame:
-        """Registers and memory of the bodies."""
-        ...
-
-    @property
-    def options(self) -> Options:
-        """How they are made."""
-        ...
-
-    def obstacle(self, scheme: Scheme) -> str:
-        """Why a scheme cannot be measured within this frame, "" where it can."""
-        ...
-
 
 Assemble = Callable[[Sequence[tuple[str, int]]], MachineCode]
 AssembleInOrder = Callable[[Sequence[str]], MachineCode]
@@ -114,13 +67,13 @@ AssembleInOrder = Callable[[Sequence[str]], MachineCode]
 class RemoteMeasurer:
     """Assembles experiments, posts them in batches on a board, and gives back what comes.
 
-    `identity` names the machine and its harness; what is measured how is added here. `surroundings` of the
-    loop bodies are the usual ones with or without `avx` unless they are given. `flags` are the CPU's
-    as in /proc/cpuinfo, None where every instruction may be tried. An experiment that cannot be assembled
-    or executed there is a failure that says why, and is never posted. Contended results are posted again
-    until the computer has been disturbed for `patience` seconds. Results that came for an earlier attempt
-    of the run are used first. An `OrderedExperiment` is assembled in its order, and is another item than the
-    same without one. A `watch` measures some results again now and then.
+    `identity` names the machine and its harness; what is measured how is added here. Loop bodies are made as
+    usual for `isa` with or without `avx`, unless they are given with their `surroundings`. `flags` are the
+    CPU's as in /proc/cpuinfo, None where every instruction may be tried. An experiment that cannot be
+    assembled or executed there is a failure that says why, and is never posted. Contended results are posted
+    again until the computer has been disturbed for `patience` seconds. Results that came for an earlier
+    attempt of the run are used first. An `OrderedExperiment` is assembled in its order, and is another item
+    than the same without one. A `watch` measures some results again now and then.
     """
 
     def __init__(
@@ -131,8 +84,9 @@ class RemoteMeasurer:
         settings: Settings,
         avx: bool,
         *,
-        assemble: Assemble = unroll,
-        assemble_in_order: AssembleInOrder = unroll_in_order,
+        isa: str = DEFAULT,
+        assemble: Assemble | None = None,
+        assemble_in_order: AssembleInOrder | None = None,
         surroundings: Around | None = None,
         patience: float = PATIENCE,
         watch: DriftWatch | None = None,
@@ -140,7 +94,9 @@ class RemoteMeasurer:
     ) -> None:
         self._board = board
         self._flags = flags
-        self._surroundings: Around = surroundings or Surroundings(avx)
+        self._bodies = body_maker(isa)
+        self._catalogue = target_of(isa).schemes
+        self._surroundings: Around = surroundings or self._bodies.around(avx)
         self._settings = settings
         self._frame = self._surroundings.frame
         self._identity = {
@@ -150,8 +106,8 @@ class RemoteMeasurer:
         }
         if chosen := self._surroundings.options.as_json():  # the usual ones are not named: as ever
             self._identity["bodies"] = chosen
-        self._assemble = assemble
-        self._assemble_in_order = assemble_in_order
+        self._assemble = assemble or self._bodies.unroll
+        self._assemble_in_order = assemble_in_order or self._bodies.unroll_in_order
         self._patience = patience
         self._clock = clock
         self._watch = watch
@@ -180,7 +136,7 @@ class RemoteMeasurer:
         """Kinds of instructions that stand before each copy of a scheme that can be measured."""
         if not self._surroundings.options.breaking:
             return ()
-        return unroll([(scheme, 1)], instructions=1, breaking=True).breakers
+        return self._bodies.breakers_of(scheme)
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         """One result per experiment, in the order asked; takes no more of them than it can post."""
@@ -203,9 +159,9 @@ class RemoteMeasurer:
                 self._collect(work)
 
     def _look(self, scheme: str) -> str:
-        known = None if self._flags is None else _schemes_by_text().get(scheme)
+        known = None if self._flags is None else self._catalogue.scheme_of(scheme)
         if known is not None and self._flags is not None:
-            if reason := missing_feature(known, self._flags):
+            if reason := self._catalogue.missing_feature(known, self._flags):
                 return reason
             if reason := self._surroundings.obstacle(known):
                 return reason
@@ -384,25 +340,3 @@ def _answer(experiment: Experiment, result: Result | None) -> Measured:
     if result is None:
         return failure(experiment, "the agent gave no result for it")
     return measured_of(experiment, result)
-
-
-def surroundings_of(
-    schemes: Iterable[str], flags: Collection[str], options: Options = DEFAULTS
-) -> Surroundings:
-    """What loop bodies of these schemes need around them on a processor with these flags."""
-    texts = list(schemes)
-    known = _schemes_by_text()
-    found = [known[text] for text in texts if text in known and not missing_feature(known[text], flags)]
-    avx = "avx" in flags and wants_avx(texts)
-    return Surroundings.of(found, avx=avx, flags=flags, options=options)
-
-
-def wants_avx(schemes: Iterable[str]) -> bool:
-    """Whether one of the schemes needs loop bodies with AVX around them; legacy SSE wants them without."""
-    known = _schemes_by_text()
-    return any(known[text].encoding in _AVX_ENCODINGS for text in schemes if text in known)
-
-
-@cache
-def _schemes_by_text() -> dict[str, Scheme]:
-    return {scheme.text: scheme for scheme in schemes()}

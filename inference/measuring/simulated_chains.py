@@ -10,7 +10,8 @@ from functools import cache
 
 from inference.core.latency import ChainReading
 from inference.isa.chains import OLD_VALUE, ONE_REGISTER, QUICK, SLOW, ChainLink, DependencyChain
-from inference.isa.x86.chains import connectors, links_of, memory_chains
+from inference.isa.latency_chains import chain_maker
+from inference.isa.targets import DEFAULT
 from inference.measuring.simulated_memory import SimulatedMemory
 
 PASSES = 5
@@ -37,7 +38,8 @@ def drawn_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency
     Where values matter, slow ones take up to 30 cycles more than quick ones. With some immediates
     instructions take longer, too.
     """
-    single = frozenset(quick or connectors())
+    maker = chain_maker(DEFAULT)
+    single = frozenset(quick or maker.connectors())
 
     def drawn(link: ChainLink) -> float | None:
         if link.values == QUICK:  # what takes no values is quick
@@ -56,7 +58,7 @@ def drawn_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency
 
     def _slowest(link: ChainLink) -> float:
         """With one register, the destination waits for whichever source takes longest."""
-        to_it = (one for one in links_of(link.scheme) if one.destination == link.destination)
+        to_it = (one for one in maker.links_of(link.scheme) if one.destination == link.destination)
         return max(filter(None, map(drawn, to_it)))
 
     return drawn
@@ -64,7 +66,7 @@ def drawn_latencies(seed: int = 0, quick: Collection[ChainLink] = ()) -> Latency
 
 @cache
 def _through_memory() -> frozenset[DependencyChain]:
-    return frozenset(asked.chain for asked in memory_chains())
+    return frozenset(asked.chain for asked in chain_maker(DEFAULT).memory_chains())
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from inference.core.latency import ChainReading
 from inference.isa.blocks import block_of_bytes
+from inference.isa.blocks.accesses import accesses_of
 from inference.isa.chains import DependencyChain
 from inference.isa.dependences import InstructionAccesses
-from inference.isa.x86.dependences import accesses_of
 
 _TURNS = 40
 _IN_TIME = 1e-6

@@ -9,19 +9,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from iced_x86 import Decoder, FlowControl, Instruction, OpKind
-
 from inference.isa.blocks import MOST_INSTRUCTIONS, block_of_bytes
+from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks.front_end import fetched
 from inference.isa.dependences import reads_of_kept_flags
+from inference.isa.front_end import FetchedInstruction
 from inference.isa.timed_code import CodeReading, TimedCode
-from inference.isa.x86.dependences import accesses_of
-from inference.isa.x86.forms import MNEMONICS
 
 _LINE = 64
 _COUNTER_BYTES = 9
 """Of what closes a loop."""
 _PASSES = 5
-_BRANCHES = (FlowControl.CONDITIONAL_BRANCH, FlowControl.UNCONDITIONAL_BRANCH)
 
 
 @dataclass(frozen=True)
@@ -82,9 +80,9 @@ class SimulatedFrontEnd:
             yield CodeReading(code, median(passes), max(passes) - min(passes))
 
     def _cycles(self, code: TimedCode) -> float:
-        instructions = list(Decoder(64, code.code))
-        jumps = [one for one in instructions if one.flow_control in _BRANCHES]
-        taken = sum(one.flow_control == FlowControl.UNCONDITIONAL_BRANCH for one in jumps)
+        instructions = fetched(code.code)
+        jumps = [one for one in instructions if one.flow in ("branch", "jump")]
+        taken = sum(one.flow == "jump" for one in jumps)
         reached = instructions if not taken else jumps
         branching = taken / self.taken + (len(jumps) - taken) / self.untaken
         straight = max(len(reached) / self.decoded, len(code.code) / self.fetched_bytes)
@@ -101,25 +99,19 @@ class SimulatedFrontEnd:
         end = code.offset + len(code.code) + _COUNTER_BYTES
         return cycles + (self.crossing if closing and len(code.code) < _LINE < end else 0.0)
 
-    def _slots(self, instruction: Instruction) -> int:
-        mnemonic = MNEMONICS[instruction.mnemonic]
-        number = max(instruction.memory_displ_size, instruction.len - 4 if mnemonic in {"mov", "cmp"} else 0)
-        return self.wide if number > 3 and mnemonic != "nop" else 1
+    def _slots(self, instruction: FetchedInstruction) -> int:
+        return self.wide if instruction.number_bytes > 3 and instruction.mnemonic != "nop" else 1
 
-    def _joined(self, instructions: Sequence[Instruction]) -> int:
+    def _joined(self, instructions: Sequence[FetchedInstruction]) -> int:
         return sum(
-            (
-                MNEMONICS[first.mnemonic] in self.fused
-                and second.flow_control == FlowControl.CONDITIONAL_BRANCH
-            )
-            or self._joins_move(first, second)
+            (first.mnemonic in self.fused and second.flow == "branch") or self._joins_move(first, second)
             for first, second in itertools.pairwise(instructions)
         )
 
-    def _joins_move(self, move: Instruction, update: Instruction) -> bool:
-        is_move = MNEMONICS[move.mnemonic] == "mov" and move.op_kind(1) == OpKind.REGISTER
-        copied = is_move and update.op_count > 0 and update.op_register(0) == move.op_register(0)
-        return copied and MNEMONICS[update.mnemonic] in self.moved
+    def _joins_move(self, move: FetchedInstruction, update: FetchedInstruction) -> bool:
+        is_move = move.mnemonic == "mov" and move.registers[1] is not None
+        copied = is_move and bool(update.registers) and update.registers[0] == move.registers[0]
+        return copied and update.mnemonic in self.moved
 
 
 def _stalls(code: TimedCode) -> int:
@@ -128,9 +120,9 @@ def _stalls(code: TimedCode) -> int:
     return reads_of_kept_flags(accesses_of(block_of_bytes(code.code), alike=True))
 
 
-def _is_portless(instruction: Instruction) -> bool:
-    if instruction.op_count != 2 or instruction.op_kind(1) != OpKind.REGISTER:
+def _is_portless(instruction: FetchedInstruction) -> bool:
+    registers = instruction.registers
+    if len(registers) != 2 or registers[1] is None:
         return False
-    mnemonic = MNEMONICS[instruction.mnemonic]
-    zeroes = mnemonic == "xor" and instruction.op_register(0) == instruction.op_register(1)
-    return zeroes or mnemonic == "mov"
+    zeroes = instruction.mnemonic == "xor" and registers[0] == registers[1]
+    return zeroes or instruction.mnemonic == "mov"

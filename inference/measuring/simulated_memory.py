@@ -15,10 +15,10 @@ from functools import lru_cache
 
 from inference.core.latency import ChainReading
 from inference.isa.blocks import Block, block_of_bytes
+from inference.isa.blocks.accesses import accesses_of, stores_of
 from inference.isa.chains import DependencyChain
+from inference.isa.copies import usual_copies
 from inference.isa.dependences import PAGE_BYTES, STACK, InstructionAccesses, MemoryPlace
-from inference.isa.x86.copies import stores_of, usual_copies
-from inference.isa.x86.dependences import accesses_of
 
 _LINE = 64
 _IN_ADDRESS = ("address", "base", "index")

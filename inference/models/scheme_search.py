@@ -9,11 +9,10 @@ from operator import or_
 from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable
 
-from inference.isa import aarch64
+from inference.isa.exclusions import BREAKABLE, GROUPS, ONLY_IN_CHAINS, SELECTABLE, TOP_OF_STACK
+from inference.isa.facets import SchemeCatalogue
 from inference.isa.search import SearchTerm, names_avx512, parse_search
-from inference.isa.x86.exclusion import BREAKABLE, GROUPS, SELECTABLE, TOP_OF_STACK
-from inference.isa.x86.naming import meaning_of
-from inference.isa.x86.probes import DIVISIONS, PROBES
+from inference.isa.targets import targets
 from inference.models.experiment import ExperimentTerm
 from inference.models.isa import InstructionScheme
 
@@ -48,12 +47,9 @@ def by_fit(rows: QuerySet[InstructionScheme], query: str) -> QuerySet[Instructio
 
 def _relevance(query: str, term: SearchTerm) -> Combinable:
     """From the very text to a part of one."""
-    meant = meaning_of(term.value)
     return _first(
         Q(text__iexact=query.strip().strip('"')),
-        Q(mnemonic__iexact=term.value)
-        | Q(mnemonic__in=sorted(meant.mnemonics))
-        | Q(text__in=sorted(meant.texts)),
+        Q(mnemonic__iexact=term.value) | _named(term.value),
         Q(mnemonic__istartswith=term.value),
     )
 
@@ -113,7 +109,7 @@ BREAKABLE_ONES = _begins(BREAKABLE)
 
 STACKED = _begins([TOP_OF_STACK])
 """x87 that works on the top of its stack: only chains show anything of it."""
-CHAINABLE = BREAKABLE_ONES | _begins(aarch64.CHAINABLE)
+CHAINABLE = BREAKABLE_ONES | _begins(ONLY_IN_CHAINS)
 """Schemes that are not in the default set, and whose latencies chains show: these break dependencies of their
 own, and hold the values of divisions."""
 
@@ -134,9 +130,11 @@ _IS = {
 
 
 def _named(value: str) -> Q:
-    """The schemes of x86-64 that a word means as a name of theirs."""
-    meant = meaning_of(value)
-    return Q(mnemonic__in=sorted(meant.mnemonics)) | Q(text__in=sorted(meant.texts))
+    """The schemes that a word means as a name of theirs."""
+    meanings = [target.names.meaning_of(value) for target in targets()]
+    mnemonics = {mnemonic for meant in meanings for mnemonic in meant.mnemonics}
+    texts = {text for meant in meanings for text in meant.texts}
+    return Q(mnemonic__in=sorted(mnemonics)) | Q(text__in=sorted(texts))
 
 
 _BY_KEY: dict[str, Callable[[str], Q]] = {
@@ -176,7 +174,7 @@ def condition(term: SearchTerm) -> Q:
 
 
 PROBE_SELECTION = "probes"
-"""One or two schemes for each kind of execution unit; see `inference.isa.x86.probes`."""
+"""One or two schemes for each kind of execution unit; see `inference.isa.facets.SchemeCatalogue`."""
 
 GROUP_SELECTIONS = {
     "legacy-sse": "legacy SSE: measured apart from VEX-encoded instructions",
@@ -184,7 +182,7 @@ GROUP_SELECTIONS = {
     "x87": "x87, as far as it leaves the register stack where it is",
     "avx512": "AVX-512",
 }
-"""Groups of schemes that are measured when they are asked for; see `inference.isa.x86.exclusion`."""
+"""Groups of schemes that are measured when they are asked for; see `inference.isa.exclusions`."""
 
 NAMED_SELECTIONS = {
     "starter": "is:starter is:default",
@@ -209,10 +207,15 @@ def select_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> Quer
     """
     word = selection.strip().lower()
     if word == PROBE_SELECTION:
-        return schemes.filter(text__in=PROBES)
+        return schemes.filter(text__in=_texts(lambda catalogue: catalogue.probes))
     if word in NAMED_SELECTIONS:
         return search_schemes(schemes, NAMED_SELECTIONS[word])
     return searched_schemes(schemes, selection)
+
+
+def _texts(of: Callable[[SchemeCatalogue], Iterable[str]]) -> set[str]:
+    """Texts of all instruction sets that have a folder here."""
+    return {text for target in targets() for text in of(target.schemes)}
 
 
 def latency_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> QuerySet[InstructionScheme]:
@@ -225,7 +228,8 @@ def latency_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> Que
     word = selection.strip().lower()
     if word in ("default", "all"):
         return schemes.filter(Q(exclusion="") | CHAINABLE | _IS["legacy-sse"])
-    more = {"starter": Q(text__in=DIVISIONS | aarch64.DIVISIONS), "x87": STACKED}.get(word)
+    divisions = _texts(lambda catalogue: catalogue.divisions)
+    more = {"starter": Q(text__in=divisions), "x87": STACKED}.get(word)
     chosen = select_schemes(schemes, selection)
     return chosen if more is None else chosen | schemes.filter(more)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.isa.blocks import block_of_bytes, body_of
-from inference.measuring.closing import iteration_of
+from inference.isa.blocks.frames import iteration_of
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS
 

@@ -16,8 +16,17 @@ from inference.core.front_end import FrontEnd, read_front_end
 from inference.core.latency import IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
-from inference.isa.x86.same_work import LEGACY_SSE, WORK_OF_OTHERS, same_work
-from inference.models import InstructionScheme, LatencySet, Machine, MeasuredFrontEnd, Run, StoredCoreModel
+from inference.isa.exclusions import LEGACY_SSE
+from inference.isa.targets import target_of
+from inference.models import (
+    ISA,
+    InstructionScheme,
+    LatencySet,
+    Machine,
+    MeasuredFrontEnd,
+    Run,
+    StoredCoreModel,
+)
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.front_ends import settled_readings
 from inference.storage.loop_code import loop_code_in
@@ -70,7 +79,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     if row.mapping is not None:
         sources["ports and slots"] = row.mapping.name
         loop_code = loop_code_in(row.mapping.report)
-        same = _same_work(row.isa_id, texts)
+        same = _same_work(row.isa, texts)
         wanted = None if texts is None else {*texts, *itertools.chain(*same.values())}
         mapping, alone = _mapping(row.mapping, wanted, same), _alone(row.mapping, wanted, same)
         if not same.keys().isdisjoint(mapping.usage):
@@ -106,13 +115,14 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
     )
 
 
-def _same_work(isa_id: int, texts: Collection[str] | None) -> dict[str, tuple[str, ...]]:
+def _same_work(isa: ISA, texts: Collection[str] | None) -> dict[str, tuple[str, ...]]:
     """{scheme: those that do its work} of schemes that cannot be measured themselves."""
-    known = Q(text__in=WORK_OF_OTHERS) | Q(exclusion__startswith=LEGACY_SSE)
-    found = InstructionScheme.objects.filter(known, isa=isa_id)
+    catalogue = target_of(isa.name).schemes
+    known = Q(text__in=catalogue.work_of_others) | Q(exclusion__startswith=LEGACY_SSE)
+    found = InstructionScheme.objects.filter(known, isa=isa)
     if texts is not None:
         found = found.filter(text__in=texts)
-    return {text: same_work(text) for text in found.values_list("text", flat=True)}
+    return {text: catalogue.same_work(text) for text in found.values_list("text", flat=True)}
 
 
 def _mapping(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from inference.core.protocols import Json
-from inference.isa.chains import ChainLink
-from inference.isa.x86.textbook_latencies import Latency, documented_latency, known_latencies, latency_source
+from inference.isa.chains import ChainLink, Latency
+from inference.isa.targets.textbook import documented_latency, known_latencies, latency_source
 from inference.models import LatencySet, Machine
 from inference.storage.instruction_sets import core_of
 

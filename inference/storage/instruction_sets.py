@@ -6,20 +6,18 @@ x86-64 and AArch64 come with the software (the ISA room), others from documents 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from functools import partial
 
 from django.db import connection, transaction
 from django.db.models import Count, Max
 
-from inference.isa import aarch64, x86
-from inference.isa.aarch64.microarchitectures import arm_microarchitecture
 from inference.isa.document import InstructionSetError, read_instruction_set
+from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Features, Scheme
-from inference.isa.x86.microarchitectures import Microarchitecture, microarchitecture
+from inference.isa.targets import target_of, targets
 from inference.models import ISA, InstructionScheme, Machine
 from inference.storage.errors import ExchangeError
 from inference.storage.names import free_or_refuse
@@ -30,17 +28,9 @@ from inference.storage.rows import BATCH, scheme_ids
 
 def core_of(machine: Machine) -> Microarchitecture | None:
     """What is documented about the core of a machine, None where it is not known."""
-    facts = machine.facts
-    if machine.isa.name == AARCH64:
-        return arm_microarchitecture(facts.get("implementer"), facts.get("part"))
-    if not all(type(facts.get(key)) is int for key in ("family", "model")):
-        return None
-    kind = str(facts.get("core_type") or "")
-    return microarchitecture(str(facts.get("vendor", "")), facts["family"], facts["model"], kind)
+    return target_of(machine.isa.name).schemes.core_of(machine.facts)
 
 
-X86 = "x86-64"
-AARCH64 = aarch64.NAME
 GONE = "the source no longer has this scheme"
 _FIELDS = (
     "mnemonic",
@@ -95,29 +85,19 @@ def _row(isa: ISA, scheme: Scheme) -> InstructionScheme:
     )
 
 
-def load_x86() -> tuple[ISA, bool]:
-    """The instruction set x86-64, made or updated where its source has changed; (row, whether it was).
+def load_supplied(name: str) -> tuple[ISA, bool]:
+    """An instruction set that comes with the software, made or updated where its source has changed.
 
-    Looking takes milliseconds, making and updating some seconds.
+    Returns the row and whether it was. Looking takes milliseconds, making and updating some seconds.
     """
-    source = x86_source()
-    isa = ISA.objects.filter(name=X86).first()
-    if isa is not None and isa.source == source:
+    catalogue = target_of(name).schemes
+    isa = ISA.objects.filter(name=name).first()
+    if isa is not None and isa.source.endswith(catalogue.version()):
         return isa, False
-    return store_isa(X86, x86.schemes(), source), True
+    return store_isa(name, catalogue.schemes(), catalogue.source()), True
 
 
-def load_aarch64() -> tuple[ISA, bool]:
-    """The instruction set AArch64, made or updated where its document has changed; (row, whether it was)."""
-    digest = hashlib.sha256(aarch64.DOCUMENT.read_bytes()).hexdigest()[:12]
-    isa = ISA.objects.filter(name=AARCH64).first()
-    if isa is not None and isa.source.endswith(digest):
-        return isa, False
-    found = aarch64.instruction_set()
-    return store_isa(AARCH64, found.schemes, f"{found.source}, document {digest}"), True
-
-
-SUPPLIED = {X86: load_x86, AARCH64: load_aarch64}
+SUPPLIED = {target.name: partial(load_supplied, target.name) for target in targets()}
 """Instruction sets that come with the software, and what loads each."""
 
 
@@ -134,15 +114,6 @@ def load_document(content: bytes) -> ISA:
     if found.name in SUPPLIED:
         raise ExchangeError(f"{found.name} comes with this software: give the document another name")
     return store_isa(found.name, found.schemes, found.source)
-
-
-def x86_source() -> str:
-    """The version of the opcode tables, and a digest of the rules that read them: no change is missed."""
-    digest = hashlib.sha256()
-    for directory in (Path(directory) for directory in x86.__path__):
-        for path in sorted(directory.glob("*.py")):
-            digest.update(path.read_bytes())
-    return f"{x86.SOURCE}, rules {digest.hexdigest()[:12]}"
 
 
 @transaction.atomic

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from inference.agent.cpuid import TOLD, flags, flags_of
 from inference.agent.facts import facts
+from inference.isa.cpu_flags import flags_of as merged
+from inference.isa.exclusions import BREAKABLE, SELECTABLE
 from inference.isa.x86 import schemes
 from inference.isa.x86.availability import flag
-from inference.isa.x86.availability import flags_of as merged
-from inference.isa.x86.exclusion import BREAKABLE, SELECTABLE
 from tests.agent.conftest import needs_x86
 
 ALL = 0xFFFFFFFF

@@ -11,10 +11,11 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.judging.comparisons import columns
 from inference.isa import x86
 from inference.isa.blocks import block_of_bytes
+from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, PortMapping, Predictor, Run
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.runs import lifecycle
-from inference.storage.instruction_sets import X86, store_isa
+from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping, store_measurements
 from tests.work import work_off
 

@@ -9,8 +9,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.isa.targets import X86, target_of
 from inference.models import ISA, Evaluation, ExperimentSet, PortMapping
-from inference.storage.instruction_sets import X86, add_schemes, new_isa, store_isa, x86_source
+from inference.storage.instruction_sets import add_schemes, new_isa, store_isa
 from inference.storage.rows import load_mapping, load_measurements, store_mapping
 
 CSV = 'experiment,cycles,tool:IACA\n"2*add R, R; mul R, R",1.5,1.5\n"add R, R",0.5,\n'
@@ -229,7 +230,7 @@ def test_export_says_what_it_cannot_do(imported: None, tmp_path: Path) -> None:
 
 
 def test_load_isa_does_nothing_where_the_instruction_set_is_up_to_date(db: None) -> None:
-    isa = store_isa(X86, (), x86_source())
+    isa = store_isa(X86, (), target_of(X86).schemes.source())
     assert manage("load-isa") == f"{X86}: already up to date ({isa.source})\n"
     assert not isa.schemes.exists()
 

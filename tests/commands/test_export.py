@@ -18,9 +18,10 @@ from inference.formats.core_model_json import core_model_json
 from inference.formats.exporting import CORE_MODEL_EXPORTS, MAPPING_EXPORTS
 from inference.formats.provenance import PRODUCT
 from inference.isa import llvm_mc
+from inference.isa.targets import X86
 from inference.isa.unit_classes import unit_class
 from inference.models import ExperimentSet, PortMapping, StoredCoreModel
-from inference.storage.instruction_sets import X86, new_isa
+from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, load_measurements, store_mapping, store_measurements
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"

@@ -8,8 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command, get_commands
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.isa.targets import X86
 from inference.models import Machine, PortMapping, Run
-from inference.storage.instruction_sets import X86, new_isa
+from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
 from tests.directives import SPELLINGS, watching, written
 

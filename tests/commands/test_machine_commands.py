@@ -11,15 +11,16 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.agent.protocol import Beat
+from inference.isa.targets import AARCH64, X86, target_of
 from inference.models import ISA, Machine
 from inference.runs.machines import sessions, tokens
-from inference.storage.instruction_sets import AARCH64, X86, new_isa, store_isa, x86_source
+from inference.storage.instruction_sets import new_isa, store_isa
 
 
 @pytest.fixture
 def isa(db: None) -> ISA:
     """An x86-64 that is taken for up to date; which schemes it has does not matter here."""
-    return store_isa(X86, [], x86_source())
+    return store_isa(X86, [], target_of(X86).schemes.source())
 
 
 def manage(*arguments: str) -> str:

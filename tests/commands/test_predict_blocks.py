@@ -9,8 +9,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.isa.targets import X86
 from inference.models import PortMapping, Predictor
-from inference.storage.instruction_sets import X86, new_isa
+from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
 from tests.anica.predictors.fakes import script
 

@@ -4,8 +4,9 @@ import pytest
 
 from inference.isa import x86
 from inference.isa.scheme import Scheme
+from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet
-from inference.storage.instruction_sets import X86, store_isa
+from inference.storage.instruction_sets import store_isa
 
 
 def scheme(text: str, **facts: object) -> Scheme:

@@ -16,10 +16,11 @@ from inference.formats.explained_json import rejection_of
 from inference.formats.explaining import UNTOLD, blocking_classes, measured_floods
 from inference.formats.importing import MEASURED_IN, Preview, commit, preview, rejects_of
 from inference.formats.parsing import NO_SCHEME, AnyNames, Parsed, parse
+from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.storage.characterisations import KEY, ExplainedMapping, load_characterisation
 from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import X86, load_x86, new_isa, vocabulary
+from inference.storage.instruction_sets import load_supplied, new_isa, vocabulary
 from inference.storage.rows import load_mapping, store_measurements
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -262,7 +263,7 @@ def test_a_number_of_uops_that_is_none_is_refused(value: object) -> None:
 
 @pytest.mark.shared
 def test_the_published_results_are_all_there(db: None) -> None:
-    load_x86()
+    load_supplied(X86)
     results = PUBLISHED / "results"
     sets = []
     lists = []
@@ -303,7 +304,7 @@ def test_the_published_results_are_all_there(db: None) -> None:
 
 @pytest.mark.shared
 def test_the_three_published_models_of_zen_plus_have_common_schemes(db: None) -> None:
-    load_x86()
+    load_supplied(X86)
     folder = settings.SHARED / "data" / "zenplus"
     theirs = preview((PUBLISHED / "results" / "port_mapping.json").read_bytes(), "a.json").parsed.mapping
     pmevo = preview((folder / "pmevo" / "inferred_mapping.json").read_bytes(), "b.json").parsed.mapping

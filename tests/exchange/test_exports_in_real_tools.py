@@ -260,7 +260,7 @@ def test_llvm_exegesis_takes_a_block_with_the_registers_that_it_ran_with(
 def test_llvm_writes_instances_as_its_measurements_have_them() -> None:
     if llvm_mc.program() is None:
         pytest.skip("llvm-mc is not installed")
-    found, _ = llvm_instructions([ADD_BYTE, ADD_LOAD, SHIFT, SHIFT_BY, VADD, LOCKED])
+    found, _ = llvm_instructions("x86-64", [ADD_BYTE, ADD_LOAD, SHIFT, SHIFT_BY, VADD, LOCKED])
     assert LOCKED not in found
     assert found[ADD_LOAD] == "ADD64rm RBX RBX RSI i_0x1 %noreg i_0x40 %noreg"
     assert found[VADD] == "VADDPDYrr YMM1 YMM2 YMM3"
@@ -275,7 +275,9 @@ def test_llvm_exegesis_holds_its_model_against_a_core_model(tmp_path: Path, mode
         pytest.skip("llvm-mc is not installed: the benchmarks have no names")
     program, _ = llvm("llvm-exegesis", 13)
     core = exported_toy_core()
-    instances = LlvmInstances(*llvm_instructions([scheme.text for scheme in core.mapping.schemes]))
+    instances = LlvmInstances(
+        *llvm_instructions(core.mapping.isa, [scheme.text for scheme in core.mapping.schemes])
+    )
     path, shown = tmp_path / "benchmarks.yaml", tmp_path / "shown.html"
     text = write_exegesis_yaml(core, instances, mode)
     path.write_text(text, encoding="utf-8")

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from inference.isa import aarch64
 from inference.isa.document import InstructionSetError, read_instruction_set
+from inference.isa.targets import AARCH64
 from inference.models import ISA
 from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import AARCH64, load_aarch64, load_document
+from inference.storage.instruction_sets import load_document, load_supplied
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden" / "instruction-set.json"
@@ -102,8 +103,8 @@ def test_a_document_that_cannot_be_loaded_changes_nothing(db: None, tmp_path: Pa
 
 
 def test_aarch64_is_loaded_once_and_searched_like_x86(db: None):
-    isa, changed_it = load_aarch64()
+    isa, changed_it = load_supplied(AARCH64)
     assert (isa.name, changed_it) == (AARCH64, True)
-    assert load_aarch64() == (isa, False)
+    assert load_supplied(AARCH64) == (isa, False)
     assert isa.schemes.count() == len(aarch64.instruction_set().schemes)
     assert isa.schemes.filter(exclusion="", starter=True, category="multiply").exists()

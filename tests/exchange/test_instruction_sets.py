@@ -11,18 +11,17 @@ from django.db import connection
 from inference.core.experiment import Experiment, Measured
 from inference.isa import x86
 from inference.isa.scheme import Operand
+from inference.isa.targets import X86, target_of
 from inference.models import ISA, ExperimentSet, InstructionScheme
 from inference.storage.errors import NameTakenError
 from inference.storage.instruction_sets import (
     GONE,
-    X86,
     likely_isa,
-    load_x86,
+    load_supplied,
     mnemonic_of,
     new_isa,
     store_isa,
     vocabulary,
-    x86_source,
 )
 from inference.storage.rows import scheme_ids, store_measurements
 from tests.exchange.conftest import scheme
@@ -61,11 +60,14 @@ def test_x86_is_brought_up_to_date_when_its_source_has_changed_and_only_then(
     older = store_isa(X86, [scheme("add GPR[64]:RW, GPR[64]:R", category="wrong")], "an older release")
     said = StringIO()
     call_command("load-isa", stdout=said)
-    assert said.getvalue() == f"x86-64: {len(x86.schemes())} schemes loaded ({x86_source()})\n"
+    assert (
+        said.getvalue()
+        == f"x86-64: {len(x86.schemes())} schemes loaded ({target_of(X86).schemes.source()})\n"
+    )
     assert set(scheme_ids(older)) == {each.text for each in x86.schemes()}
     assert not older.schemes.filter(category="wrong").exists()
     with django_assert_max_num_queries(1):
-        assert load_x86() == (older, False)
+        assert load_supplied(X86) == (older, False)
 
 
 def test_a_new_instruction_set_has_the_texts_of_a_file_and_their_mnemonics(db: None) -> None:

@@ -81,7 +81,9 @@ def test_benchmarks_of_latency_are_latencies_of_what_the_snippet_chains() -> Non
 @pytest.mark.parametrize("mode", [LATENCY, THROUGHPUT])
 def test_own_benchmarks_read_back_the_same(mode: str) -> None:
     core = exported_toy_core()
-    instances = LlvmInstances(*llvm_instructions([one.text for one in core.mapping.schemes]))
+    instances = LlvmInstances(
+        *llvm_instructions(core.mapping.isa, [one.text for one in core.mapping.schemes])
+    )
     parsed = parsed_of(write_exegesis_yaml(core, instances, mode))
     assert parsed.lines() == []
     if mode == THROUGHPUT:

@@ -13,10 +13,11 @@ from inference.core.resources import ResourceMapping
 from inference.formats.exporting import RESOURCE_EXPORTS
 from inference.formats.importing import commit, name_list_of, preview
 from inference.formats.parsing import NO_SCHEME, AnyNames, Parsed, parse
+from inference.isa.targets import X86
 from inference.models import ISA
 from inference.models import ResourceMapping as ResourceMappingRow
 from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import X86, load_x86, new_isa
+from inference.storage.instruction_sets import load_supplied, new_isa
 from inference.storage.resource_mappings import load_resource_mapping
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -192,7 +193,7 @@ def test_the_published_zen_model_is_matched_almost_completely(db: None) -> None:
     content = (folder / "palmed_zen_extracted_2021-11-25.json").read_bytes()
     names = name_list_of((folder / "fixed_palmed_insn_map.json").read_bytes(), "names.json")
     assert len(names) == 609
-    isa, _ = load_x86()
+    isa, _ = load_supplied(X86)
     alone = preview(content, "zen.json", isa=isa).parsed
     assert alone.lines() == []
     assert alone.facts == {"instructions": 2813, "classes": 567}

@@ -11,7 +11,8 @@ from django.conf import settings
 from inference.formats.importing import commit, preview
 from inference.formats.parsing import AnyNames, Parsed, read, resolve
 from inference.formats.uops_info_json import SEVERAL
-from inference.storage.instruction_sets import load_x86, new_isa
+from inference.isa.targets import X86
+from inference.storage.instruction_sets import load_supplied, new_isa
 
 GOLDEN = Path(__file__).parent / "golden" / "uops-info.json"
 TABLE = {
@@ -70,7 +71,7 @@ def test_what_is_no_port_usage_is_told(text: object) -> None:
     ("wanted", "schemes", "left_out"), [("SKL", 3233, 4), ("SKX", 3233, 4), ("ZEN+", 968, 0)]
 )
 def test_every_scheme_of_the_real_table_is_known(db: None, wanted: str, schemes: int, left_out: int) -> None:
-    load_x86()
+    load_supplied(X86)
     content = (settings.SHARED / "data" / "iwho" / "x86_uops_info_features.json").read_bytes()
     seen = preview(content, "table.json", microarchitecture=wanted)
     assert seen.parsed.lines() == []

@@ -190,7 +190,8 @@ from inference.agent.facts import facts
 from inference.agent.frame import function
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import CannotMeasureError, unroll
-from inference.isa.x86.availability import flags_of, missing_feature
+from inference.isa.cpu_flags import flags_of
+from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.surroundings import Surroundings, needs
 
 flags = flags_of(facts(None))

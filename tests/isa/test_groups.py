@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Instruction, Mnemonic, OpAccess, Register, RegisterExt
 
+from inference.isa.exclusions import BREAKABLE, GROUPS, SELECTABLE
 from inference.isa.scheme import Scheme
 from inference.isa.x86 import forms_by_text, schemes
 from inference.isa.x86.assembling import CannotMeasureError, unroll
 from inference.isa.x86.choosing import family_of
 from inference.isa.x86.demands import INDICES, obstacle
-from inference.isa.x86.exclusion import BREAKABLE, GROUPS, SELECTABLE
 from inference.isa.x86.surroundings import needs
 from tests.drawn import examples
 from tests.isa.decoding import INFO, accesses, decoded, is_instance_of, is_within_a_line

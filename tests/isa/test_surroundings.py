@@ -7,10 +7,11 @@ import struct
 import pytest
 
 from inference.agent.protocol import Frame
+from inference.isa.body_options import DEFAULTS, USUAL, Options
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.scheme_set import described
-from inference.isa.x86.surroundings import DEFAULTS, Options, Surroundings
-from inference.isa.x86.values import USUAL, VALUES, obstacle
+from inference.isa.x86.surroundings import Surroundings
+from inference.isa.x86.values import VALUES, obstacle
 
 SERVER = frozenset({"avx", "avx2", "avx512f", "avx512bw"})
 PHI = SERVER - {"avx512bw"}

@@ -8,7 +8,7 @@ import pytest
 
 from inference.agent.protocol import Batch, Frame, Result, Settings
 from inference.isa.blocks import block_of_hex, block_of_text, general_registers
-from inference.isa.x86.addresses import START
+from inference.isa.start_values import START
 from inference.measuring.blocks import (
     LOOP,
     BlockMeasurer,

@@ -6,8 +6,9 @@ import pytest
 from iced_x86 import Decoder, FlowControl, Mnemonic
 
 from inference.isa.blocks import block_of_text, general_registers
+from inference.isa.blocks.frames import iteration_of
+from inference.isa.code.iteration import LINE
 from inference.measuring.blocks import LOOP, BlockOptions, obstacle, prepared
-from inference.measuring.closing import LINE, iteration_of
 
 CONDITIONS = ("o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g")
 

@@ -11,6 +11,7 @@ from inference.agent.protocol import Batch, Beat, Result, Settings
 from inference.core.experiment import Experiment, MeasurementState, OrderedExperiment
 from inference.core.mapping import PortMapping
 from inference.isa.x86.assembling import unroll
+from inference.isa.x86.bodies import wants_avx
 from inference.measuring.remote import (
     BATCH,
     FIRST_BATCH,
@@ -19,7 +20,6 @@ from inference.measuring.remote import (
     Assemble,
     RemoteMeasurer,
     item_id,
-    wants_avx,
 )
 from inference.measuring.simulated_agent import SimulatedHarness, StandIn, stand_in
 from tests.measuring.boards import MemoryBoard

@@ -15,10 +15,10 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import OperationalError
 
+from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, Machine, Run
 from inference.runs import execute, kinds
 from inference.runs.errors import ConfigError
-from inference.storage.instruction_sets import X86
 from pmweb import __version__, diagnosis, metrics
 
 

@@ -12,9 +12,10 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import ResourceMapping as Resources
 from inference.features.judging.comparing.query import beside_loads, described_loads, deviation_of
 from inference.formats.importing import commit, name_list_of, preview
+from inference.isa.targets import X86
 from inference.models import PortMapping, ResourceMapping
 from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import load_x86, new_isa
+from inference.storage.instruction_sets import load_supplied, new_isa
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import store_mapping
 
@@ -42,7 +43,7 @@ def test_a_scheme_that_uses_no_resource_says_so(db: None) -> None:
 
 @pytest.mark.shared
 def test_the_published_models_deviate_as_they_did(db: None) -> None:
-    load_x86()
+    load_supplied(X86)
     names = (ZEN / "palmed" / "fixed_palmed_insn_map.json").read_bytes()
     explained = _made("explainable/results/port_mapping.json")
     pmevo = _made("pmevo/inferred_mapping.json")

@@ -10,9 +10,10 @@ from django.core.management import CommandError, call_command
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.isa import x86
+from inference.isa.targets import X86
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.storage.instruction_sets import X86, store_isa
+from inference.storage.instruction_sets import store_isa
 from tests.runs.agents import do
 from tests.simulated import simulated_machine
 

@@ -11,8 +11,8 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.inferring import loop_code
 from inference.features.learning.inferring.loop_code import loop_code_of_run
 from inference.features.learning.inferring.subject import JUDGING
+from inference.isa.body_options import Options
 from inference.isa.x86.scheme_set import described
-from inference.isa.x86.surroundings import Options
 from inference.models import ISA, ExperimentSet, Machine, Run
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_measurements

@@ -8,9 +8,10 @@ from django.utils import timezone
 from inference.agent.protocol import Settings
 from inference.core.errors import MeasuringError
 from inference.features.machines.measure.job import read_config
+from inference.isa.body_options import Options
 from inference.isa.x86.assembling import unroll
-from inference.isa.x86.surroundings import Options
-from inference.measuring.remote import RemoteMeasurer, surroundings_of
+from inference.isa.x86.bodies import surroundings_of
+from inference.measuring.remote import RemoteMeasurer
 from inference.models import LatencySet
 from inference.runs.errors import ConfigError
 from inference.runs.machines.measurer import written_lines_of

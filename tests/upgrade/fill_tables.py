@@ -28,6 +28,7 @@ from inference.core.resources import ResourceMapping as Resources  # noqa: E402
 from inference.features.asking.predictors.query import row_for  # noqa: E402
 from inference.features.learning.core_model.storing import store_parts  # noqa: E402
 from inference.isa import x86  # noqa: E402
+from inference.isa.targets import X86  # noqa: E402
 from inference.models import (  # noqa: E402  # noqa: E402
     ISA,
     AnswerCache,
@@ -44,7 +45,7 @@ from inference.models import (  # noqa: E402  # noqa: E402
 from inference.runs import lifecycle  # noqa: E402
 from inference.runs.machines import tokens  # noqa: E402
 from inference.storage.front_ends import store_front_end  # noqa: E402
-from inference.storage.instruction_sets import X86, store_isa  # noqa: E402
+from inference.storage.instruction_sets import store_isa  # noqa: E402
 from inference.storage.resource_mappings import store_resource_mapping  # noqa: E402
 from inference.storage.rows import store_mapping  # noqa: E402
 from pmweb.accounts import api_tokens, people  # noqa: E402

@@ -14,7 +14,7 @@ from inference.features.judging.doubts.evidence import again
 from inference.features.judging.doubts.query import doubts_of
 from inference.features.library.mappings.query import measured_slots_of
 from inference.features.machines.measure.request import effort
-from inference.measuring.arm_bodies import padding_of
+from inference.measuring.padding import padding_of
 from inference.models import ExperimentSet, Machine, PortMapping
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_measurements, store_mapping

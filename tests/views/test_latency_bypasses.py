@@ -15,7 +15,7 @@ from inference.features.learning.core_model.storing import store_document, store
 from inference.formats.core_model_json import core_model_json, core_model_of, read_core_model
 from inference.formats.quoting import json_text
 from inference.isa.blocks import read_blocks
-from inference.isa.x86.dependences import accesses_of
+from inference.isa.blocks.accesses import accesses_of
 from inference.isa.x86.scheme_set import described
 from inference.models import LatencySet
 from inference.storage.instruction_sets import store_isa

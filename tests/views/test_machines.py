@@ -15,11 +15,12 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from inference.agent import packing
+from inference.isa.targets import AARCH64
 from inference.models import ISA, AgentToken, Batch, ExperimentSet, Machine, MachineReading, Run
 from inference.runs.machines.checking import clean_facts
 from inference.runs.machines.facts import unsupported_runs
 from inference.runs.machines.tokens import issue, machine_of
-from inference.storage.instruction_sets import AARCH64, new_isa
+from inference.storage.instruction_sets import new_isa
 from tests.views.lab import FACTS, machine
 
 __all__ = ["machine"]

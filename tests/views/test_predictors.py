@@ -13,10 +13,11 @@ from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.predictors.query import listed, row_for
+from inference.isa.targets import X86
 from inference.models import PortMapping, Predictor, Run
 from inference.predictors import permission
 from inference.runs.lifecycle import submit
-from inference.storage.instruction_sets import X86, new_isa
+from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
 from tests.anica.predictors.fakes import script
 from tests.runs.agents import attempt

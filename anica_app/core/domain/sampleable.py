@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from iced_x86 import OpCodeInfo
 
 from anica_app.core.domain.settings import GROUPS
+from inference.isa import exclusions
 from inference.isa.scheme import Scheme
 from inference.isa.x86 import exclusion
 from inference.isa.x86.choosing import R14, R15, RBP, Fixed
@@ -29,10 +30,10 @@ _MOST_FAMILIES = 32
 """A bank of registers has no more."""
 
 _GROUPS: dict[str, tuple[str, ...]] = {
-    "avx512": (exclusion.GROUPS["avx512"],),
+    "avx512": (exclusions.GROUPS["avx512"],),
     "gather": ("uses up its mask", "needs a vector of different valid addresses"),
-    "legacy-sse": (exclusion.GROUPS["legacy-sse"],),
-    "mmx": (exclusion.GROUPS["mmx"],),
+    "legacy-sse": (exclusions.GROUPS["legacy-sse"],),
+    "mmx": (exclusions.GROUPS["mmx"],),
     "rep": ("repeats itself",),
     "system": (
         "talks to the operating system or the whole processor",
@@ -41,12 +42,16 @@ _GROUPS: dict[str, tuple[str, ...]] = {
         "manages the caches",
         "waits for the hardware random number generator",
     ),
-    "x87": (exclusion.GROUPS["x87"], "moves the x87 register stack", "changes or saves the state of the x87"),
+    "x87": (
+        exclusions.GROUPS["x87"],
+        "moves the x87 register stack",
+        "changes or saves the state of the x87",
+    ),
 }
 """How the reasons begin that speak against a scheme unless its group is asked for."""
 
 _NO_MATTER = (
-    *(reason for reason in exclusion.BREAKABLE if not reason.startswith("uses up")),
+    *(reason for reason in exclusions.BREAKABLE if not reason.startswith("uses up")),
     "reads and writes st0",
     "reads and writes the special flags",
     "a locked access",

@@ -28,8 +28,7 @@ from anica_app.core.domain.features import (
 )
 from anica_app.core.domain.places import OperandPlace
 from inference.core.protocols import Json
-from inference.isa.scheme import Scheme
-from inference.isa.x86.forms import Form
+from inference.isa.x86.scheme_set import described as scheme_and_form
 
 # Whether an abstract block speaks of an instruction scheme, and how plainly.
 
@@ -45,12 +44,16 @@ class Mention(StrEnum):
     AMONG = "among"
 
 
-def mention_of(scheme: Scheme, form: Form) -> Callable[[Json], Mention | None]:
+def mention_of(text: str) -> Callable[[Json], Mention | None] | None:
     """A function of documents of abstract blocks (`documents`): the plainest mention in an instruction.
 
-    An instruction that may be any speaks of no scheme. The function raises `AnicaError` for what is no such
-    document.
+    None for the text of no scheme. An instruction that may be any speaks of none. The function raises
+    `AnicaError` for what is no such document.
     """
+    described = scheme_and_form(text)
+    if described is None:
+        return None
+    scheme, form = described
     vocabulary = everything()
     values = {name: features.value(name, scheme, form, {}) for name in vocabulary.names if name != _UNKNOWN}
     known = list(zip(vocabulary.names, vocabulary.abstractions, strict=True))

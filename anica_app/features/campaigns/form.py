@@ -21,10 +21,10 @@ from inference.features.asking.predictors.choosing import on_processor, processo
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.query import Listed, chosen
 from inference.features.machines.measure.form import search_field
+from inference.isa.targets import X86
 from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
 from inference.runs.request import DEFAULT_SEED
-from inference.storage.instruction_sets import X86
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 from inference.web.requests import row_numbers

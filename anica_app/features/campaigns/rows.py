@@ -20,11 +20,11 @@ from anica_app.models import (
     SampleBatch,
 )
 from inference.core.protocols import Checkpoint, Json
+from inference.isa.targets import X86
 from inference.models import ISA, Run
 from inference.predictors.samples import Sample, pack
 from inference.runs.errors import JobError
 from inference.runs.reporter import JournalReporter
-from inference.storage.instruction_sets import X86
 from inference.storage.names import free_name
 
 

@@ -20,12 +20,11 @@ from anica_app.storage.judging import judge_of
 from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
 from inference.isa.blocks import BlockError, schemes_of_bytes
-from inference.isa.x86.scheme_set import described
+from inference.isa.targets import target_of
 from inference.models import AnswerCache, InstructionScheme, Predictor
 from inference.models.predictor import block_key
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample
-from inference.storage.instruction_sets import X86
 
 
 @dataclass(frozen=True)
@@ -204,10 +203,9 @@ class Mentions:
 
 def mentions_of(scheme: InstructionScheme) -> Mentions | None:
     """Two queries; None for a scheme that discoveries cannot speak of."""
-    known = described(scheme.text) if scheme.isa.name == X86 else None
-    if known is None:
+    speaks = mention_of(scheme.text) if target_of(scheme.isa.name).blocks is not None else None
+    if speaks is None:
         return None
-    speaks = mention_of(*known)
     rows = Discovery.objects.filter(subsumed_by=None).order_by("-id")
     told: dict[Mention, list[int]] = {Mention.NAMED: [], Mention.AMONG: []}
     looked = 0

@@ -13,9 +13,9 @@ from inference.features.asking.predictors.modes import titled
 from inference.features.asking.predictors.query import kind_of
 from inference.formats.exegesis import write_block_exegesis
 from inference.isa.blocks import BlockError, block_of_bytes, schemes_of_bytes
+from inference.isa.blocks.accesses import reads_of
 from inference.isa.blocks.listing import att_of_bytes, intel_of_bytes
 from inference.isa.start_values import StartValues
-from inference.isa.x86.block_inputs import reads_of
 from inference.measuring.blocks import BlockOptions
 from inference.models import Predictor
 from inference.predictors import machine, nanobench
@@ -214,7 +214,7 @@ def operand_values_text(row: Predictor, code: bytes) -> str:
     start = measured_from(row)
     if start is None:
         return ""
-    reads = reads_of(entry.code for entry in block_of_bytes(code).instructions)
+    reads = reads_of(block_of_bytes(code))
     return ", ".join(f"{name} = {value}" for name, value in reads.values(start).items())
 
 

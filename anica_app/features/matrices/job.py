@@ -22,6 +22,7 @@ from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, a
 from inference.features.asking.predictors.panel import opened_panel
 from inference.formats.block_rows import BlockToStore, cycles_of, insert_blocks
 from inference.isa.blocks import mnemonics_of
+from inference.isa.targets import X86
 from inference.models import ISA, BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_rows
@@ -29,7 +30,6 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
-from inference.storage.instruction_sets import X86
 from inference.storage.names import free_name
 
 KIND = "matrix"

@@ -6,11 +6,10 @@ from inference.core.core_model.bounds import Assumptions, CodeShape, CorePredict
 from inference.core.core_model.model import CoreModel
 from inference.core.core_model.nearest import NearestSchemes
 from inference.isa.blocks import LOOP, Block
+from inference.isa.blocks.accesses import accesses_of, moves_of, pairs_of, stores_of
+from inference.isa.copies import usual_copies
 from inference.isa.scheme import Scheme
-from inference.isa.x86.copies import stores_of, usual_copies
-from inference.isa.x86.dependences import accesses_of
-from inference.isa.x86.fusion import moves_of, pairs_of
-from inference.isa.x86.scheme_set import described
+from inference.isa.targets import DEFAULT, target_of
 
 _COUNTING = "dec reg + je"
 """What closes a loop of copies, as `FrontEndLimits.fused` has it: `jne` fuses as `je` does."""
@@ -57,5 +56,4 @@ def shape_of(block: Block, *, in_loop: bool = False) -> CodeShape:
 
 
 def _scheme(text: str) -> Scheme | None:
-    found = described(text)
-    return None if found is None else found[0]
+    return target_of(DEFAULT).schemes.scheme_of(text)

@@ -17,7 +17,6 @@ from typing import Protocol
 from inference.core.latency.bypasses import (
     BypassChains,
     Bypasses,
-    ChainMixer,
     bypass_chains,
     is_excessive,
     read_bypasses,
@@ -25,7 +24,7 @@ from inference.core.latency.bypasses import (
 from inference.core.latency.idioms import Idiom, IdiomReader
 from inference.core.latency.memory import MemoryLatency, read_memory
 from inference.core.latency.reading import ChainReading, PairLatency, read_pair, unconfirmed
-from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, MemoryChain, PairChains
+from inference.isa.chains import ChainLink, ChainMixer, DependencyChain, IdiomChains, MemoryChain, PairChains
 
 
 class ChainMeasurer(Protocol):

@@ -18,10 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
-from typing import Protocol
 
 from inference.core.latency.reading import ChainReading, PairLatency, link_value, own_connectors
-from inference.isa.chains import ChainLink, DependencyChain
+from inference.isa.chains import ChainLink, ChainMixer, DependencyChain
 
 _EXCESS = 0.5
 """Cycles from which on an excess counts: latencies are whole cycles."""
@@ -32,18 +31,6 @@ _FILLERS = (3, 7, 11, 15)
 """Instructions beside one that stands alone: as many as cores of 4 to 16 slots dispatch with it per cycle."""
 _OFF = 0.1
 """Cycles by which a chain may seem quicker than it is."""
-
-
-class ChainMixer(Protocol):
-    """Makes chains of those of single instructions."""
-
-    def mixed(self, first: DependencyChain, second: DependencyChain) -> DependencyChain | None:
-        """Both in turn, each waiting for the other; None where they cannot."""
-        ...
-
-    def spaced(self, chain: DependencyChain, fillers: int) -> DependencyChain | None:
-        """With so many instructions that wait for nothing; None where it is no single instruction."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

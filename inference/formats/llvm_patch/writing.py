@@ -20,8 +20,9 @@ from inference.formats.llvm_patch.text import (
 )
 from inference.formats.llvm_td import Opcodes
 from inference.formats.quoting import comment, patch_remark
+from inference.isa.llvm_opcodes import tool_side
 from inference.isa.llvm_tblgen import LlvmSources, TableGeneratorError, records_of, sources_in
-from inference.isa.x86.att import encoded, listed, written
+from inference.isa.targets import target_of
 from inference.storage.errors import ExchangeError
 
 _TESTS = "test/tools/llvm-mca/X86"
@@ -33,7 +34,8 @@ def write_llvm_patch(core: ExportedCore, opcodes: Opcodes, folder: Path) -> str:
     Raises `ExchangeError` where LLVM's files cannot be read, or do not describe the processor.
     """
     cpu = core.mapping.tools.llvm
-    if not core.mapping.x86 or not cpu:
+    tools = target_of(core.mapping.isa).tools
+    if tools is None or not tools.models or not cpu:
         raise ExchangeError(
             f"LLVM has no scheduling model for the core of {core.mapping.name!r}: a patch needs an x86-64 "
             "core that LLVM's -mcpu has a name for"
@@ -115,11 +117,14 @@ class _Patch:
         run = f"llvm-mca -mtriple=x86_64-unknown-unknown -mcpu={cpu} -instruction-tables < %s | FileCheck %s"
         lines = [f"# RUN: {run}", ""]
         checks: list[str] = []
-        for change in self._changed():
-            code, named = encoded(change.scheme.text), written(change.scheme.text)
+        tools = tool_side(self._core.mapping.isa)
+        changes = self._changed()
+        codes = tools.instances(change.scheme.text for change in changes)
+        for change in changes:
+            code, named = codes.get(change.scheme.text), tools.written(change.scheme.text)
             if code is None or named is None:
                 continue
-            lines += listed(code)
+            lines += tools.listed(code)
             new = change.measured
             follows = "-NEXT" if checks else ""
             checks.append(f"# CHECK{follows}: {{{{^ *}}}}{new.uops} {new.latency} {{{{.*}}}}{named.mnemonic}")

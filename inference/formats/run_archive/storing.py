@@ -27,7 +27,7 @@ from inference.models import (
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.errors import ExchangeError
 from inference.storage.fronts import mapping_json
-from inference.storage.instruction_sets import X86, load_x86, new_isa
+from inference.storage.instruction_sets import SUPPLIED, new_isa
 from inference.storage.names import free_name
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.results import store_result
@@ -238,7 +238,7 @@ def isa_for(name: str, texts: Iterable[str], source: str) -> ISA:
     known = ISA.objects.filter(name=name).first()
     if known is not None:
         return known
-    return load_x86()[0] if name == X86 else new_isa(name, sorted(texts), source)
+    return SUPPLIED[name]()[0] if name in SUPPLIED else new_isa(name, sorted(texts), source)
 
 
 def _numbers(told: Scored) -> Json:

@@ -19,8 +19,6 @@ from inference.isa.document import InstructionSet, read_instruction_set
 from inference.isa.scheme import Scheme
 
 NAME = "AArch64"
-CHAINABLE = ("each copy waits for the flags", "its time depends on the values")
-"""How reasons begin that keep a scheme from being measured alone, but not in a chain."""
 DIVISIONS = frozenset(
     (
         *(

@@ -26,6 +26,7 @@ from inference.isa.aarch64.allocation import (
     AArch64Demands,
     Bank,
 )
+from inference.isa.breakers import Kind
 from inference.isa.document import OperandForm
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.unrolling import CannotMeasureError, interleaved
@@ -58,6 +59,9 @@ class _Plan:
 
 class LoopText:
     """A loop body: `copies` copies of an experiment, the first `half_copies` of them in `half_bytes`."""
+
+    chains = None
+    breakers: Sequence[Kind] = ()
 
     def __init__(self, assembler: Assembler, lines: tuple[str, ...], copies: int) -> None:
         self._assembler = assembler

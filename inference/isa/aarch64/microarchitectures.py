@@ -5,7 +5,7 @@ Cores without a number of instructions per cycle are those whose guide gives one
 
 from __future__ import annotations
 
-from inference.isa.x86.microarchitectures import Microarchitecture
+from inference.isa.microarchitecture import Microarchitecture
 
 _ARM = 0x41
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inference.isa.aarch64.recognising import NOT_SUPPORTED
 from inference.isa.blocks.decoding import (
     block_of_bytes,
     block_of_hex,
@@ -17,6 +16,7 @@ from inference.isa.code.control_flow import LOOP, STRAIGHT
 from inference.isa.code.errors import BlockError, DroppedLine
 from inference.isa.code.pieces import Piece, piece_of
 from inference.isa.code.reading import TITLES, BlocksOfText
+from inference.isa.targets.recognising import NOT_SUPPORTED
 
 __all__ = [
     "LOOP",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from inference.isa.code.block import Block, bytes_of_hex
 from inference.isa.code.errors import BlockError
-from inference.isa.target import BlockReader
+from inference.isa.facets import BlockReader
 from inference.isa.targets import DEFAULT, target_of
 
 

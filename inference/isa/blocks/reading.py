@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
 from inference.isa.blocks.decoding import block_reader
 from inference.isa.code.block import Block
 from inference.isa.code.errors import BlockError
 from inference.isa.code.reading import BlocksOfText, blocks_of_text, refuse_dropped
 from inference.isa.targets import DEFAULT
+from inference.isa.targets.recognising import NOT_SUPPORTED, is_foreign_line, looks_like_aarch64
 
 
 def read_blocks(text: str, most: int, isa: str = DEFAULT) -> list[Block]:
@@ -32,7 +32,7 @@ def read(text: str, most: int, isa: str = DEFAULT) -> BlocksOfText:
     `BlockError` with line and column; for assembly of AArch64, that there are no blocks of it.
     """
     try:
-        return blocks_of_text(text, most, block_reader(isa))
+        return blocks_of_text(text, most, block_reader(isa), is_foreign_line)
     except BlockError:
         if looks_like_aarch64(text):
             raise BlockError(NOT_SUPPORTED) from None

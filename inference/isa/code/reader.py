@@ -32,10 +32,17 @@ class CodeReader(Protocol):
         """
         ...
 
-    def listed_program(self, lines: Sequence[tuple[int, str]]) -> AssemblyProgram | None:
-        """The program of a listing; None where the lines, each with its number, are none."""
+    def listed_program(
+        self, lines: Sequence[tuple[int, str]], is_foreign: Callable[[str], bool]
+    ) -> AssemblyProgram | None:
+        """The program of a listing; None where the lines, each with its number, are none.
+
+        `is_foreign`: whether a line is code of another instruction set, and no heading or the like.
+        """
         ...
 
-    def paragraph_reader(self) -> Callable[[list[str], int], AssemblyProgram]:
+    def paragraph_reader(
+        self, is_foreign: Callable[[str], bool]
+    ) -> Callable[[list[str], int], AssemblyProgram]:
         """Reads (lines, number of the first) of the paragraphs of one text, in their order."""
         ...

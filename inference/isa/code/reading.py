@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from inference.isa.code.block import Block, bytes_of_hex
@@ -61,14 +61,19 @@ def refuse_dropped(dropped: Sequence[DroppedLine]) -> None:
         raise BlockError(f"this line {one.reason}, and is in no block: {one.text}", one.line)
 
 
-def blocks_of_text(text: str, most: int, reader: CodeReader) -> BlocksOfText:
-    """The blocks of a text, at most `most` of them; see `inference.isa.blocks.read`."""
+def blocks_of_text(
+    text: str, most: int, reader: CodeReader, is_foreign: Callable[[str], bool]
+) -> BlocksOfText:
+    """The blocks of a text, at most `most` of them; see `inference.isa.blocks.read`.
+
+    `is_foreign`: whether a line is code of another instruction set.
+    """
     lines = lines_of(text)
     if rows := _rows(lines):
         _not_too_many(len(rows), most)
         pieces = [Piece(f"line {number}", _block(number, digits, reader), number) for number, digits in rows]
         return BlocksOfText(tuple(pieces))
-    parts = list(_programs(lines, most, reader))
+    parts = list(_programs(lines, most, reader, is_foreign))
     programs = [part for part in parts if isinstance(part, AssemblyProgram)]
     has_regions = any(program.regions for program in programs)
     found: list[Piece] = []
@@ -98,17 +103,19 @@ def _not_too_many(count: int, most: int, pieces: Sequence[Piece] = ()) -> None:
         raise BlockError(f"at most {most:,} {blocks} at a time, not {count:,}{which}")
 
 
-def _programs(lines: list[str], most: int, reader: CodeReader) -> Iterator[AssemblyProgram | Piece]:
+def _programs(
+    lines: list[str], most: int, reader: CodeReader, is_foreign: Callable[[str], bool]
+) -> Iterator[AssemblyProgram | Piece]:
     """What the paragraphs are: blocks of digits, or programs of one paragraph or several."""
     paragraphs = list(_paragraphs(lines))
     if not any(_is_hex(part) for _, part in paragraphs):
-        program = reader.listed_program(list(enumerate(lines, start=1)))
+        program = reader.listed_program(list(enumerate(lines, start=1)), is_foreign)
         if program is not None:
             yield program
             return
     if len(paragraphs) > most and not any(map(_may_be_joined, paragraphs)):
         _not_too_many(sum(map(_has_code, paragraphs)), most)
-    program_of = reader.paragraph_reader()
+    program_of = reader.paragraph_reader(is_foreign)
     for first, part in _joined(paragraphs, lines):
         if _is_hex(part):
             yield _of_digits(first, "\n".join(part), reader)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from inference.isa.target import IsaTarget
 
-X86 = "x86-64"
+X86, AARCH64 = "x86-64", "AArch64"
 DEFAULT = X86
 """The instruction set of machine code and texts that name none."""
 
@@ -20,7 +20,13 @@ def _x86() -> IsaTarget:
     return TARGET
 
 
-_FOLDERS: dict[str, Callable[[], IsaTarget]] = {X86: _x86}
+def _aarch64() -> IsaTarget:
+    from inference.isa.aarch64.target import TARGET  # imported when it is used
+
+    return TARGET
+
+
+_FOLDERS: dict[str, Callable[[], IsaTarget]] = {X86: _x86, AARCH64: _aarch64}
 LOADED: dict[str, IsaTarget] = {}
 """{name: target} of those that were used."""
 
@@ -31,3 +37,13 @@ def target_of(name: str) -> IsaTarget:
     if target is None and name in _FOLDERS:
         target = LOADED[name] = _FOLDERS[name]()
     return target or IsaTarget(name)
+
+
+def preferred_schemes() -> tuple[str, ...]:
+    """The schemes of all instruction sets that stand best for others with the same ports, the best first."""
+    return tuple(text for target in targets() for text in target.schemes.preferred)
+
+
+def targets() -> list[IsaTarget]:
+    """All that have a folder."""
+    return [target_of(name) for name in _FOLDERS]

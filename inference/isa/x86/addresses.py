@@ -14,15 +14,12 @@ from itertools import accumulate, count
 from typing import NamedTuple
 
 from inference.isa.dependences import PAGE_BYTES
+from inference.isa.start_values import START
 from inference.isa.x86.choosing import RCX, RSP
 from inference.isa.x86.steps import InMemory, Operand, RegisterPart, Step, step_of
 
 Parts = tuple[tuple[int, int], ...]
 """Unknown numbers, each by its number, with their factors."""
-
-START = 0x62345600
-"""What registers, and all words of memory, start with where they are alike: BHive's choice moved to where no
-process has its own memory."""
 
 _ITERATIONS = 4
 """Carried out at most: by then, values have gone round."""

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from inference.isa.body_options import WRITTEN_LINES
 from inference.isa.unrolling import evenly_mixed
 from inference.isa.x86.choosing import (
     BANKS,
@@ -53,11 +54,6 @@ WORD = 8
 WINDOW = 4096
 WRITTEN: dict[Bank, int] = {"general": 4, "vector": 4, "mask": 2, "mmx": 2, "x87": 1}
 """Registers of a class that mere writes take turns in, where others need registers as well."""
-WRITTEN_LINES = 20
-"""Cache lines that mere writes take turns in: far more than are written within five cycles. The number suits
-bodies of 100 instructions, in which the turns begin anew with every iteration."""
-FEWEST_WRITTEN_LINES = 8
-"""Of a core that takes longer over more (Zen 5: over 13 twice as long as over 12)."""
 
 # Farther from the middle than a displacement of eight bits reaches.
 _LAST_WRITTEN = -3 * LINE

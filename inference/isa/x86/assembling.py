@@ -14,16 +14,18 @@ from functools import cache, cached_property
 from iced_x86 import Decoder, Encoder, Formatter, FormatterSyntax, Instruction, Register
 
 from inference.agent.protocol import Frame
+from inference.isa.body_options import INSTRUCTIONS, WRITTEN_LINES
+from inference.isa.breakers import Kind
 from inference.isa.scheme import Scheme
 from inference.isa.unrolling import CannotMeasureError, interleaved
 from inference.isa.x86 import breaking as breakers
-from inference.isa.x86.allocation import WRITTEN_LINES, AllocationError, Allocator
+from inference.isa.x86.allocation import AllocationError, Allocator
 from inference.isa.x86.demands import Demands, demands, obstacle
 from inference.isa.x86.forms import Form
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, immediate, instance
 from inference.isa.x86.scheme_set import described
-from inference.isa.x86.surroundings import INSTRUCTIONS, Surroundings, clash
+from inference.isa.x86.surroundings import Surroundings, clash
 
 __all__ = ["CannotMeasureError", "LoopCode", "frame", "unroll", "unroll_in_order"]
 
@@ -44,7 +46,7 @@ class LoopCode:
     half_bytes: int
     half_copies: int
     chains: float | None = None
-    breakers: tuple[breakers.Kind, ...] = ()
+    breakers: tuple[Kind, ...] = ()
 
     @cached_property
     def listing(self) -> tuple[str, ...]:

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from iced_x86 import Decoder, Encoder, Formatter, FormatterSyntax
 
-from inference.isa.scheme import Operand
+from inference.isa.written_scheme import WrittenScheme
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
 from inference.isa.x86.scheme_set import described
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenScheme:
-    """How a scheme is written: `mnemonic`, the same with the letter for its width, and operands in order.
-
-    `movzx` is `movzbl` and the like here; only where the assembler can do without it is a letter left out.
-    """
-
-    mnemonic: str
-    suffixed: str
-    operands: tuple[Operand, ...]
 
 
 @cache

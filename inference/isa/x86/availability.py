@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 from inference.isa.scheme import Scheme
 
@@ -34,15 +33,6 @@ _FLAGS = {
 def flag(extension: str) -> str:
     """The flag in /proc/cpuinfo that announces an extension; empty for what every x86-64 processor has."""
     return "" if extension in _ALWAYS else _FLAGS.get(extension, extension.lower())
-
-
-def flags_of(facts: Mapping[str, Any]) -> frozenset[str] | None:
-    """The flags of a CPU by what an agent says of its computer; None where it says nothing.
-
-    Those that the kernel lists, and those that the processor itself tells: an old kernel does not know all.
-    """
-    listed, told = facts.get("flags"), facts.get("cpuid")
-    return None if listed is None else frozenset(listed) | frozenset(told or ())
 
 
 def missing_feature(scheme: Scheme, flags: Collection[str]) -> str:

@@ -18,21 +18,11 @@ from typing import Literal
 
 from iced_x86 import Code, Instruction
 
+from inference.isa.breakers import Kind
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.x86.choosing import RAX, Fixed, RegisterChoice, aliases
 from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR32, GPR64, YMM
 from inference.isa.x86.iced_types import CodeValue, RegisterValue
-
-Kind = Literal["zero", "copy", "extend", "vector-ones", "mask-ones"]
-
-COSTS: dict[Kind, str] = {
-    "zero": "xor of a register with itself: an issue slot, and no port on cores since Sandy Bridge and Zen",
-    "copy": "mov between registers: an issue slot, and where moves are not eliminated a µop on any ALU",
-    "extend": "movzx between registers: an issue slot, and where moves are not eliminated a µop on any ALU",
-    "vector-ones": "vpcmpeqd of a register with itself: a µop on the ports of integer vector comparisons",
-    "mask-ones": "kxnorw of a register with itself: a µop on the ports of mask logic",
-}
-"""What each kind costs of itself, for whoever reads a measurement with it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,27 +16,11 @@ from collections.abc import Iterator, Sequence
 
 from iced_x86 import EncodingKind, OpCodeInfo
 
+from inference.isa.exclusions import BREAKABLE, SELECTABLE
 from inference.isa.scheme import Operand
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR8_HIGH
 from inference.isa.x86.instances import instance
-
-GROUPS = {"legacy-sse": "legacy SSE", "mmx": "MMX:", "x87": "x87:", "avx512": "AVX-512"}
-"""{a set of schemes to be chosen by name: how its reason begins}."""
-
-SELECTABLE = (*GROUPS.values(), "a special case of", "an undocumented second encoding")
-"""Beginnings of reasons that do not keep a scheme from being measured."""
-
-BREAKABLE = (
-    "reads and writes the flags",
-    "reads and writes the fixed register",
-    "reads and writes one of ah",
-    "uses up its mask",
-)
-"""Beginnings of reasons that hold unless dependencies are broken by other instructions."""
-
-TOP_OF_STACK = "reads and writes st0"
-"""The same of x87's: no other instruction breaks that dependency, but a chain is one."""
 
 ARITHMETIC_FLAGS = frozenset({"cf", "of", "sf", "zf", "af", "pf"})
 

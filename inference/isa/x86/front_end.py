@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from inference.isa.front_end import Aspect, FrontEndCode
+from iced_x86 import Decoder, Instruction, OpKind
+
+from inference.isa.front_end import Aspect, FetchedInstruction, FrontEndCode
+from inference.isa.start_values import START
 from inference.isa.timed_code import TimedCode
-from inference.isa.x86.addresses import START
+from inference.isa.x86.control_flow import step_of
+from inference.isa.x86.forms import MNEMONICS
 
 _NOPS = (
     *("90", "6690", "0f1f00", "0f1f4000", "0f1f440000", "660f1f440000", "0f1f8000000000"),
@@ -261,3 +265,17 @@ def _moves() -> Iterator[FrontEndCode]:
         for together, code in ((1, _COPY + update + _OTHER_COPY), (0, _COPY + _OTHER_COPY + update)):
             timed = TimedCode(code + _NOP * _FUSION_NOPS, 3 + _FUSION_NOPS, loop=True)
             yield FrontEndCode(Aspect.MOVE, f"mov reg, reg + {name}", together, timed)
+
+
+def fetched(code: bytes) -> list[FetchedInstruction]:
+    """The instructions of machine code as a front end sees them."""
+    return [_fetched(one) for one in Decoder(64, code)]
+
+
+def _fetched(one: Instruction) -> FetchedInstruction:
+    mnemonic = MNEMONICS[one.mnemonic]
+    places = range(one.op_count)
+    registers = tuple(one.op_register(at) if one.op_kind(at) == OpKind.REGISTER else None for at in places)
+    behind_opcode = one.len - 4 if mnemonic in {"mov", "cmp"} else 0
+    number_bytes = max(one.memory_displ_size, behind_opcode)
+    return FetchedInstruction(mnemonic, step_of(one, b"").flow, number_bytes, registers)

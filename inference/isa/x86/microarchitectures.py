@@ -7,31 +7,11 @@ a number between kinds of cores (Alder Lake's) have no width: a process cannot t
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from inference.isa.x86.textbook import known_cpi
-
-__all__ = ["Microarchitecture", "known_cpi", "microarchitecture"]
+from inference.isa.microarchitecture import Microarchitecture
 
 _INTEL_GUIDE = "Intel 64 and IA-32 Architectures Optimization Reference Manual"
 _FOG = "Agner Fog, The microarchitecture of Intel, AMD and VIA CPUs"
-
-
-@dataclass(frozen=True, slots=True)
-class Microarchitecture:
-    """What is documented about a core.
-
-    `ports`: how many an inference should start from: execution and store-data ports, at most the 13 that
-    mappings are evaluated quickly with. `r_max`: instructions per cycle that rename or dispatch lets through
-    (fused pairs count once), None where it is not documented for certain. `source`: where this is said.
-    `widest`: the most ports that one µop may use, None where that is not documented for certain.
-    """
-
-    name: str
-    ports: int
-    r_max: float | None
-    source: str
-    widest: int | None = None
 
 
 def _amd_guide(family: str) -> str:

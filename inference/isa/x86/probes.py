@@ -123,13 +123,6 @@ STARTER_SET = frozenset(
 )
 """Texts of the starter schemes; all of them are in the default inference set and need no more than AVX2."""
 
-NOT_IN_A_BODY = (
-    "Calls, returns, push and pop are in no set, though a sixth of what compilers emit: their copies cannot "
-    "stand side by side in a loop body, since each changes where execution goes on or where the stack ends. "
-    "Conditional jumps are measured with the comparison before them, by the part “Front end”."
-)
-"""Why the most frequent instructions of programs are in no set of schemes."""
-
 DIVISIONS = frozenset(
     (
         *(f"{name} GPR[{width}]:R" for name in ("div", "idiv") for width in (32, 64)),

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inference.isa.x86.exclusion import GROUPS
-
 _LOAD, _STORE = "mov GPR[64]:W, MEM[64]:R", "mov MEM[64]:W, GPR[64]:R"
 _NARROW_LOAD, _NARROW_STORE = "mov GPR[16]:W, MEM[16]:R", "mov MEM[16]:W, GPR[16]:R"
 _STORE_OF_A_NUMBER = "mov MEM[64]:W, IMM[32]:R"
@@ -43,9 +41,6 @@ WORK_OF_OTHERS: Mapping[str, tuple[str, ...]] = {
     },
 }
 """{scheme: schemes that together need the same ports and slots}."""
-
-LEGACY_SSE = GROUPS["legacy-sse"]
-"""What begins the exclusion of the schemes that stand for their forms with VEX."""
 
 
 def same_work(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What loop bodies need around them, and how they are made: options of a measurement.
+"""What loop bodies of x86-64 need around them.
 
 A run has one frame for all of its bodies, since a process is set up for a frame. So whatever its schemes need
 is put into it, and what does not go together is refused:
@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from inference.agent.protocol import Frame
+from inference.isa.body_options import DEFAULTS, Options
 from inference.isa.scheme import Scheme
 from inference.isa.x86.demands import INDICES
-from inference.isa.x86.values import USUAL, VALUES, obstacle
+from inference.isa.x86.values import VALUES, obstacle
 
 Need = Literal["vex", "legacy", "avx512", "mmx", "x87", "indices"]
 
@@ -27,9 +28,6 @@ CLASHES: tuple[tuple[Need, Need, str], ...] = (
     ("x87", "mmx", "x87 and MMX instructions share their registers and do not mix"),
 )
 _VECTORS = ("XMM", "YMM", "ZMM", "xmm", "ymm", "zmm")
-
-INSTRUCTIONS = 100
-FEWEST, MOST = 20, 400
 
 
 def needs(scheme: Scheme) -> frozenset[Need]:
@@ -59,36 +57,6 @@ def clash(schemes: Iterable[Scheme]) -> tuple[Scheme, str] | None:
         if one in needing and other in needing:
             return needing[one], f"{why} (here: {needing[other].text})"
     return None
-
-
-@dataclass(frozen=True)
-class Options:
-    """How loop bodies are made, as far as a user may choose it.
-
-    `instructions`: about how many an unrolled body has. `breaking`: other instructions break dependencies of
-    hard-wired operands (`breaking`), and are measured along. `values`: a key of `VALUES`. `least_bytes`:
-    of an instruction of x86-64, shorter ones get prefixes that change nothing; 0 for none. `written_lines`:
-    that mere stores take turns in, None for the usual number.
-    """
-
-    instructions: int = INSTRUCTIONS
-    breaking: bool = False
-    values: str = USUAL
-    least_bytes: int = 0
-    written_lines: int | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """What differs from the defaults."""
-        return {name: value for name, value in vars(self).items() if value != getattr(Options, name)}
-
-    @property
-    def of_bodies(self) -> dict[str, Any]:
-        """The keyword arguments of `assembling.unroll`; `values` are those of the frame."""
-        chosen = {name: getattr(self, name) for name in ("instructions", "breaking", "least_bytes")}
-        return chosen if self.written_lines is None else {**chosen, "written_lines": self.written_lines}
-
-
-DEFAULTS = Options()
 
 
 @dataclass(frozen=True)

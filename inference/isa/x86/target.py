@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from inference.isa.target import BlockReader, IsaTarget
+from inference.isa.facets import (
+    AccessReader,
+    BlockFramer,
+    BlockReader,
+    BodyMaker,
+    ForeignNames,
+    FrontEndMaker,
+    LatencyChainMaker,
+    SchemeCatalogue,
+    SnippetRegisters,
+    Textbook,
+    ToolSide,
+)
+from inference.isa.target import IsaTarget
 from inference.isa.x86.facts import NAME
 
 
@@ -17,6 +30,76 @@ class X86Target(IsaTarget):
         from inference.isa.x86 import blocks  # each facet when it is used
 
         return blocks
+
+    @cached_property
+    def accesses(self) -> AccessReader:
+        """What instructions of blocks read and write."""
+        from inference.isa.x86 import accesses  # each facet when it is used
+
+        return accesses
+
+    @cached_property
+    def frames(self) -> BlockFramer:
+        """What is put around blocks where they are measured."""
+        from inference.isa.x86 import block_frame  # each facet when it is used
+
+        return block_frame
+
+    @cached_property
+    def front_end(self) -> FrontEndMaker:
+        """Code that shows what a front end does."""
+        from inference.isa.x86 import front_end  # each facet when it is used
+
+        return front_end
+
+    @cached_property
+    def chains(self) -> LatencyChainMaker:
+        """Chains that show latencies."""
+        from inference.isa.x86 import latency_chains  # each facet when it is used
+
+        return latency_chains
+
+    @cached_property
+    def bodies(self) -> BodyMaker:
+        """Loop bodies of experiments."""
+        from inference.isa.x86 import bodies  # each facet when it is used
+
+        return bodies
+
+    @cached_property
+    def tools(self) -> ToolSide:
+        """What LLVM and the like take."""
+        from inference.isa.x86 import tools  # each facet when it is used
+
+        return tools
+
+    @cached_property
+    def snippets(self) -> SnippetRegisters:
+        """Which registers code uses."""
+        from inference.isa.x86 import snippets  # each facet when it is used
+
+        return snippets
+
+    @cached_property
+    def schemes(self) -> SchemeCatalogue:
+        """The schemes, and which of them stand for what."""
+        from inference.isa.x86 import catalogue  # each facet when it is used
+
+        return catalogue
+
+    @cached_property
+    def textbook(self) -> Textbook:
+        """What documents say of cores."""
+        from inference.isa.x86 import documented  # each facet when it is used
+
+        return documented
+
+    @cached_property
+    def names(self) -> ForeignNames:
+        """What others call schemes."""
+        from inference.isa.x86 import naming  # each facet when it is used
+
+        return naming
 
 
 TARGET = X86Target(NAME)

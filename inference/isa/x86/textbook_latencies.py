@@ -11,11 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from inference.isa.chains import ChainLink
+from inference.isa.chains import ChainLink, Latency
 from inference.isa.x86.chains.operands import DATA, FLAGS, links_of
 
-Latency = tuple[float, float]
-"""The least and the most cycles."""
 _Entries = Mapping[str, Latency]
 
 _FOG = "Agner Fog, Instruction tables; uops.info"

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inference.isa.body_options import USUAL, ZERO
 from inference.isa.scheme import Scheme
 
-USUAL = "usual"
-ZERO = "zero"
 _ORDER = ("rax", "rcx", "rdx", "rbx", "rbp", "rdi", "r8", "r9", "r10", "r11", "r12", "r13")
 # Every value is below 16, so that a bit of that number lies within any memory operand, and odd.
 _SMALL = (7, 5, 3, 9, 11, 13, 15, 7, 5, 3, 9, 11)
@@ -28,7 +27,6 @@ _MIXED = (
 class Values:
     """General-purpose registers at the beginning, and the 64-bit pattern of vector registers and memory."""
 
-    label: str
     registers: tuple[int, ...]
     pattern: int
 
@@ -38,17 +36,16 @@ class Values:
 
 
 VALUES = {
-    USUAL: Values("small odd numbers, floats of 1.1", _SMALL, 0x3F8CCCCD3F8CCCCD),
-    ZERO: Values("zero everywhere", (0,) * len(_ORDER), 0),
-    "one": Values("one, floats next to 1", (1,) * len(_ORDER), 0x3F8000013F800001),
+    USUAL: Values(_SMALL, 0x3F8CCCCD3F8CCCCD),
+    ZERO: Values((0,) * len(_ORDER), 0),
+    "one": Values((1,) * len(_ORDER), 0x3F8000013F800001),
     "large": Values(
-        "near the largest, floats of 9e37",
         tuple(0x7FFFFFFFFFFFFFE0 + value for value in _SMALL),
         0x7E8CCCCD7E8CCCCD,
     ),
-    "random": Values("bits as by chance, floats of 1.2 and 1.4", _MIXED, 0x3FB504F33F9E3779),
+    "random": Values(_MIXED, 0x3FB504F33F9E3779),
 }
-"""{name: values}; "usual" is what everything is measured with unless something else is asked for."""
+"""{name in `inference.isa.body_options.VALUES`: values}."""
 
 _BIT_TESTS = frozenset({"bt", "bts", "btr", "btc"})
 

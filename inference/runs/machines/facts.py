@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from django.db.models import Q, QuerySet
 
 from inference.isa import llvm_mc
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.cpu_flags import flags_of
 from inference.isa.latency_chains import obstacle_to_chains
-from inference.isa.x86.availability import flag, flags_of
+from inference.isa.targets import target_of
 from inference.models import InstructionScheme, Machine
 from inference.models.scheme_search import MEASURABLE
 from inference.runs.machines.past import past_pace
-from inference.storage.instruction_sets import AARCH64, core_of
+from inference.storage.instruction_sets import core_of
 
 ASSUMED_RATE = 50.0
 """Settled experiments per second where a machine has not told its own yet."""
@@ -30,10 +31,12 @@ def obstacle_to_measuring(machine: Machine) -> str:
     if machine.state == Machine.State.UNFIT or machine.facts.get("unfit"):
         reason = machine.state_note or machine.facts.get("unfit") or "its agent says so"
         return f"the machine {machine.name!r} cannot measure: {reason}"
-    if machine.isa.name == AARCH64 and not machine.facts.get("simulated") and llvm_mc.program() is None:
+    bodies = target_of(machine.isa.name).bodies
+    assembles = bodies is not None and bodies.needs_assembler and not machine.facts.get("simulated")
+    if assembles and llvm_mc.program() is None:
         return (
-            f"the machine {machine.name!r} is {AARCH64}, whose code llvm-mc makes, and that is not installed "
-            "where this site runs: install LLVM's tools there (Debian: apt install llvm)"
+            f"the machine {machine.name!r} is {machine.isa.name}, whose code llvm-mc makes, and that is not "
+            "installed where this site runs: install LLVM's tools there (Debian: apt install llvm)"
         )
     return ""
 
@@ -88,11 +91,12 @@ def executable_schemes(machine: Machine, beyond: Q | None = None) -> QuerySet[In
     flags = flags_of(machine.facts)
     if flags is None:
         return rows
+    flag_of = target_of(machine.isa.name).schemes.flag
     extensions = rows.order_by().values_list("extension", flat=True).distinct()
-    return rows.filter(extension__in=[name for name in extensions if not _lacks(name, flags)])
+    return rows.filter(extension__in=[name for name in extensions if not _lacks(name, flags, flag_of)])
 
 
-def _lacks(extension: str, flags: Collection[str]) -> bool:
+def _lacks(extension: str, flags: Collection[str], flag_of: Callable[[str], str]) -> bool:
     """Whether a CPU with these flags lacks one of the features joined in `extension`."""
-    needed = filter(None, map(flag, extension.split("+")))
+    needed = filter(None, map(flag_of, extension.split("+")))
     return any(name not in flags for name in needed)

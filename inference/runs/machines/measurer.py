@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 
 from inference.agent.protocol import Settings
 from inference.core.core_model.memory_reading import store_curves
@@ -18,14 +17,12 @@ from inference.core.mapping import PortMapping
 from inference.core.pmevo import plan
 from inference.core.protocols import Json, Measurer
 from inference.formats.parsing import AnyNames, parse
-from inference.isa.x86.allocation import FEWEST_WRITTEN_LINES, WRITTEN_LINES
-from inference.isa.x86.assembling import unroll, unroll_in_order
-from inference.isa.x86.availability import flags_of
-from inference.isa.x86.breaking import COSTS
-from inference.isa.x86.surroundings import DEFAULTS, Options
-from inference.measuring.arm_bodies import ArmBodies
+from inference.isa.bodies import body_maker
+from inference.isa.body_options import DEFAULTS, FEWEST_WRITTEN_LINES, WRITTEN_LINES, Options
+from inference.isa.breakers import COSTS
+from inference.isa.cpu_flags import flags_of
 from inference.measuring.drift import DriftWatch
-from inference.measuring.remote import RemoteMeasurer, surroundings_of
+from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated import NOISE, OF_BLOCKS, SimulatedProcessor
 from inference.measuring.simulated_agent import stand_in
 from inference.models import ISA, LatencySet, Machine
@@ -34,16 +31,12 @@ from inference.runs.kinds import Task
 from inference.runs.machines.board import DatabaseBoard
 from inference.runs.machines.drift import DriftJournal
 from inference.storage.front_ends import newest_front_end, settled_readings
-from inference.storage.instruction_sets import AARCH64
 from inference.storage.recorded import selected_schemes
 
 LEAST_SETTLED = 0.5
 """Share of the single instructions that must settle for anything to be concluded from a machine."""
 
 _SHOWN = 5
-_LOADS = "words of a line in turn"
-"""Where bodies for x86-64 read, which was one word of it at first: no result is mixed with those."""
-
 _USUAL_STORE = 64
 """Bits."""
 
@@ -107,37 +100,24 @@ def agent_measurer(
                 assemble_in_order=stand_in,
                 watch=watch,
             )
-        elif machine.isa.name == AARCH64:
-            bodies = ArmBodies(flags_of(facts), options)
-            yield RemoteMeasurer(
-                board,
-                identity,
-                None,  # the bodies know
-                settings,
-                avx=False,
-                assemble=bodies.unroll,
-                assemble_in_order=bodies.unroll_in_order,
-                surroundings=bodies,
-                watch=watch,
-            )
         else:
-            flags = flags_of(facts) or frozenset()
             options = suited_options(machine, task.run.created, options)
             if options.least_bytes:
                 short = f"instructions shorter than {options.least_bytes} bytes"
                 text = f"{short} get prefixes: the front end of {machine.name} is slower in loops of them"
                 task.reporter.tell("log", {"level": "info", "text": text})
-            around = surroundings_of(schemes, flags, options)
-            chosen = options.of_bodies
+            isa = machine.isa.name
+            bodies = body_maker(isa).machine_bodies(schemes, flags_of(facts), options)
             yield RemoteMeasurer(
                 board,
-                {**identity, "loads": _LOADS},
-                flags,
+                {**identity, **bodies.identity},
+                bodies.flags,
                 settings,
-                around.avx,
-                assemble=partial(unroll, **chosen),
-                assemble_in_order=partial(unroll_in_order, **chosen),
-                surroundings=around,
+                bodies.avx,
+                isa=isa,
+                assemble=bodies.unroll,
+                assemble_in_order=bodies.unroll_in_order,
+                surroundings=bodies,
                 watch=watch,
             )
 

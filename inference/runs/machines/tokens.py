@@ -14,9 +14,10 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from inference.isa.targets import X86
 from inference.models import ISA, AgentToken, Machine
 from inference.runs.machines.sessions import end_all
-from inference.storage.instruction_sets import load_x86
+from inference.storage.instruction_sets import load_supplied
 from inference.storage.names import free_or_refuse
 
 # The line that starts an agent on the computer that is to be measured.
@@ -39,7 +40,7 @@ def add_machine(name: str, isa: ISA | None = None, *, local: bool = False) -> Ma
 
     `local`: it is the computer that the site runs on. Raises `ExchangeError` where the name is taken or none.
     """
-    isa = isa or load_x86()[0]
+    isa = isa or load_supplied(X86)[0]
     with transaction.atomic():
         free_or_refuse(Machine, name)
         return Machine.objects.create(name=name, kind=Machine.Kind.AGENT, isa=isa, local=local)

@@ -15,10 +15,11 @@ from inference.features.asking.predictors.query import all_kinds, row_for
 from inference.features.asking.questions.asking import ask
 from inference.isa import x86
 from inference.isa.blocks import block_of_text
+from inference.isa.targets import X86
 from inference.models import PortMapping as PortMappingRow
 from inference.predictors.kinds import KINDS
 from inference.predictors.loops import WITH_JUMP, WITHOUT_JUMP, asked_as
-from inference.storage.instruction_sets import X86, store_isa
+from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 
 LOOP = block_of_text("again: imul rax, rbx\ndec ecx\njne again")

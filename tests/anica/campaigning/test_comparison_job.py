@@ -25,8 +25,9 @@ from inference.features.judging.comparisons.rows import read_answers, read_point
 from inference.formats.importing import commit, preview
 from inference.isa import x86
 from inference.isa.blocks import block_of_bytes
+from inference.isa.targets import X86
 from inference.runs.errors import ConfigError
-from inference.storage.instruction_sets import X86, store_isa
+from inference.storage.instruction_sets import store_isa
 from tests.anica import compared as small
 from tests.anica.compared import ADD, IMUL
 from tests.core.published import EVALUATION, published_experiments, published_mapping

@@ -12,10 +12,11 @@ from django.test import Client
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.judging.llvm_difference.job import KIND
 from inference.features.judging.llvm_difference.report import LlvmDifference
+from inference.isa.targets import X86
 from inference.models import PortMapping, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit
-from inference.storage.instruction_sets import X86, new_isa
+from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
 from tests.anica.llvm import newest
 from tests.work import work_off

@@ -15,6 +15,7 @@ from inference.features.asking.predictors.query import all_kinds, chosen
 from inference.features.asking.questions import command
 from inference.formats.block_sets import BlockSetOptions, store
 from inference.isa import x86
+from inference.isa.targets import X86
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
 from inference.models import BlockColumn, ExperimentSet, Machine, Predictor, StoredCoreModel
 from inference.models import PortMapping as PortMappingRow
@@ -22,7 +23,7 @@ from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import kinds
 from inference.runs.request import RunRequest
-from inference.storage.instruction_sets import X86, store_isa
+from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 from inference.web.api.site import document
 from tests.simulated import simulated_machine

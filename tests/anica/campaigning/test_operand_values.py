@@ -19,8 +19,9 @@ from anica_app.models import Campaign
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.predictors.query import chosen
 from inference.isa import x86
+from inference.isa.targets import X86
 from inference.models import ISA, PortMapping
-from inference.storage.instruction_sets import X86, store_isa
+from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
 from tests.anica.campaigning.test_campaign_job import QUICK, do
 from tests.simulated import simulated_machine

@@ -8,9 +8,10 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.features.asking.predictors.answers import DatabaseAnswers
 from inference.features.asking.predictors.query import chosen, kinds, listed, opened, row_for
 from inference.formats.mapping_json import write_mapping_json
+from inference.isa.targets import X86
 from inference.models import ISA, AnswerCache, Machine, PortMapping, Predictor
 from inference.predictors.protocol import Answer, Failure, PredictorError
-from inference.storage.instruction_sets import X86, new_isa
+from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping, store_mapping
 from tests.anica.predictors.fakes import asked, script
 

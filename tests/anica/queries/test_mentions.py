@@ -7,7 +7,6 @@ import pytest
 from anica_app.core.domain.wording import Mention, mention_of
 from anica_app.features.discoveries.query import mentions_of
 from anica_app.models import Campaign, Discovery
-from inference.isa.x86.scheme_set import described
 from inference.models import ISA, InstructionScheme
 from inference.storage.instruction_sets import new_isa
 
@@ -16,9 +15,9 @@ CMOV = "cmovb GPR[64]:RW, GPR[64]:R"
 
 
 def spoken(text: str, *instructions: dict) -> Mention | None:
-    known = described(text)
-    assert known is not None
-    return mention_of(*known)({"instructions": list(instructions), "aliasing": []})
+    speaks = mention_of(text)
+    assert speaks is not None
+    return speaks({"instructions": list(instructions), "aliasing": []})
 
 
 @pytest.mark.parametrize(

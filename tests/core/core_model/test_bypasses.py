@@ -12,6 +12,7 @@ from inference.core.latency import LatencyProblem, LatencyResult, infer_latencie
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
 from inference.isa.blocks import read_blocks
+from inference.isa.blocks.accesses import accesses_of
 from inference.isa.x86.chains import (
     connectors,
     idioms_of,
@@ -20,7 +21,6 @@ from inference.isa.x86.chains import (
     plain_additions,
 )
 from inference.isa.x86.chains.mixing import MixedChains
-from inference.isa.x86.dependences import accesses_of
 from inference.measuring.simulated_dataflow import DataflowCore, OperandWait, WaitingTime
 from inference.storage.measured_latencies import latencies_of_schemes
 from tests.drawn import fewer

@@ -11,11 +11,11 @@ from inference.core.latency import LatencyProblem, LatencyResult, infer_latencie
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.formats.quoting import json_text
 from inference.isa.blocks import read_blocks
+from inference.isa.blocks.accesses import accesses_of
 from inference.isa.chains import QUICK, SLOW, ChainLink
 from inference.isa.x86 import schemes
 from inference.isa.x86.chains import connectors, links_of, pair_chains
 from inference.isa.x86.chains.operands import MEMORY, destinations, sources
-from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_chains import SimulatedLatencies
 from inference.measuring.simulated_dataflow import DataflowCore, OperandWait

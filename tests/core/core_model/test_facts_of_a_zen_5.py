@@ -26,10 +26,10 @@ from inference.core.core_model.memory_reading import memory_times
 from inference.core.front_end import read_front_end
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.isa.blocks import Block, read_blocks
+from inference.isa.blocks.accesses import accesses_of
 from inference.isa.chains import MemoryChain
 from inference.isa.timed_code import TimedCode
 from inference.isa.x86.chains import connectors, links_of, memory_chains, pair_chains
-from inference.isa.x86.dependences import accesses_of
 from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_dataflow import DataflowCore, OperandWait
 from inference.measuring.simulated_front_end import SimulatedFrontEnd

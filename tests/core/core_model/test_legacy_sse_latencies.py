@@ -9,13 +9,13 @@ import pytest
 from inference.core.core_model import CoreModel
 from inference.core.core_model.dependences import ASSUMED, DependenceGraph
 from inference.isa.blocks import block_of_bytes
+from inference.isa.blocks.accesses import accesses_of
+from inference.isa.exclusions import GROUPS
 from inference.isa.scheme import Scheme
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.chains import idioms_of, links_of, pair_chains
-from inference.isa.x86.dependences import accesses_of
-from inference.isa.x86.exclusion import GROUPS
 from inference.models import ISA
 from inference.models.scheme_search import latency_schemes
 from inference.storage.instruction_sets import store_isa

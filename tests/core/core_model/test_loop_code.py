@@ -16,8 +16,8 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.formats.core_model_json import core_model_json, read_core_model
 from inference.isa.blocks import read_blocks
+from inference.isa.blocks.accesses import accesses_of
 from inference.isa.unrolling import CannotMeasureError, LoopSize
-from inference.isa.x86.dependences import accesses_of
 from tests.core.core_model.test_bounds import CORE
 
 ANY = ((0b111111, 1),)

@@ -8,6 +8,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.features.learning.inferring.subject import Subject
+from inference.isa.targets import AARCH64, X86
 from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict, DriftWatch
 from inference.measuring.recorded import RecordedMeasurer
 from inference.models import Run
@@ -15,7 +16,6 @@ from inference.runs.errors import LeaseLostError
 from inference.runs.machines import measurer
 from inference.runs.machines.drift import DriftJournal
 from inference.runs.measurements import RunMeasurements
-from inference.storage.instruction_sets import AARCH64, X86
 from inference.storage.rows import load_measurements
 from tests.runs.machines.fixtures import claim
 

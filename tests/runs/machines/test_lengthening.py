@@ -12,6 +12,7 @@ from inference.core.core_model.scheduler_experiments import GroupedExperiment
 from inference.core.experiment import Experiment
 from inference.features.learning.inferring.core_facts import core_facts
 from inference.features.learning.scheduler.job import SchedulerConfig, _bodies, _body_options
+from inference.isa.targets import X86
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.bodies import loop_body
 from inference.isa.x86.front_end import front_end_codes
@@ -20,7 +21,6 @@ from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import ExperimentSet, Machine, MeasuredFrontEnd, Run
 from inference.runs.machines import measurer
 from inference.storage.front_ends import store_front_end
-from inference.storage.instruction_sets import X86
 from tests.runs.machines.fixtures import claim
 
 ADD = "add GPR[64]:RW, GPR[64]:R"
@@ -103,5 +103,5 @@ def test_so_does_the_search_for_a_scheduler(task, computer) -> None:
         for config in (by_machine, by_set):
             assert _body_options(task, config).least_bytes == least
     options = _body_options(task, by_set)
-    ((body,)) = _bodies([(GroupedExperiment(Experiment.of([ADD]), ""), 0.25)], options)
+    ((body,)) = _bodies("x86-64", [(GroupedExperiment(Experiment.of([ADD]), ""), 0.25)], options)
     assert body.instructions == loop_body([(ADD, 1)], options).instructions

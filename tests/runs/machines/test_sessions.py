@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from inference.agent.protocol import Beat
 from inference.agent.reading import ProtocolError
+from inference.isa.targets import AARCH64, X86
 from inference.models import Batch, Machine, MachineReading, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import SessionLostError
@@ -16,7 +17,7 @@ from inference.runs.machines import board as batches
 from inference.runs.machines import sessions, tokens
 from inference.runs.machines import sessions as readings
 from inference.runs.machines.sessions import AgentRefusal, open_session
-from inference.storage.instruction_sets import AARCH64, X86, new_isa
+from inference.storage.instruction_sets import new_isa
 from tests.runs.machines.answering import FACTS, answers
 from tests.runs.machines.fixtures import batch_of, claim, connected, posting, state_of
 

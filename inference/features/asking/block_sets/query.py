@@ -31,7 +31,7 @@ from django.db.models import (
 from django.db.models.functions import Abs, Coalesce
 
 from inference.isa.blocks import BlockError, block_of_bytes
-from inference.isa.x86.naming import mnemonics_named
+from inference.isa.targets import DEFAULT, target_of
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.errors import ExchangeError
@@ -171,7 +171,7 @@ def _by_column(
 
 
 def _has_mnemonics(search: str) -> Q:
-    wanted = Q()
+    wanted, names = Q(), target_of(DEFAULT).names
     for word in search.lower().split():
         if not _WORD.fullmatch(word):
             raise ExchangeError(
@@ -180,7 +180,9 @@ def _has_mnemonics(search: str) -> Q:
             )
         name = word.removeprefix("-")
         begins = name.removesuffix("*")
-        named = [begins] if name.endswith("*") else [f"{one} " for one in {name, *mnemonics_named(name)}]
+        named = (
+            [begins] if name.endswith("*") else [f"{one} " for one in {name, *names.mnemonics_named(name)}]
+        )
         one = reduce(or_, (Q(mnemonics__contains=f" {each}") for each in sorted(named)))
         wanted &= ~one if word.startswith("-") else one
     return wanted

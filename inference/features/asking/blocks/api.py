@@ -21,8 +21,8 @@ from inference.features.asking.blocks.query import (
 from inference.formats.exegesis import decoded_json
 from inference.isa.blocks import Block, DroppedLine, Piece, read, read_blocks
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.targets import X86
 from inference.models import ISA, PortMapping
-from inference.storage.instruction_sets import X86
 from inference.web.api.access import READS, reading
 from inference.web.api.answers import MOST_BLOCKS, Code
 from inference.web.api.errors import ProblemError

@@ -13,8 +13,8 @@ from inference.features.asking.blocks.query import load_of
 from inference.features.asking.blocks.shown import load_context
 from inference.isa.blocks import Block, BlockError, Piece, piece_of, read
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.targets import target_of
 from inference.models import PortMapping
-from inference.storage.instruction_sets import AARCH64, X86
 
 MOST_CODE = 3000
 """Characters of a loop: it travels in the address."""
@@ -28,7 +28,7 @@ TIE = 1e-9
 
 def suits(row: PortMapping) -> bool:
     """Whether loops of the mapping's instruction set can be read, or why not can be said."""
-    return row.isa.name in (X86, AARCH64)
+    return target_of(row.isa.name).bodies is not None
 
 
 def loop_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:

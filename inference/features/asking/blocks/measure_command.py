@@ -11,9 +11,9 @@ from django.core.management.base import CommandError
 from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.isa.blocks import block_of_hex
+from inference.isa.blocks.frames import iteration_of
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import MODES, BlockOptions
-from inference.measuring.closing import iteration_of
 from inference.models import Machine, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name

@@ -17,10 +17,10 @@ from inference.features.library.experiments.picture import picture
 from inference.features.running.runs.asked import DescriptionItem, links
 from inference.features.running.runs.record import RunRecord
 from inference.isa.blocks import Block, block_of_hex
+from inference.isa.blocks.frames import iteration_of
+from inference.isa.targets import X86
 from inference.measuring.blocks import LOOP
-from inference.measuring.closing import iteration_of
 from inference.models import ISA, Machine, Run
-from inference.storage.instruction_sets import X86
 from inference.storage.judging import grounds_of
 from inference.web.requests import whole_number
 

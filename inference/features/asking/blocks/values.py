@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from inference.core.protocols import Json
 from inference.isa.blocks import Block, general_registers
-from inference.isa.start_values import BlockReads, StartValues, repetitions
-from inference.isa.x86.block_inputs import reads_of
+from inference.isa.blocks.accesses import reads_of
+from inference.isa.start_values import StartValues, repetitions
 from inference.measuring.blocks import BlockOptions
 from inference.runs.errors import ConfigError
 
@@ -44,11 +44,6 @@ def start_of(options: BlockOptions, values: Mapping[str, int]) -> StartValues:
     return replace(usual, registers=registers, masks=bool(values.get(_MASKS, 1)), **patterns)
 
 
-def reads_of_block(block: Block) -> BlockReads:
-    """What a block reads of its start."""
-    return reads_of(instruction.code for instruction in block.instructions)
-
-
 def started_blocks(blocks: Sequence[Block], start: StartValues, *, repeat: bool) -> list[StartedBlock]:
     """All blocks with the values of the run, then, to `repeat`, with others that they may depend on."""
     usual = [StartedBlock(index, "", start) for index in range(len(blocks))]
@@ -57,10 +52,10 @@ def started_blocks(blocks: Sequence[Block], start: StartValues, *, repeat: bool)
     return usual + [
         StartedBlock(index, other.label, other.start)
         for index, block in enumerate(blocks)
-        for other in repetitions(start, reads_of_block(block))
+        for other in repetitions(start, reads_of(block))
     ]
 
 
 def with_values(result: Json, block: Block, started: StartedBlock) -> Json:
     """A result with the values that the block read."""
-    return {**result, "values": started.label, "operands": reads_of_block(block).values(started.start)}
+    return {**result, "values": started.label, "operands": reads_of(block).values(started.start)}

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inference.core.protocols import Json
+from inference.isa.targets import X86
 from inference.models import Machine, PortMapping, Predictor, ResourceMapping, StoredCoreModel
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS
 from inference.predictors.processor_names import names_of_processor, processor_option, processors_named
-from inference.storage.instruction_sets import X86, core_of
+from inference.storage.instruction_sets import core_of
 
 # The processor at hand.
 

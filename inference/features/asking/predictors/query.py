@@ -24,6 +24,7 @@ from inference.features.asking.predictors.stored_kinds import (
 )
 from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.blocks import body_of
+from inference.isa.targets import X86
 from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel, identity_key
 from inference.models import Predictor as PredictorRow
 from inference.predictors import core_model, machine, mapping
@@ -33,7 +34,6 @@ from inference.predictors.protocol import Predictor, PredictorError
 from inference.predictors.remembering import Remembering
 from inference.runs.kinds import Task
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.storage.instruction_sets import X86
 from inference.storage.names import free_name
 
 QUESTION = "ask"

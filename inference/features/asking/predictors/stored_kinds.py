@@ -21,6 +21,7 @@ from inference.formats.core_model_json import core_model_of
 from inference.isa.blocks import Block
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.start_values import StartValues
+from inference.isa.targets import X86
 from inference.measuring.blocks import MODES
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.models import Predictor as PredictorRow
@@ -35,7 +36,6 @@ from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.machines.measurer import identity_of, simulated_machine
 from inference.storage.core_models import fused_pairs
-from inference.storage.instruction_sets import X86
 from inference.storage.resource_mappings import load_predictor
 from inference.storage.rows import digest_of
 

@@ -33,13 +33,13 @@ from inference.features.asking.questions.why import why_of, with_closest
 from inference.features.running.runs.outcome import RunOutcome
 from inference.formats.csv_cells import written
 from inference.isa.blocks import block_of_hex
+from inference.isa.targets import X86
 from inference.isa.x86.blocks.listing import intel_or_digits
 from inference.models import ISA, Predictor, Run
 from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.odd_answers import apart, odd_answers
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.instruction_sets import X86
 from inference.web import panels
 from inference.web.origins import origins_of
 from inference.web.paging import Order

@@ -13,7 +13,7 @@ from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.query import OfferedPredictor, Offers, chosen, offers
 from inference.features.asking.predictors.stored_kinds import reason_against
 from inference.isa.blocks import Block, BlockError, BlocksOfText, read
-from inference.isa.x86.addresses import START
+from inference.isa.start_values import START
 from inference.measuring.blocks import MOST_COPIES, MOST_PAGES, BlockOptions
 from inference.models import Predictor
 from inference.predictors import machine

@@ -20,10 +20,10 @@ from inference.features.asking.questions.form import SURROUNDINGS, BlockForm
 from inference.features.asking.questions.query import KIND
 from inference.isa.blocks import Block, block_of_hex
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.targets import X86
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
-from inference.storage.instruction_sets import X86
 from inference.web.requests import row_named, start_run, whole_number
 
 

@@ -21,8 +21,8 @@ from inference.features.judging.accuracy_checks.request import KIND, AccuracyChe
 from inference.features.judging.accuracy_checks.result import AccuracyCheck, BoundError, CheckedPredictor
 from inference.features.running.runs.query import newest_runs
 from inference.formats.csv_cells import written
+from inference.isa.targets import X86
 from inference.models import BasicBlockSet, BlockColumn, Machine, Predictor, Run
-from inference.storage.instruction_sets import X86
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 from inference.web.request_fields import number_field

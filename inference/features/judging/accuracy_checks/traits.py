@@ -10,7 +10,7 @@ import numpy as np
 from inference.core.arrays import Bools
 from inference.core.judging.residual_traits import Trait
 from inference.isa.blocks import Block, BlockError, block_of_bytes
-from inference.isa.x86.dependences import accesses_of
+from inference.isa.blocks.accesses import accesses_of
 
 LENGTHS = ((1, 3), (4, 6), (7, 12), (13, None))
 """Instructions of a block: from, to."""

@@ -13,8 +13,9 @@ import numpy as np
 
 from inference.core.arrays import Int64s
 from inference.core.tables import ExperimentTable
+from inference.isa.bodies import body_maker
+from inference.isa.targets import DEFAULT
 from inference.isa.unrolling import CannotMeasureError
-from inference.isa.x86.assembling import unroll
 
 INSTRUCTIONS = 10
 """Minimum instructions per block (thesis §5.2.2)."""
@@ -32,7 +33,7 @@ class ExperimentBlock:
 def block_of(terms: list[tuple[str, int]], instructions: int = INSTRUCTIONS) -> ExperimentBlock:
     """The block of an experiment of x86-64; `terms` are (scheme text, multiplicity) pairs."""
     try:
-        body = unroll(terms, instructions)
+        body = body_maker(DEFAULT).unroll(terms, instructions)
     except CannotMeasureError as error:
         return ExperimentBlock(b"", 0, str(error))
     return ExperimentBlock(body.code, body.copies)

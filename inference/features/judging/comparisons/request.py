@@ -9,12 +9,12 @@ from pydantic import Field
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.judging.comparisons.experiment_blocks import INSTRUCTIONS
+from inference.isa.targets import X86, target_of
 from inference.measuring.blocks import LOOP
 from inference.models import ExperimentSet, PortMapping, Predictor, ResourceMapping
 from inference.runs.described_rows import read_row, read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest
-from inference.storage.instruction_sets import X86
 
 KIND = "comparison"
 MOST_COLUMNS = 24
@@ -86,7 +86,7 @@ def _predictors(asked: ComparisonConfig, judge: ExperimentSet) -> list[int]:
     is_measured_here = judge.origin != ExperimentSet.Origin.UPLOAD
     mode = asked.mode or (LOOP if is_measured_here else AS_NAMED)
     ids = [row.pk for row in asked_in_mode(read_rows(Predictor, "predictors", asked.predictors), mode)]
-    if ids and judge.isa.name != X86:
+    if ids and target_of(judge.isa.name).blocks is None:
         raise ConfigError(
             f"predictors can be asked about {X86} alone, and {judge.name!r} is for {judge.isa.name}"
         )

@@ -15,6 +15,7 @@ from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.query import kind_of, programs, row_for
 from inference.features.judging.comparisons.experiment_blocks import INSTRUCTIONS
 from inference.features.judging.comparisons.request import KIND, MOST_ASKED, ComparisonConfig
+from inference.isa.targets import target_of
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import ExperimentSet, PortMapping, Predictor, ResourceMapping
 from inference.predictors import machine
@@ -24,7 +25,7 @@ from inference.predictors.llvm.processors import processors
 from inference.predictors.llvm.releases import installed
 from inference.predictors.osaca import predictor as osaca
 from inference.predictors.protocol import PredictorError
-from inference.storage.instruction_sets import X86, core_of
+from inference.storage.instruction_sets import core_of
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 from inference.web.request_fields import number_field
@@ -174,7 +175,7 @@ class ComparisonForm(forms.Form):
         self._choices("resource_mappings", ResourceMapping.objects.filter(**same).order_by("-id"))
         self._choices("other_sets", ExperimentSet.objects.filter(**same).exclude(pk=judge.pk).order_by("-id"))
         self._texts("tools", [(name, name) for name in tool_names(judge)])
-        self._texts("predictors", askable() if judge.isa.name == X86 else [])
+        self._texts("predictors", askable() if target_of(judge.isa.name).blocks is not None else [])
         self.fields["instructions"].paper = "10"  # type: ignore[attr-defined]
         self.ids: list[int] = []
         describe_fields(self)
@@ -250,7 +251,7 @@ def comparison_new(request: HttpRequest) -> HttpResponse:
         "form": form,
         "sets": sets,
         "judge": judge,
-        "is_x86": judge.isa.name == X86,
+        "has_blocks": target_of(judge.isa.name).blocks is not None,
         "processors": () if newest is None else processors(newest.mca),
         "refused": form.is_bound,
     }

@@ -16,7 +16,7 @@ from inference.core.predicting import MappingPredictor
 from inference.features.judging.evaluations.query import worst_with
 from inference.features.learning.explained.query import rows_of
 from inference.features.library.mappings.compared import comparison_of
-from inference.measuring.arm_bodies import padding_of
+from inference.measuring.padding import padding_of
 from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence

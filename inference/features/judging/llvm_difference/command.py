@@ -12,11 +12,11 @@ from inference.core.errors import InvalidInputError
 from inference.features.judging.llvm_difference.job import TOLERANCE, DifferenceConfig, difference
 from inference.features.judging.llvm_difference.report import markdown
 from inference.formats.exported import exported
+from inference.isa.targets import X86, target_of
 from inference.models import PortMapping
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
 from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import X86
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand
 
@@ -48,7 +48,7 @@ class Command(DataCommand):
         tolerance = TOLERANCE if options["tolerance"] is None else options["tolerance"]
         try:
             row = by_name(PortMapping, options["mapping"])
-            if row.isa.name != X86:
+            if target_of(row.isa.name).blocks is None:
                 raise CommandError(f"{row.name!r} is for {row.isa.name}, this can be done for {X86}")
             cpu = options["cpu"] or exported(row).tools.llvm
             if not cpu:

@@ -19,7 +19,8 @@ from inference.features.judging.llvm_difference.report import (
 )
 from inference.features.learning.explained.proofs import proof_of
 from inference.formats.exported import ExportedMapping, ExportedScheme, exported
-from inference.isa.x86.att import encoded
+from inference.isa.llvm_opcodes import tool_side
+from inference.isa.targets import X86, target_of
 from inference.models import PortMapping, Run
 from inference.predictors.llvm.model import LlvmModel, Modelled
 from inference.predictors.llvm.releases import INSTALL, installed
@@ -29,7 +30,6 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
-from inference.storage.instruction_sets import X86
 
 KIND = "llvm-difference"
 TOLERANCE = 0.2
@@ -68,7 +68,7 @@ class LlvmDifferenceJob:
         """The description with its defaults; raises `ConfigError`."""
         asked = DifferenceConfig.read(config)
         row = read_row(PortMapping.objects.select_related("isa"), "mapping", asked.mapping)
-        if row.isa.name != X86:
+        if target_of(row.isa.name).blocks is None:
             raise ConfigError(f"mapping: {row.name!r} is for {row.isa.name}, this can be done for {X86}")
         if not asked.cpu:
             raise ConfigError("cpu must be the name of a processor such as haswell or znver3")
@@ -110,7 +110,8 @@ def difference(
     """The report of a mapping; `pulse` is called every batch of schemes. Raises `PredictorError`."""
     mapping = exported(row)
     model = chosen_model(config.release, config.cpu)
-    pairs = [(scheme, code) for scheme in mapping.schemes if (code := encoded(scheme.text))]
+    codes = tool_side(mapping.isa).instances(scheme.text for scheme in mapping.schemes)
+    pairs = [(scheme, codes[scheme.text]) for scheme in mapping.schemes if scheme.text in codes]
     answers = model.ask([code for _, code in pairs], pulse)
     pks = dict(row.isa.schemes.filter(pk__in=row.usages.values("scheme")).values_list("text", "pk"))
     differing, unknown = [], []

@@ -12,13 +12,14 @@ from django.urls import path
 
 from inference.features.judging.llvm_difference.job import KIND, TOLERANCE
 from inference.features.judging.llvm_difference.report import LlvmDifference, markdown
+from inference.isa.targets import X86
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
 from inference.predictors.llvm.processors import processors
 from inference.predictors.llvm.releases import INSTALL, installed
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.instruction_sets import X86, core_of
+from inference.storage.instruction_sets import core_of
 from inference.web.paging import page_in_memory
 from inference.web.requests import file_answer, whole_number
 

@@ -29,8 +29,7 @@ from inference.core.protocols import Checkpoint, Json, MeasurementStore, Measure
 from inference.core.tables import ExperimentTable
 from inference.features.judging.model_check.request import CheckConfig, read_config
 from inference.figures.heatmap import heat_map
-from inference.isa.x86 import schemes as schemes_of_x86
-from inference.isa.x86.textbook import beyond_ports
+from inference.isa.targets import target_of
 from inference.measuring.cached import CachedMeasurer
 from inference.measuring.recorded import AsMultisets
 from inference.measuring.remote import RemoteMeasurer
@@ -43,7 +42,6 @@ from inference.runs.kinds import Store, Task
 from inference.runs.machines.measurer import opened
 from inference.runs.measurements import RunMeasurements
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS, Stages
-from inference.storage.instruction_sets import X86
 from inference.storage.rows import load_mapping
 
 _PURPOSE = "measurements"
@@ -146,10 +144,11 @@ class _Check:
 
     def _beyond_reference(self) -> dict[str, str]:
         """{scheme: why the reference's ports do not tell its time}."""
-        if self._reference is None or self._machine.isa.name != X86:
+        if self._reference is None:
             return {}
-        ports = self._reference.ports
-        found = ((scheme.text, beyond_ports(scheme, ports)) for scheme in schemes_of_x86())
+        ports, target = self._reference.ports, target_of(self._machine.isa.name)
+        why, schemes = target.textbook.beyond_ports, target.schemes.schemes()
+        found = ((scheme.text, why(scheme, ports)) for scheme in schemes)
         return {text: reason for text, reason in found if reason}
 
     def eligible(self, alone: Sequence[Alone]) -> dict[str, float]:

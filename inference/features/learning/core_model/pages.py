@@ -31,9 +31,9 @@ from inference.figures.core_diagram import core_drawing, latency_span
 from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
 from inference.formats.core_pictures import unsettled_kinds
 from inference.formats.exporting import CORE_MODEL_EXPORTS
+from inference.isa.targets import X86, target_of
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import X86
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
@@ -146,7 +146,7 @@ def core_model(request: HttpRequest, pk: int) -> HttpResponse:
         "exports": {
             name: export for name, export in CORE_MODEL_EXPORTS.items() if export.describes(row.isa.name)
         },
-        "asks_blocks": row.isa.name == X86,
+        "asks_blocks": target_of(row.isa.name).blocks is not None,
     }
     return render(request, "inference/core_model/core_model.html", context)
 

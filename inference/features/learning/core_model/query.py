@@ -19,9 +19,9 @@ from inference.features.running.runs.outcome import RunOutcome
 from inference.formats.core_model_json import core_model_of
 from inference.formats.core_pictures import overview_of
 from inference.isa.blocks import Block
-from inference.isa.x86.dependences import name_of_location
+from inference.isa.blocks.accesses import name_of_location
+from inference.isa.targets import X86
 from inference.models import PortUsage, Run, SchemeLatencies, StoredCoreModel
-from inference.storage.instruction_sets import X86
 from inference.web.paging import having_words
 
 COLUMNS = {"created": "id", "name": "name"}

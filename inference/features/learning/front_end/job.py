@@ -7,10 +7,10 @@ from functools import partial
 
 from inference.core.events import PacedReporter, Progress
 from inference.core.protocols import Json
+from inference.isa.blocks.front_end import front_end_codes
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.front_end import FrontEndCode
 from inference.isa.timed_code import CodeReading, CodeTimer, TimedCode
-from inference.isa.x86.front_end import front_end_codes
 from inference.measuring.simulated_front_end import SimulatedFrontEnd
 from inference.models import Machine, MeasuredFrontEnd, Run
 from inference.runs.errors import ConfigError, JobError
@@ -61,14 +61,14 @@ class FrontEndJob:
             raise JobError("the machine that this run needs has been deleted")
         task.reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [_STAGE]})
         if machine.is_simulated:
-            readings = _timed(task, front_end_codes(offsets=True), _simulated(machine))
+            readings = _timed(task, front_end_codes(machine.isa.name, offsets=True), _simulated(machine))
             return partial(_store, task.run, machine, readings, {"simulated": machine.name})
         offsets = bool(machine.facts.get("offsets"))
         if not offsets:
             text = f"the agent of {machine.name} is too old for loops that begin anywhere in a cache line"
             task.reporter.tell("log", {"level": "warning", "text": text})
         with timing_codes(task, machine) as (identity, timer):
-            readings = _timed(task, front_end_codes(offsets=offsets), timer)
+            readings = _timed(task, front_end_codes(machine.isa.name, offsets=offsets), timer)
         return partial(_store, task.run, machine, readings, identity)
 
 

@@ -19,7 +19,7 @@ from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.core.waste import WasteSource, known_simulator
 from inference.isa.domains import domains_of, undivided, units_of
 from inference.isa.register_forms import forms_among
-from inference.isa.x86.probes import PREFERRED
+from inference.isa.targets import preferred_schemes
 from inference.runs.execute import open_workshop
 from inference.runs.machines.measurer import Log
 from inference.storage import characterisations
@@ -265,7 +265,7 @@ class Explain:
             settings,
             uops=known.get("uops", {}),
             improper=tuple(known.get("improper", ())),
-            preferred=PREFERRED,
+            preferred=preferred_schemes(),
             hint=hint_of(known.get("documented", {})),
             domains=domains_of(question.schemes),
             simulated=None if question.core is None else known_simulator(question.core),

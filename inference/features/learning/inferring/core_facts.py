@@ -10,9 +10,7 @@ from inference.core.core_model import CoreModel
 from inference.core.core_model.scheduled_times import ScheduledTimes
 from inference.core.waste import WasteSource
 from inference.formats.core_model_json import core_model_of
-from inference.isa.bodies import X86
-from inference.isa.x86.bodies import loop_body
-from inference.isa.x86.scheme_set import described
+from inference.isa.targets import target_of
 from inference.models import LatencySet, Machine, MeasuredFrontEnd, StoredCoreModel
 from inference.runs.machines.measurer import suited_options
 from inference.storage.core_models import core_model_of_parts
@@ -23,12 +21,16 @@ def core_facts(machine: Machine | None, schemes: Collection[str], begun: datetim
 
     The newest core model with latencies counts, else the newest latencies and the newest front end.
     """
-    if machine is None or machine.kind != Machine.Kind.AGENT or machine.isa.name != X86:
+    if machine is None or machine.kind != Machine.Kind.AGENT:
         return None
-    known = [found[0] for text in schemes if (found := described(text)) is not None]
+    target = target_of(machine.isa.name)
+    reader = target.accesses
+    if reader is None:
+        return None
+    known = [*filter(None, map(target.schemes.scheme_of, schemes))]
     options = suited_options(machine, begun)
     return ScheduledTimes(
-        _model(machine, schemes), known, lambda experiment: loop_body(experiment.terms, options)
+        _model(machine, schemes), known, lambda experiment: reader.loop_body(experiment.terms, options)
     )
 
 

@@ -13,10 +13,9 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.features.learning.inferring.request import InferConfig
 from inference.features.learning.inferring.subject import JUDGING
-from inference.isa.bodies import X86
+from inference.isa.body_options import DEFAULTS
+from inference.isa.targets import target_of
 from inference.isa.unrolling import LoopSize
-from inference.isa.x86.bodies import loop_size
-from inference.isa.x86.surroundings import DEFAULTS
 from inference.models import ExperimentSet, Run
 from inference.runs.machines.measurer import suited_options
 from inference.runs.stages import Stages
@@ -33,7 +32,8 @@ def loop_code_of_run(
     `begun`: when measuring was, which decides how bodies were made.
     {} of other instruction sets, and of simulated processors, which execute no code.
     """
-    if config.isa != X86:
+    reader = target_of(config.isa).accesses
+    if reader is None:
         return {}
     data = config.source.get("datasets", ())
     sets = ExperimentSet.objects.filter(Q(run=run) | Q(pk__in=data)).exclude(source=JUDGING)
@@ -50,7 +50,7 @@ def loop_code_of_run(
     }
     machine = next((row.machine for row in executed if row.machine is not None), None)
     options = DEFAULTS if machine is None else suited_options(machine, begun)
-    size_of = _logged(lambda experiment: loop_size(experiment.terms, options), stages)
+    size_of = _logged(lambda experiment: reader.loop_size(experiment.terms, options), stages)
     return measured_loop_code(measured, size_of, mapping)
 
 

@@ -19,8 +19,8 @@ from inference.features.machines.machines.query import (
     unfinished_inference_on,
 )
 from inference.isa import llvm_mc
+from inference.isa.targets import AARCH64
 from inference.models import ISA, ExperimentSet
-from inference.storage.instruction_sets import AARCH64
 from inference.web.requests import NOTHING_STARTED, start_or_tell
 
 # The first step of a new user: one button that measures this very computer and infers its port mapping.

@@ -13,8 +13,8 @@ from django.db.models import Q, QuerySet
 
 from inference.core.core_model import nearest_scheme
 from inference.features.learning.know.request import HOUR
-from inference.isa.x86.same_work import WORK_OF_OTHERS
-from inference.isa.x86.scheme_set import described
+from inference.isa.target import IsaTarget
+from inference.isa.targets import target_of
 from inference.models import InstructionScheme, Machine, Run, StoredCoreModel
 from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
@@ -91,18 +91,22 @@ class Command(RunCommand):
         if not isinstance(chosen["schemes"], list):
             raise CommandError("--blocks adds to a selection of schemes: not to probes or all")
         able = machine.isa.schemes.filter(Q(exclusion="") | CHAINABLE)
-        same = set(itertools.chain.from_iterable(WORK_OF_OTHERS.get(text, ()) for text in texts))
+        target = target_of(machine.isa.name)
+        work_of_others = target.schemes.work_of_others
+        same = set(itertools.chain.from_iterable(work_of_others.get(text, ()) for text in texts))
         more = able.filter(text__in={*texts, *same}).values_list("pk", flat=True)
         others = machine.isa.schemes.filter(text__in=texts).exclude(pk__in=more)
-        instead = _measured_instead(others.values_list("text", flat=True), able)
+        instead = _measured_instead(target, others.values_list("text", flat=True), able)
         return {**chosen, "schemes": sorted({*chosen["schemes"], *more, *instead})}
 
 
-def _measured_instead(texts: Iterable[str], able: QuerySet[InstructionScheme]) -> list[int]:
+def _measured_instead(
+    target: IsaTarget, texts: Iterable[str], able: QuerySet[InstructionScheme]
+) -> list[int]:
     """What schemes that cannot be measured may be taken for: `vmovdqu` for `movdqu`."""
-    missing = [found[0] for text in texts if (found := described(text)) is not None]
+    missing = [*filter(None, map(target.schemes.scheme_of, texts))]
     names = {name for one in missing for name in (one.mnemonic, f"v{one.mnemonic}")}
     rows = dict(able.filter(mnemonic__in=names).values_list("text", "pk"))
-    known = [found[0] for text in rows if (found := described(text)) is not None]
+    known = [*filter(None, map(target.schemes.scheme_of, rows))]
     taken = (nearest_scheme(one, known) for one in missing)
     return [rows[one.text] for one in taken if one is not None]

@@ -18,14 +18,11 @@ from inference.core.latency import (
 )
 from inference.core.protocols import Json
 from inference.isa.blocks import block_of_bytes
-from inference.isa.bodies import X86
 from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, PairChains
-from inference.isa.latency_chains import connectors, links_of, obstacle_to_chains, pair_chains
+from inference.isa.latency_chains import chain_maker, obstacle_to_chains
 from inference.isa.llvm_mc import AssemblerError
-from inference.isa.x86.chains import idioms_of, memory_chains, plain_additions
-from inference.isa.x86.chains.mixing import MixedChains
-from inference.measuring.aarch64_chains import AArch64Chains
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions
+from inference.measuring.framed_chains import FramedChains
 from inference.measuring.items import reading_of
 from inference.measuring.recorded_chains import RecordedChains
 from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
@@ -129,12 +126,13 @@ def _source(config: LatenciesConfig) -> tuple[Machine, LatencySet | None]:
 @contextmanager
 def _on_machine(task: Task, machine: Machine) -> Iterator[tuple[Json, ChainMeasurer]]:
     """Who measures chains there, and its identity."""
-    if machine.isa.name == X86:
+    frame = chain_maker(machine.isa.name).frame()
+    if frame is None:
         with measuring_blocks(task, machine, BlockOptions()) as (identity, measure):
             yield identity, _AsBlocks(measure)
         return
     with agent_board(task, machine) as (board, identity):
-        measurer = AArch64Chains(board, identity, Settings())
+        measurer = FramedChains(board, identity, Settings(), frame)
         yield measurer.identity, measurer
 
 
@@ -176,24 +174,22 @@ class _Progress:
 def _problem(task: Task, isa: str, schemes: Sequence[str]) -> LatencyProblem:
     idioms: list[IdiomChains] = []
     links: list[ChainLink] = []
+    maker = chain_maker(isa)
     for text in schemes:
-        links += links_of(isa, text)
-        if isa == X86:
-            idioms += idioms_of(text)
+        links += maker.links_of(text)
+        idioms += maker.idioms_of(text)
         task.reporter.pulse()
     try:
-        ways = pair_chains(isa, connectors(isa))
+        ways = maker.chains_of_pairs(maker.connectors())
         pairs: list[PairChains] = []
         for begin in range(0, len(links), _AT_ONCE):
-            pairs += pair_chains(isa, links[begin : begin + _AT_ONCE])
+            pairs += maker.chains_of_pairs(links[begin : begin + _AT_ONCE])
             task.reporter.pulse()
     except AssemblerError as error:
         raise JobError(f"the chains cannot be assembled: {error}") from error
     if not any(pair.chains for pair in pairs):
         raise JobError("none of these schemes has a pair of operands that a chain can be made of")
-    if isa != X86:
-        return LatencyProblem(pairs, ways)
-    return LatencyProblem(pairs, ways, idioms, plain_additions(), memory_chains(), MixedChains())
+    return LatencyProblem(pairs, ways, idioms, maker.plain_additions(), maker.memory_chains(), maker.mixer())
 
 
 def _chosen(isa: ISA, selection: str | list[int]) -> list[str]:
@@ -208,7 +204,7 @@ def _simulated(machine: Machine) -> ChainMeasurer:
     facts = machine.facts
     seed = int(facts.get("seed", 0))
     return SimulatedLatencies(
-        drawn_latencies(seed, connectors(machine.isa.name)),
+        drawn_latencies(seed, chain_maker(machine.isa.name).connectors()),
         noise=facts.get("noise", 0.0),
         outliers=facts.get("outlier_share", 0.0),
         seed=seed,

@@ -27,11 +27,11 @@ from inference.core.protocols import Json
 from inference.features.learning.scheduler.query import summary
 from inference.formats.core_model_json import core_model_of
 from inference.formats.scheduler_json import scheduler_record
+from inference.isa.blocks.accesses import access_reader
 from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.body_options import DEFAULTS, Options
+from inference.isa.targets import target_of
 from inference.isa.unrolling import CannotMeasureError
-from inference.isa.x86.bodies import body_accesses
-from inference.isa.x86.scheme_set import described
-from inference.isa.x86.surroundings import DEFAULTS, Options
 from inference.measuring.cached import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run, StoredCoreModel
@@ -103,10 +103,12 @@ class SchedulerJob:
         model = core_model_of(row)
         if model.mapping is None:
             raise JobError("the core model has no ports: infer a port mapping first")
-        schemes = [found[0] for text in model.mapping.usage if (found := described(text)) is not None]
+        schemes = [*filter(None, map(target_of(row.isa.name).schemes.scheme_of, model.mapping.usage))]
         kinds = operation_kinds(model, schemes)
         source, results = _results(task, config, kinds)
-        finding = _inferred(task, config, model, kinds, _bodies(results, _body_options(task, config)))
+        finding = _inferred(
+            task, config, model, kinds, _bodies(row.isa.name, results, _body_options(task, config))
+        )
         record = scheduler_record(finding, model.mapping.ports, source)
         return partial(_store, row.pk, record)
 
@@ -168,14 +170,14 @@ def _body_options(task: Task, config: SchedulerConfig) -> Options:
     return DEFAULTS if machine is None else suited_options(machine, begun)
 
 
-def _bodies(results: Results, options: Options) -> list[MeasuredBody]:
-    bodies = []
+def _bodies(isa: str, results: Results, options: Options) -> list[MeasuredBody]:
+    bodies, reader = [], access_reader(isa)
     for one, cycles in results:
         try:
-            instructions, copies = body_accesses(one.experiment.terms, options)
+            body = reader.loop_body(one.experiment.terms, options)
         except CannotMeasureError:  # measured elsewhere, with other code
             continue
-        bodies.append(MeasuredBody(one.experiment, instructions, copies, cycles, one.group))
+        bodies.append(MeasuredBody(one.experiment, body.instructions, body.copies, cycles, one.group))
     return bodies
 
 

@@ -9,10 +9,11 @@ from django.db import transaction
 
 from inference.core.protocols import Json
 from inference.formats.parsing import Parsed, parse
+from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.storage.errors import RefusedError
 from inference.storage.evaluating import evaluate
-from inference.storage.instruction_sets import load_x86, vocabulary
+from inference.storage.instruction_sets import load_supplied, vocabulary
 from inference.storage.names import free_name
 from inference.storage.rows import store_mapping, store_measurements
 
@@ -122,7 +123,7 @@ class RecordedExample:
 @transaction.atomic
 def load_example() -> RecordedExample:
     """Make whatever of the example is missing; what is there stays as it is, even under another name."""
-    isa, _ = load_x86()
+    isa, _ = load_supplied(X86)
     machine = _machine(isa)
     training = _experiment_set(
         machine, "Example: Zen 4, singletons and pairs", SINGLETONS_AND_PAIRS, TRAINING_NOTE

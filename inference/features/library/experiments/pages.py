@@ -27,14 +27,14 @@ from inference.features.library.experiments.query import (
 )
 from inference.features.library.resources.query import resource_predictions
 from inference.formats.typed import Typed, read_experiment
-from inference.isa.bodies import ASSEMBLED, X86, LoopBody, unrolled
+from inference.isa.bodies import body_maker
+from inference.isa.breakers import COSTS
+from inference.isa.machine_bodies import LoopBody
+from inference.isa.targets import target_of
 from inference.isa.unrolling import CannotMeasureError
-from inference.isa.x86.assembling import LoopCode, unroll
-from inference.isa.x86.breaking import COSTS
 from inference.models import ISA, Machine, Measurement, PortMapping, ResourceMapping
 from inference.models import Experiment as ExperimentRow
 from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import X86 as X86_NAME
 from inference.storage.judging import grounds_of
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.requests import file_answer, row_named, whole_number
@@ -102,7 +102,11 @@ def _try_url(value: ExperimentValue, isa: ISA, pinned: Pinned | None) -> str:
 def _snippet_url(value: ExperimentValue, isa: ISA) -> str:
     """Where the experiment is to be had for llvm-exegesis; "" where there is no code for it."""
     asked = urlencode({"e": str(value)})
-    return f"{reverse('experiment-snippet', args=[isa.pk])}?{asked}" if isa.name == X86_NAME else ""
+    return (
+        f"{reverse('experiment-snippet', args=[isa.pk])}?{asked}"
+        if target_of(isa.name).snippets is not None
+        else ""
+    )
 
 
 def experiments(request: HttpRequest) -> HttpResponse:
@@ -193,7 +197,7 @@ def code_of(experiment: Experiment, isa: ISA) -> dict[str, Any]:
 
     Where it cannot be measured otherwise, `breakers` tells what breaks its dependencies, and what that costs.
     """
-    if isa.name not in ASSEMBLED or experiment.length > MOST_INSTRUCTIONS:
+    if target_of(isa.name).bodies is None or experiment.length > MOST_INSTRUCTIONS:
         return {}
     try:
         loop = _loop(experiment, isa.name)
@@ -204,21 +208,20 @@ def code_of(experiment: Experiment, isa: ISA) -> dict[str, Any]:
         "copies": loop.copies,
         "half_copies": loop.half_copies,
         "bytes": len(loop.code),
+        "chains": loop.chains,
+        "breakers": [COSTS[kind] for kind in loop.breakers],
     }
-    if isinstance(loop, LoopCode):
-        code |= {"chains": loop.chains, "breakers": [COSTS[kind] for kind in loop.breakers]}
     return {"code": code}
 
 
 def _loop(experiment: Experiment, isa: str) -> LoopBody:
     """As it is measured usually, with breakers only where that is impossible."""
+    bodies = body_maker(isa)
     try:
-        return unrolled(isa, experiment.terms)
+        return bodies.unroll(experiment.terms)
     except CannotMeasureError as error:
-        if isa != X86:
-            raise
         try:
-            return unroll(experiment.terms, breaking=True)
+            return bodies.unroll(experiment.terms, breaking=True)
         except CannotMeasureError:
             raise error from None
 

@@ -14,7 +14,7 @@ from inference.features.library.instruction.cells import Certainty, FormOnCpu
 from inference.features.library.instruction.query import Cpu, InstructionCard, card_of
 from inference.features.library.instruction.request import InstructionRequest
 from inference.features.library.instruction.telling import card_as_json
-from inference.storage.instruction_sets import X86
+from inference.isa.targets import X86
 from inference.web.data_command import DataCommand
 from inference.web.validation import RequestError, read
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inference.features.library.instruction.cells import AloneTime, FormLatency, OtherNumber
-from inference.isa.x86.textbook import known_cpi
-from inference.isa.x86.textbook_latencies import known_latencies, latency_source
+from inference.isa.targets.textbook import known_cpi, known_latencies, latency_source
 from inference.storage.documented_latencies import compared
 
 NEAR_SHARE = 0.05

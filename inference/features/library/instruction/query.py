@@ -16,7 +16,7 @@ from inference.features.library.instruction.cells import FormOnCpu, OtherUsage, 
 from inference.features.library.instruction.documents import documents_of
 from inference.features.library.instruction.evidence import FormEvidence, evidence_about, residuals_of
 from inference.features.library.instruction.request import InstructionRequest
-from inference.isa.x86.naming import meaning_of
+from inference.isa.targets import AARCH64, X86, target_of
 from inference.models import (
     ISA,
     Evaluation,
@@ -25,7 +25,7 @@ from inference.models import (
     PortMapping,
     StoredCoreModel,
 )
-from inference.storage.instruction_sets import AARCH64, X86, core_of
+from inference.storage.instruction_sets import core_of
 from inference.storage.judging import MappingGrounds, grounds_by_mapping
 from inference.storage.rows import load_parts
 from inference.web.validation import RequestError
@@ -91,9 +91,7 @@ def mnemonic_meant(isa: ISA, word: str) -> str | None:
     word = word.strip().lower()
     if isa.schemes.filter(mnemonic=word).exists():
         return word
-    if isa.name != X86:
-        return None
-    meant = sorted(meaning_of(word).mnemonics)
+    meant = sorted(target_of(isa.name).names.meaning_of(word).mnemonics)
     return isa.schemes.filter(mnemonic__in=meant).order_by("id").values_list("mnemonic", flat=True).first()
 
 

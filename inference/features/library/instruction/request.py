@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from inference.storage.instruction_sets import X86
+from inference.isa.targets import X86
 
 _KEY = r"[mp][0-9]{1,18}"
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from inference.isa.targets import X86
 from inference.models import ISA
 from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import SUPPLIED, X86, load_document
+from inference.storage.instruction_sets import SUPPLIED, load_document
 from inference.web.data_command import DataCommand
 
 

@@ -14,9 +14,9 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Length
 from django.utils.module_loading import import_string
 
-from inference.isa.aarch64.recognising import looks_like_aarch64
 from inference.isa.blocks import Block, BlockError, read_blocks
 from inference.isa.search import SearchError
+from inference.isa.targets.recognising import looks_like_aarch64
 from inference.models import (
     ISA,
     ExperimentSet,

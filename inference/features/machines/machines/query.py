@@ -13,12 +13,11 @@ from django.utils import timezone
 
 from inference.agent.packing import OLDEST_PYTHON
 from inference.figures.noise import SHADED, NoiseReading
-from inference.isa.aarch64.microarchitectures import arm_microarchitecture
-from inference.isa.x86.microarchitectures import Microarchitecture, microarchitecture
+from inference.isa.microarchitecture import Microarchitecture
 from inference.measuring.quieting import help_for_unfit
 from inference.models import Batch, Machine, MachineReading, Run
 from inference.models.run import runs_on
-from inference.storage.instruction_sets import AARCH64
+from inference.storage.instruction_sets import core_of
 
 NOISE_WINDOW = timedelta(minutes=30)
 """How far back readings count for "how noisy is it now"."""
@@ -107,13 +106,7 @@ def reason_of_unfitness(machine: Machine) -> str:
 
 def microarchitecture_of(machine: Machine) -> Microarchitecture | None:
     """What is inside its processor, as far as vendor, family and model tell."""
-    facts = machine.facts
-    if machine.isa.name == AARCH64:
-        return arm_microarchitecture(facts.get("implementer"), facts.get("part"))
-    family, model = facts.get("family"), facts.get("model")
-    if not isinstance(family, int) or not isinstance(model, int):
-        return None
-    return microarchitecture(str(facts.get("vendor", "")), family, model, str(facts.get("core_type") or ""))
+    return core_of(machine)
 
 
 def counts_of(machine: Machine) -> str:

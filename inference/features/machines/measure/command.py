@@ -12,8 +12,7 @@ from inference.core.protocols import Json
 from inference.features.machines.measure.job import PLANS, MeasureConfig
 from inference.features.machines.measure.listed import LISTED
 from inference.features.machines.measure.request import effort
-from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST
-from inference.isa.x86.values import VALUES
+from inference.isa.body_options import DEFAULTS, FEWEST, MOST, VALUES
 from inference.models import Machine, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle

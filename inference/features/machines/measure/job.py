@@ -23,10 +23,9 @@ from inference.features.machines.measure.listed import (
     read_listed,
 )
 from inference.features.machines.measure.request import DEFAULT_MIXES, effort
-from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST, Options
-from inference.isa.x86.values import VALUES
-from inference.measuring.arm_bodies import padding_of
+from inference.isa.body_options import DEFAULTS, FEWEST, MOST, VALUES, Options
 from inference.measuring.cached import CachedMeasurer, RepeatingCache
+from inference.measuring.padding import padding_of
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
@@ -57,7 +56,7 @@ class MeasureConfig(RunRequest):
     search text that those ids came from. `plan` is one of `PLANS`; with "mixes", `mixes` of them with
     `length` instructions each, chosen by `seed`; with "listed", `experiments` as texts, each measured
     `repeats` times, and `schemes` are those that occur in them. `unroll`, `breaking` and `values` say how
-    loop bodies are made (`isa.x86.surroundings.Options`).
+    loop bodies are made (`isa.body_options.Options`).
     """
 
     noun = "a measuring run"

@@ -18,8 +18,7 @@ from inference.features.machines.measure.form import (
 )
 from inference.features.machines.measure.job import MeasureConfig
 from inference.features.machines.measure.request import effort
-from inference.isa.x86.surroundings import DEFAULTS
-from inference.isa.x86.values import VALUES
+from inference.isa.body_options import DEFAULTS, VALUES
 from inference.models import Machine
 from inference.web.request_fields import number_field
 
@@ -74,7 +73,7 @@ class MeasureForm(MeasuringForm):
     )
     values = forms.ChoiceField(
         label="Operand values",
-        choices=[(name, f"{name}: {each.label}") for name, each in VALUES.items()],
+        choices=[(name, f"{name}: {label}") for name, label in VALUES.items()],
         initial=DEFAULTS.values,
         required=False,
         help_text="What registers and memory hold at first. It matters to divisions, and to some others.",

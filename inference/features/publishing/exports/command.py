@@ -20,9 +20,9 @@ from inference.formats.exporting import (
 )
 from inference.formats.other_formats import writer_of, written_kinds
 from inference.formats.typed import read_experiment
+from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
-from inference.storage.instruction_sets import X86
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from inference.agent.protocol import Frame
 from inference.isa import llvm_mc
-from inference.isa.aarch64 import CHAINABLE, assembling, by_text, instruction_set
+from inference.isa.aarch64 import assembling, by_text, instruction_set
 from inference.isa.aarch64.assembling import CPU, FEATURES, TRIPLE, obstacle
 from inference.isa.aarch64.chains.operands import (
     ADDRESS,
@@ -34,6 +34,7 @@ from inference.isa.aarch64.chains.operands import (
 from inference.isa.aarch64.chains.values import SpotValues, values_of, with_value
 from inference.isa.chains import ChainLink, DependencyChain, PairChains
 from inference.isa.document import OperandForm
+from inference.isa.exclusions import ONLY_IN_CHAINS
 
 REPEATED = (1, 3)
 """How often connectors stand in a row: a chain that throughput limits does not grow with them."""
@@ -154,7 +155,7 @@ class _Linker:
         self._source = next(one for one in self._spots if is_source(one) and one.name == link.source)
         self._target = next(one for one in self._spots if is_target(one) and one.name == link.destination)
         reason = obstacle(link.scheme)
-        if reason and not reason.startswith(CHAINABLE):
+        if reason and not reason.startswith(ONLY_IN_CHAINS):
             raise CannotLinkError(reason)
         stores = any(one.bank == MEMORY and "W" in one.operand.access for one in self._spots)
         self._base = _STORE_BASE if stores else _LOAD_BASE

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from inference.isa.code.decoration import without_drawings
@@ -87,11 +87,13 @@ class Listing:
     dropped: list[DroppedLine]
 
 
-def listing_of(lines: Sequence[tuple[int, str]]) -> Listing | None:
+def listing_of(
+    lines: Sequence[tuple[int, str]], is_foreign: Callable[[str], bool] = lambda _line: False
+) -> Listing | None:
     """The listing that a text is; None where it is none.
 
     `lines`: (number from 1, text). Most lines with instructions must have addresses, which do not go back
-    within a function.
+    within a function. `is_foreign`: whether a line is code of another instruction set.
     """
     text = "\n".join(line for _, line in lines)
     if not _SIGN.search(text):
@@ -128,7 +130,7 @@ def listing_of(lines: Sequence[tuple[int, str]]) -> Listing | None:
     listed = sum(1 for one in found if one.address is not None and (one.text or one.code))
     if not listed or unlisted >= listed or _are_labels(found, text):
         return None
-    kinds, dropped = classified(rest)
+    kinds, dropped = classified(rest, is_foreign)
     bare = [] if is_plain else [one for one in found if one.text and one.address is None]
     if 0 < len(bare) < listed:  # else only targets of jumps have addresses
         found = [one for one in found if not one.text or one.address is not None]

@@ -17,19 +17,30 @@ def read_program(text: str) -> AssemblyProgram:
     return program_of_lines(lines_of(text), 1)
 
 
-def program_of_lines(lines: list[str], first: int, state: TextState | None = None) -> AssemblyProgram:
+def program_of_lines(
+    lines: list[str],
+    first: int,
+    *,
+    state: TextState | None = None,
+    is_foreign: Callable[[str], bool] = lambda _line: False,
+) -> AssemblyProgram:
     """The same of lines from this number on; `state`: of those before, which it changes."""
-    if program := listed_program(list(enumerate(lines, start=first))):
+    if program := listed_program(list(enumerate(lines, start=first)), is_foreign):
         return program
     return program_of_text(list(source_lines(lines, first)), state)
 
 
-def listed_program(lines: Sequence[tuple[int, str]]) -> AssemblyProgram | None:
-    """The program of a listing, None where the lines, each with its number, are none. Raises `BlockError`."""
-    listing = listing_of(lines)
+def listed_program(
+    lines: Sequence[tuple[int, str]], is_foreign: Callable[[str], bool]
+) -> AssemblyProgram | None:
+    """The program of a listing, None where the lines, each with its number, are none. Raises `BlockError`.
+
+    `is_foreign`: whether a line is code of another instruction set, and no heading or the like.
+    """
+    listing = listing_of(lines, is_foreign)
     return None if listing is None else program_of_listing(listing)
 
 
-def paragraph_reader() -> Callable[[list[str], int], AssemblyProgram]:
+def paragraph_reader(is_foreign: Callable[[str], bool]) -> Callable[[list[str], int], AssemblyProgram]:
     """`program_of_lines` for the paragraphs of one text, each of which knows the directives before it."""
-    return partial(program_of_lines, state=TextState())
+    return partial(program_of_lines, state=TextState(), is_foreign=is_foreign)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from inference.isa.aarch64.recognising import looks_like_aarch64
 from inference.isa.code.decoration import without_drawings
 from inference.isa.code.errors import BlockError, DroppedLine, dropped_line
 from inference.isa.x86.assembly.directives import kind_of
@@ -39,19 +38,23 @@ _PLACE = re.compile(r"[0-9a-fx\W]+", re.IGNORECASE)
 _REGISTER = re.compile(
     r"\b(?:[re](?:[abcd]x|[sd]i|[sbi]p)|r(?:8|9|1[0-5])[dwb]?|[xyz]mm\d{1,2})\b", re.IGNORECASE
 )
-_REGISTER_OF_AARCH64 = re.compile(r"[BDHQSVWXbdhqsvwx]\d|\b(?:sp|[wx]zr|SP|[WX]ZR)\b")
 _ENDS_OPERAND = re.compile(r"[\s,]")
 
 
-def classified(lines: Iterable[tuple[int, str]]) -> tuple[Counter[str], list[DroppedLine]]:
-    """How many of the lines are of which kind, and those that look like code."""
+def classified(
+    lines: Iterable[tuple[int, str]], is_foreign: Callable[[str], bool]
+) -> tuple[Counter[str], list[DroppedLine]]:
+    """How many of the lines are of which kind, and those that look like code.
+
+    `is_foreign`: whether a line is code of another instruction set.
+    """
     kinds: Counter[str] = Counter()
     dropped: list[DroppedLine] = []
     known: dict[str, str] = {}  # a source line stands before each part of its code
     for number, written in lines:
         line = written[:_LONGEST]
         if line not in known:
-            known[line] = _kind_of(without_drawings(line).strip())
+            known[line] = _kind_of(without_drawings(line).strip(), is_foreign)
         if kind := known[line]:
             kinds[kind] += 1
         else:
@@ -81,7 +84,7 @@ def _has_register_first(code: str) -> bool:
     return operand.lstrip("%") in registers() or operand in SIZES or operand.startswith(("[", "$", "(%", "%"))
 
 
-def _kind_of(text: str) -> str:
+def _kind_of(text: str, is_foreign: Callable[[str], bool]) -> str:
     """What a line is that is no part of a listing; "" where it looks like code."""
     if not any(map(str.isalnum, text)):
         return "rule"
@@ -93,7 +96,7 @@ def _kind_of(text: str) -> str:
         return "" if kind == "data" else f".{found[1].lower()}"
     if _LABEL.fullmatch(text) and not _ALONE.fullmatch(text):
         return "label"
-    return "" if _looks_like_code(text) else "heading or source line"
+    return "" if _looks_like_code(text) or is_foreign(text) else "heading or source line"
 
 
 def _looks_like_code(text: str) -> bool:
@@ -106,7 +109,7 @@ def _looks_like_code(text: str) -> bool:
             # a sentence has another word before, and no registers behind
             if (all(map(_PLACE.fullmatch, words[at - 1 : at])) or evidence(code)) and is_instruction(code):
                 return True
-    return bool(_REGISTER_OF_AARCH64.search(text)) and looks_like_aarch64(text)
+    return False
 
 
 @lru_cache(maxsize=1 << 12)

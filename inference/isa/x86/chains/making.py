@@ -9,6 +9,7 @@ from dataclasses import replace
 from iced_x86 import Code, Encoder, Instruction
 
 from inference.isa.chains import ChainLink, DependencyChain, PairChains
+from inference.isa.exclusions import TOP_OF_STACK
 from inference.isa.scheme import Scheme
 from inference.isa.x86.assembling import pattern, put_register
 from inference.isa.x86.chains.connectors import assembled, register_of
@@ -37,7 +38,6 @@ from inference.isa.x86.chains.values import OperandValues
 from inference.isa.x86.chains.ways import CannotChainError, Families, Way, WaysBack
 from inference.isa.x86.choosing import Fixed, RegisterChoice, aliases
 from inference.isa.x86.demands import INDICES, Demands, demands, obstacle
-from inference.isa.x86.exclusion import TOP_OF_STACK
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR32, GPR64, X87, XMM, ZMM
 from inference.isa.x86.instances import ADDRESS_OF_CODE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from inference.isa.scheme import Scheme
+from inference.isa.search_meaning import NOTHING, SearchMeaning
 from inference.isa.x86.assembly.mnemonics import MnemonicReading, att_readings, known_mnemonics, readings
 from inference.isa.x86.forms import has_forms
 from inference.isa.x86.naming import llvm, uops_info
@@ -19,20 +19,6 @@ _WORD, _HALF = 64, 16
 _RENAMED = frozenset({"sal", "pushf", "popf", "iret"})
 """Mnemonics of iced's that assemblers take for others."""
 _MNEMONIC = re.compile(r"[a-z][a-z0-9_]*")
-
-
-@dataclass(frozen=True, slots=True)
-class SearchMeaning:
-    """All schemes of some mnemonics, and the texts of particular schemes; false for what is no name."""
-
-    mnemonics: frozenset[str] = frozenset()
-    texts: frozenset[str] = frozenset()
-
-    def __bool__(self) -> bool:
-        return bool(self.mnemonics or self.texts)
-
-
-NOTHING = SearchMeaning()
 
 
 @lru_cache(maxsize=4096)

@@ -8,7 +8,7 @@ from inference.agent.protocol import Batch, Settings
 from inference.core.experiment import Experiment, MeasurementState, OrderedExperiment
 from inference.core.mapping import PortMapping
 from inference.isa import llvm_mc
-from inference.measuring.arm_bodies import ArmBodies
+from inference.isa.aarch64.bodies import AArch64Bodies
 from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated_agent import SimulatedHarness
 from tests.measuring.boards import MemoryBoard
@@ -35,7 +35,7 @@ class Kept(MemoryBoard):
 
 
 def measurer(board: MemoryBoard, *flags: str) -> RemoteMeasurer:
-    bodies = ArmBodies(flags)
+    bodies = AArch64Bodies(flags)
     return RemoteMeasurer(
         board, {}, None, Settings(), False,
         assemble=bodies.unroll, assemble_in_order=bodies.unroll_in_order, surroundings=bodies,
@@ -47,7 +47,7 @@ def test_a_batch_is_assembled_in_one_call_and_has_the_frame_of_the_instruction_s
 ):
     calls = []
     true = llvm_mc.assemble
-    ArmBodies(()).unroll([(ADD, 1)])  # llvm-mc has been asked what it knows
+    AArch64Bodies(()).unroll([(ADD, 1)])  # llvm-mc has been asked what it knows
 
     def counted(lines, *arguments):
         calls.append(len(lines))

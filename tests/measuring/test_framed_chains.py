@@ -7,8 +7,8 @@ import pytest
 from inference.agent.protocol import Batch, Result, Settings
 from inference.isa import llvm_mc
 from inference.isa.aarch64 import NAME
-from inference.isa.aarch64.chains import links_of, pair_chains
-from inference.measuring.aarch64_chains import AArch64Chains
+from inference.isa.aarch64.chains import frame, links_of, pair_chains
+from inference.measuring.framed_chains import FramedChains
 from tests.measuring.boards import MemoryBoard
 
 pytestmark = pytest.mark.skipif(llvm_mc.program() is None, reason="llvm-mc is not installed")
@@ -31,7 +31,7 @@ def test_chains_are_loop_bodies_in_the_frame_of_their_instruction_set() -> None:
     board = MemoryBoard(OneFails())
     pairs = pair_chains(links_of("add GPR[64]:W, GPR[64]:R, GPR[64]:R"))
     chains = [chain for pair in pairs for chain in pair.chains]
-    measurer = AArch64Chains(board, {"kind": "test"}, Settings())
+    measurer = FramedChains(board, {"kind": "test"}, Settings(), frame())
     readings = {one.chain: one for one in measurer.measure([*chains, *chains])}
     assert set(readings) == set(chains)
     for chain, reading in readings.items():

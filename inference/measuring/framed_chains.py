@@ -1,27 +1,26 @@
-"""Chains of AArch64 on a machine: loop bodies in the frame of experiments."""
+"""Chains on a machine as loop bodies in a frame, of instruction sets without blocks."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
 
-from inference.agent.protocol import BatchItem, Settings
+from inference.agent.protocol import BatchItem, Frame, Settings
 from inference.core.latency import ChainReading
 from inference.core.protocols import BatchBoard, Json
-from inference.isa.aarch64.chains import frame
 from inference.isa.chains import DependencyChain
 from inference.measuring.items import ItemMeasurer, reading_of
 
 INSTRUCTIONS = 100
-_BYTES = 4
+_BYTES = 4  # of an instruction
 
 
-class AArch64Chains:
+class FramedChains:
     """Measures chains on the machine of a board; `identity` names it, its harness and its settings."""
 
-    def __init__(self, board: BatchBoard, identity: Json, settings: Settings) -> None:
+    def __init__(self, board: BatchBoard, identity: Json, settings: Settings, frame: Frame) -> None:
         self._items = ItemMeasurer(board, settings)
-        self._frame = frame()
+        self._frame = frame
         self.identity: Json = {**identity, "settings": settings.as_json(), "frame": self._frame.as_json()}
 
     def measure(self, chains: Sequence[DependencyChain], repeat: int = 0) -> Iterator[ChainReading]:

@@ -1,4 +1,6 @@
-"""How a loop is closed where it is measured: by a jump of its kind that is taken each time.
+"""What is put around blocks of x86-64 where they are measured: values, and a jump that closes a loop.
+
+That is a jump of the same kind as the loop has, which is taken each time.
 
 The condition of the code itself is not waited for: the agent counts iterations. Copies of a loop lie one
 behind another, each at the beginning of a line of the instruction cache, and each ends with a jump to the
@@ -7,12 +9,15 @@ next one, so that an iteration has one taken jump as it has in the program.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection
 
 from iced_x86 import Decoder, FlowControl, Instruction, Mnemonic, OpKind, RegisterExt
 
-from inference.isa.blocks import LOOP, Block
+from inference.isa.code.block import Block
+from inference.isa.code.control_flow import LOOP
+from inference.isa.code.iteration import LINE, Iteration
+from inference.isa.exclusions import GROUPS, TOP_OF_STACK
+from inference.isa.scheme import Scheme
 from inference.isa.x86.assembly.encoding import encode, encode_jump
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
@@ -22,13 +27,13 @@ from inference.isa.x86.assembly.operands import (
 )
 from inference.isa.x86.forms import MNEMONICS
 from inference.isa.x86.instances import register_names
-
-LINE = 64
-"""Bytes of a line of the instruction cache."""
+from inference.isa.x86.scheme_set import described
+from inference.isa.x86.surroundings import needs
 
 _SHORT = 8
 """Bits of the distance of the jumps, which lead less than a line far."""
 
+_VECTORS = ("XMM", "YMM", "ZMM", "xmm", "ymm")
 _NEVER_RUN = b"\xcc"  # int3: a jump that is not taken shows
 _COMPARED = 1
 """What the register holds that is compared."""
@@ -48,20 +53,6 @@ _TESTED = {
     **dict.fromkeys("l s".split(), -1),  # noqa: SIM905
 }
 """{condition: what a register holds of which `test` with itself makes it true}; `b` and `o` never are."""
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """One iteration as it is run: `code`, the values of `registers` that it needs, how it is closed."""
-
-    code: bytes
-    registers: Mapping[str, int] = field(default_factory=dict)
-    words: str = ""
-
-    @property
-    def jumps(self) -> int:
-        """Instructions behind the body that are executed in each iteration."""
-        return 1 if self.words else 0
 
 
 def iteration_of(block: Block) -> Iteration:
@@ -122,3 +113,37 @@ def _padded(body: bytes, jumps: list[str]) -> bytes:
         size = len(encode_jump(name, 0, _SHORT) or b"")
         code += encode_jump(name, end - len(code) - size, _SHORT) or b""
     return code + _NEVER_RUN * (end - len(code))
+
+
+def wants_avx(block: Block, flags: Collection[str] | None) -> bool:
+    """Whether vector registers start 256 bits wide: legacy SSE alone would wait for their upper halves."""
+    if flags is not None and "avx" not in flags:
+        return False
+    schemes = [scheme for scheme in (_scheme(one.scheme) for one in block.instructions) if scheme is not None]
+    vectors = [s for s in schemes if any(operand.name.startswith(_VECTORS) for operand in s.operands)]
+    return not vectors or any(scheme.encoding != "legacy" for scheme in vectors)
+
+
+def mask_bits(block: Block, flags: Collection[str] | None) -> int:
+    """Of the mask registers, where the block has AVX-512 and so has the CPU, else 0."""
+    schemes = (_scheme(one.scheme) for one in block.instructions)
+    if not any(scheme is not None and "avx512" in needs(scheme) for scheme in schemes):
+        return 0
+    if flags is not None and "avx512f" not in flags:
+        return 0
+    return 64 if flags is None or "avx512bw" in flags else 16
+
+
+def filled_fpu(block: Block) -> str:
+    """Whose registers a block finds filled: "x87" where it computes with these and pushes nothing, "mmx"
+    where it has MMX and no x87, else ""."""
+    schemes = [scheme for one in block.instructions if (scheme := _scheme(one.scheme)) is not None]
+    found = [scheme.exclusion for scheme in schemes if "x87" in needs(scheme)]
+    if found:
+        return "x87" if all(one.startswith((GROUPS["x87"], TOP_OF_STACK)) for one in found) else ""
+    return "mmx" if any("mmx" in needs(scheme) for scheme in schemes) else ""
+
+
+def _scheme(text: str | None) -> Scheme | None:
+    found = None if text is None else described(text)
+    return None if found is None else found[0]

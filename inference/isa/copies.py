@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from inference.isa.code.block import BlockInstruction
-from inference.isa.x86.scheme_set import described
-
 LONGEST = 24 * 1024
 """Bytes of all copies of a block, as the agent takes them."""
 
@@ -25,10 +22,3 @@ def usual_copies(instructions: int, length: int, *, in_loop: bool, stores: int =
     if not in_loop and stores * _SELDOM >= instructions:
         wanted = max(wanted, -(-_STORES // stores))
     return max(2, min(wanted + wanted % 2, LONGEST // length))
-
-
-def stores_of(one: BlockInstruction) -> int:
-    """How often an instruction stores."""
-    found = None if one.scheme is None else described(one.scheme)
-    operands = () if found is None else found[0].operands
-    return sum(operand.kind == "memory" and "W" in operand.access for operand in operands)

@@ -13,6 +13,8 @@ from functools import cache
 from inference.isa.aarch64 import NAME, by_text
 from inference.isa.x86.forms import MNEMONICS
 
+_REGISTER_OF_AARCH64 = re.compile(r"[BDHQSVWXbdhqsvwx]\d|\b(?:sp|[wx]zr|SP|[WX]ZR)\b")
+
 NOT_SUPPORTED = f"this is assembly of {NAME}, and blocks of {NAME} are not supported yet"
 
 _LONGEST_LINE = 500
@@ -80,3 +82,8 @@ def _mnemonics() -> frozenset[str]:
 @cache
 def _mnemonics_of_x86() -> frozenset[str]:
     return frozenset(MNEMONICS.values())
+
+
+def is_foreign_line(text: str) -> bool:
+    """The same of a line among others, most of which are none."""
+    return bool(_REGISTER_OF_AARCH64.search(text)) and looks_like_aarch64(text)

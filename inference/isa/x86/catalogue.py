@@ -1,0 +1,64 @@
+"""The schemes of x86-64, and which of them stand for what."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from inference.isa import exclusions
+from inference.isa.microarchitecture import Microarchitecture
+from inference.isa.scheme import Scheme
+from inference.isa.x86.availability import flag, missing_feature
+from inference.isa.x86.microarchitectures import microarchitecture
+from inference.isa.x86.probes import DIVISIONS, PREFERRED, PROBES
+from inference.isa.x86.same_work import WORK_OF_OTHERS, same_work
+from inference.isa.x86.scheme_set import SOURCE, described, schemes
+
+__all__ = [
+    "core_of",
+    "divisions",
+    "flag",
+    "missing_feature",
+    "preferred",
+    "probes",
+    "same_work",
+    "scheme_of",
+    "schemes",
+    "source",
+    "version",
+    "work_of_others",
+]
+
+divisions = DIVISIONS
+preferred = PREFERRED
+probes = PROBES
+work_of_others = WORK_OF_OTHERS
+
+
+def scheme_of(text: str) -> Scheme | None:
+    """The scheme of a text, None where there is none; describes those of one mnemonic instead of all."""
+    found = described(text)
+    return None if found is None else found[0]
+
+
+def version() -> str:
+    """The opcode tables' version, and a digest of the rules that read them: no change is missed."""
+    digest = hashlib.sha256()
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(exclusions.__file__)):
+        digest.update(path.read_bytes())
+    return f"{SOURCE}, rules {digest.hexdigest()[:12]}"
+
+
+def source() -> str:
+    """The same: it says all."""
+    return version()
+
+
+def core_of(facts: Mapping[str, Any]) -> Microarchitecture | None:
+    """By vendor, family, model and, of hybrid processors, the kind of core."""
+    if not all(type(facts.get(key)) is int for key in ("family", "model")):
+        return None
+    kind = str(facts.get("core_type") or "")
+    return microarchitecture(str(facts.get("vendor", "")), facts["family"], facts["model"], kind)

@@ -1,0 +1,41 @@
+"""Chains of x86-64 for latencies: of pairs of operands, of idioms, through memory, of two in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from inference.isa.chains import ChainLink, PairChains
+from inference.isa.x86.chains import (
+    connectors,
+    idioms_of,
+    links_of,
+    memory_chains,
+    pair_chains,
+    plain_additions,
+)
+from inference.isa.x86.chains.mixing import MixedChains
+
+__all__ = [
+    "chains_of_pairs",
+    "connectors",
+    "frame",
+    "idioms_of",
+    "links_of",
+    "memory_chains",
+    "mixer",
+    "plain_additions",
+]
+
+
+def chains_of_pairs(links: Iterable[ChainLink]) -> list[PairChains]:
+    """The chains for each pair of operands, in their order."""
+    return [pair_chains(link) for link in links]
+
+
+def mixer() -> MixedChains:
+    """Makes the chains that show bypasses."""
+    return MixedChains()
+
+
+def frame() -> None:
+    """Chains are measured as blocks are."""

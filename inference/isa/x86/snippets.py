@@ -1,0 +1,85 @@
+"""Which registers code of x86-64 uses and addresses memory by: what a snippet has to set up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from iced_x86 import Decoder, InstructionInfoFactory, Register, RegisterExt, UsedMemory
+
+from inference.agent.protocol import Frame
+from inference.isa.used_register import UsedRegister
+from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
+from inference.isa.x86.scheme_set import described
+from inference.isa.x86.surroundings import Surroundings, needs
+
+_BANKS = (
+    (RegisterExt.is_vector_register, "vector"),
+    (RegisterExt.is_k, "mask"),
+    (RegisterExt.is_mm, "mmx"),
+    (RegisterExt.is_gpr, "general"),
+)
+
+
+def bases(code: bytes) -> frozenset[str]:
+    """The registers that the code addresses memory by; the stack pointer leads to memory by itself."""
+    return _general(place.base for place in _accesses(code))
+
+
+def indices(code: bytes) -> frozenset[str]:
+    """The registers that are added to those."""
+    return _general(place.index for place in _accesses(code))
+
+
+def used_registers(code: bytes, *, wide: bool) -> list[UsedRegister]:
+    """The registers that the code reads or writes, whole general-purpose ones, vectors as wide as used.
+
+    Not `wide`: of vectors of 512 bits the lower half, where all that is done in the upper one is to clear it.
+    """
+    return [_named(register if wide else _narrow(register)) for register in _used(code)]
+
+
+def snippet_frame(schemes: Sequence[str]) -> Frame:
+    """What the harness of this project puts around the same code, on a processor that has all of it."""
+    found = [known[0] for text in schemes if (known := described(text)) is not None]
+    legacy = any("legacy" in needs(scheme) for scheme in found)
+    return Surroundings.of(found, avx=not legacy, flags={"avx512bw"}).frame
+
+
+def _named(register: RegisterValue) -> UsedRegister:
+    bank = next((name for is_of_bank, name in _BANKS if is_of_bank(register)), "")
+    return UsedRegister(register_names()[register], bank, 8 * RegisterExt.size(register))
+
+
+def _accesses(code: bytes) -> list[UsedMemory]:
+    factory = InstructionInfoFactory()
+    decoder = Decoder(64, code, ip=ADDRESS_OF_CODE)
+    return [place for instruction in decoder for place in factory.info(instruction).used_memory()]
+
+
+def _general(registers: Iterable[RegisterValue]) -> frozenset[str]:
+    names = register_names()
+    whole = {RegisterExt.full_register(register) for register in registers if RegisterExt.is_gpr(register)}
+    return frozenset(names[register] for register in whole) - {"rsp"}
+
+
+def _narrow(register: RegisterValue) -> RegisterValue:
+    if not Register.ZMM0 <= register <= Register.ZMM31:
+        return register
+    return cast("RegisterValue", Register.YMM0 + register - Register.ZMM0)
+
+
+def _used(code: bytes) -> list[RegisterValue]:
+    factory = InstructionInfoFactory()
+    widest: dict[RegisterValue, RegisterValue] = {}
+    for one in Decoder(64, code, ip=ADDRESS_OF_CODE):
+        for use in factory.info(one).used_registers():
+            register = use.register
+            if RegisterExt.is_gpr(register):
+                register = RegisterExt.full_register(register)
+            whole = RegisterExt.full_register(register)
+            best = widest.get(whole)
+            if best is None or RegisterExt.size(register) > RegisterExt.size(best):
+                widest[whole] = register
+    return [widest[whole] for whole in sorted(widest)]

@@ -1,0 +1,55 @@
+"""Schemes and code of x86-64 as LLVM and the tools that use its syntax take them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import cast
+
+from iced_x86 import Code, Encoder, Instruction, Register
+
+from inference.isa.x86.att import encoded, listed, written
+from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
+
+__all__ = ["cpu", "features", "instances", "listed", "models", "register_probes", "triple", "written"]
+
+triple, cpu, features = "x86_64", "x86-64", ""
+models = "X86"
+
+_IMMEDIATE_PROBES = frozenset({Code.MOV_R8_IMM8, Code.MOV_R16_IMM16, Code.MOV_R32_IMM32})
+_BYTE = re.compile(r"(r\d+)l")
+"""The lowest byte of a numbered register, which LLVM calls otherwise."""
+_PROBES = (
+    (Code.MOV_R8_IMM8, Register.AL, 20),
+    (Code.MOV_R16_IMM16, Register.AX, 16),
+    (Code.MOV_R32_IMM32, Register.EAX, 16),
+    (Code.MOV_R64_RM64, Register.RAX, 16),
+    (Code.MOVAPS_XMM_XMMM128, Register.XMM0, 16),
+    (Code.VEX_VMOVAPS_YMM_YMMM256, Register.YMM0, 16),
+    (Code.EVEX_VMOVAPS_ZMM_K1Z_ZMMM512, Register.ZMM0, 32),
+    (Code.MOVQ_MM_MMM64, Register.MM0, 8),
+    (Code.VEX_KMOVW_KR_KM16, Register.K0, 8),
+)
+
+
+def instances(texts: Iterable[str]) -> dict[str, bytes]:
+    """{scheme text: machine code of one instance}, of those that are schemes."""
+    return {text: code for text in texts if (code := encoded(text))}
+
+
+def register_probes() -> dict[str, bytes]:
+    """{register as LLVM calls it: an instruction whose first operand it is}."""
+    found = {}
+    for code, first, count in _PROBES:
+        for number in range(count):
+            register = cast("RegisterValue", first + number)
+            one = (
+                Instruction.create_reg_u32(code, register, 1)
+                if code in _IMMEDIATE_PROBES
+                else Instruction.create_reg_reg(code, register, register)
+            )
+            encoder = Encoder(64)
+            encoder.encode(one, ADDRESS_OF_CODE)
+            found[_BYTE.sub(r"\1b", register_names()[register]).upper()] = encoder.take_buffer()
+    return found

@@ -1,0 +1,249 @@
+"""What every instruction set with a folder has to keep, facet by facet; a new one needs its folder alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inference.isa import llvm_mc, targets
+from inference.isa.blocks import LOOP, BlockError, block_of_bytes, block_of_hex, body_of, read, read_blocks
+from inference.isa.blocks.accesses import accesses_of
+from inference.isa.blocks.frames import iteration_of
+from inference.isa.blocks.listing import att_of_bytes, in_loop, intel_of_bytes
+from inference.isa.bodies import obstacle_to_blocks
+from inference.isa.body_options import DEFAULTS
+from inference.isa.scheme import Scheme
+from inference.isa.target import IsaTarget
+from inference.isa.targets import AARCH64, X86, target_of
+from tests.isa.toy.target import TARGET as TOY
+
+NAMES = [*(target.name for target in targets.targets()), TOY.name]
+_SAMPLED = 25
+_SOURCES = [
+    path
+    for package in ("inference", "anica_app", "pmweb")
+    for path in sorted((Path(__file__).parents[2] / package).rglob("*.py"))
+]
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that the program has to know of an instruction set beside its folder."""
+    monkeypatch.setitem(targets.LOADED, TOY.name, TOY)
+
+
+@pytest.fixture(params=NAMES)
+def target(request: pytest.FixtureRequest) -> IsaTarget:
+    return target_of(request.param)
+
+
+def sampled(target: IsaTarget) -> list[Scheme]:
+    """Some schemes that can be measured, of all kinds."""
+    schemes = [scheme for scheme in target.schemes.schemes() if scheme.starter and not scheme.exclusion]
+    return schemes[:: max(len(schemes) // _SAMPLED, 1)]
+
+
+def codes(target: IsaTarget) -> Iterator[tuple[str, bytes]]:
+    """(scheme, code of some instances of it) of the sampled ones."""
+    bodies = target.bodies
+    if bodies is None:
+        yield from ((scheme.text, bytes((1 + number, 0))) for number, scheme in enumerate(sampled(target)))
+        return
+    if bodies.needs_assembler and llvm_mc.program() is None:
+        pytest.skip("llvm-mc is not installed")
+    for scheme in sampled(target):
+        yield scheme.text, bodies.unroll([(scheme.text, 1)], 4).code
+
+
+def with_blocks(target: IsaTarget) -> None:
+    if target.blocks is None:
+        pytest.skip(f"{target.name} has no blocks")
+
+
+def test_a_target_has_the_name_that_it_is_found_by(target: IsaTarget) -> None:
+    assert target_of(target.name) is target
+
+
+def test_schemes_are_found_by_their_texts(target: IsaTarget) -> None:
+    catalogue = target.schemes
+    schemes = catalogue.schemes()
+    assert len({scheme.text for scheme in schemes}) == len(schemes) > 0
+    for scheme in sampled(target):
+        assert catalogue.scheme_of(scheme.text) == scheme
+        assert (
+            catalogue.missing_feature(scheme, {catalogue.flag(one) for one in scheme.extension.split("+")})
+            == ""
+        )
+    assert catalogue.scheme_of("no such scheme") is None
+    assert catalogue.core_of({}) is None
+    assert catalogue.source().endswith(catalogue.version())
+    for text in (*catalogue.probes, *catalogue.divisions, *catalogue.preferred, *catalogue.work_of_others):
+        assert catalogue.scheme_of(text) is not None, text
+
+
+def test_bodies_are_copies_of_which_the_first_ones_are_a_body_too(target: IsaTarget) -> None:
+    if target.bodies is None:
+        pytest.skip(f"{target.name} has no loop bodies")
+    around = target.bodies.machine_bodies([scheme.text for scheme in sampled(target)], None, DEFAULTS)
+    assert around.frame.isa == target.name
+    for text in target.bodies.padding:
+        assert target.schemes.scheme_of(text) is not None
+    if target.bodies.needs_assembler and llvm_mc.program() is None:
+        pytest.skip("llvm-mc is not installed")
+    for scheme in sampled(target):
+        body = target.bodies.unroll([(scheme.text, 1)], 8)
+        assert 0 < body.half_bytes < len(body.code)
+        assert 0 < body.half_copies < body.copies
+        assert len(body.listing) >= body.copies
+
+
+def test_what_is_assembled_decodes_to_its_scheme(target: IsaTarget) -> None:
+    with_blocks(target)
+    for text, code in codes(target):
+        block = block_of_bytes(code, target.name)
+        assert block.isa == target.name
+        assert {scheme for scheme, _ in block.terms} == {text}
+        assert b"".join(one.code for one in block.instructions) == block.body == code
+
+
+def test_texts_read_back_to_the_same_bytes(target: IsaTarget) -> None:
+    with_blocks(target)
+    for _, code in codes(target):
+        for lines in (intel_of_bytes(code, target.name), att_of_bytes(code, target.name)):
+            (block,) = read_blocks("\n".join(lines), 1, target.name)
+            assert block.code == code
+        assert block_of_hex(block.hex, target.name) == block
+
+
+def test_loops_are_closed_by_what_is_no_instruction_of_theirs(target: IsaTarget) -> None:
+    with_blocks(target)
+    for _, code in codes(target):
+        looped = in_loop(code, target.name)
+        block = block_of_bytes(looped, target.name)
+        assert block.kind == LOOP
+        assert block.closing is not None
+        assert looped.startswith(block.body)
+        assert body_of(looped, target.name) == block.body
+        assert read(block.text, 1, target.name).pieces[0].block == block
+
+
+def test_what_is_no_code_is_refused(target: IsaTarget) -> None:
+    if target.blocks is None:
+        with pytest.raises(BlockError, match=f"blocks of {target.name} are not supported yet"):
+            block_of_bytes(b"\x01\x00", target.name)
+        return
+    for code in (b"", b"\xff\xff\xff\xff\xff\xff\xff\xff\xff"):
+        with pytest.raises(BlockError):
+            block_of_bytes(code, target.name)
+    with pytest.raises(BlockError):
+        read("there is no instruction here", 1, target.name)
+
+
+def test_accesses_are_those_of_the_schemes(target: IsaTarget) -> None:
+    if target.accesses is None:
+        pytest.skip(f"the accesses of {target.name} are not known")
+    for text, code in codes(target):
+        block = block_of_bytes(code, target.name)
+        accesses = accesses_of(block)
+        assert {one.scheme for one in accesses} == {text}
+        places = {access.location for one in accesses for access in (*one.reads, *one.writes)} - {""}
+        assert all(target.accesses.name_of_location(place) for place in places)
+
+
+def test_iterations_hold_the_body_of_the_block(target: IsaTarget) -> None:
+    if target.frames is None:
+        pytest.skip(f"blocks of {target.name} are not measured")
+    for _, code in codes(target):
+        assert iteration_of(block_of_bytes(code, target.name)).code == code
+        loop = block_of_bytes(in_loop(code, target.name), target.name)
+        assert iteration_of(loop).code.startswith(code)
+
+
+def test_chains_go_along_their_links(target: IsaTarget) -> None:
+    if target.chains is None:
+        pytest.skip(f"there are no chains for {target.name}")
+    if target.bodies is not None and target.bodies.needs_assembler and llvm_mc.program() is None:
+        pytest.skip("llvm-mc is not installed")
+    assert target.chains.links_of("no such scheme") == ()
+    links = [link for scheme in sampled(target)[:5] for link in target.chains.links_of(scheme.text)]
+    for link, pair in zip(links, target.chains.chains_of_pairs(links), strict=True):
+        assert pair.link == link
+        assert pair.chains or pair.why
+        assert all(chain.links[0].scheme == link.scheme and chain.code for chain in pair.chains)
+
+
+def test_front_end_codes_need_no_more_than_the_timer_gives(target: IsaTarget) -> None:
+    if target.front_end is None:
+        pytest.skip(f"no code shows front ends of {target.name}")
+    for asked in target.front_end.front_end_codes(offsets=True)[::20]:
+        assert len(target.front_end.fetched(asked.code.code)) >= asked.code.instructions > 0
+
+
+def test_tools_get_an_instance_of_each_scheme(target: IsaTarget) -> None:
+    if target.tools is None:
+        pytest.skip(f"no tool takes {target.name}")
+    if target.bodies is not None and target.bodies.needs_assembler and llvm_mc.program() is None:
+        pytest.skip("llvm-mc is not installed")
+    texts = [scheme.text for scheme in sampled(target)]
+    instances = target.tools.instances([*texts, "no such scheme"])
+    assert set(instances) == set(texts)
+    assert all(instances.values())
+
+
+def test_an_instruction_set_without_a_folder_has_no_facets() -> None:
+    target = target_of("a set from a file")
+    assert (target.blocks, target.bodies, target.chains, target.tools) == (None, None, None, None)
+    assert target.schemes.schemes() == ()
+    assert target.schemes.scheme_of("add") is None
+    assert not target.names.meaning_of("add")
+    assert "match the names of a mapping" in obstacle_to_blocks("a mapping", target.name)
+    assert obstacle_to_blocks("a mapping", TOY.name) == ""
+
+
+def test_a_new_instruction_set_is_read_from_its_folder() -> None:
+    reading = read("inc a\nneg b\nback 6\n", 5, TOY.name)
+    assert [(piece.block.kind, piece.block.text) for piece in reading.pieces] == [
+        ("loop", ".loop:\ninc a\nneg b\nback 6")
+    ]
+    block = block_of_hex("0100 0201", TOY.name)
+    assert block.terms == (("inc GPR[8]:RW", 1), ("neg GPR[8]:RW", 1))
+    assert block.unused_registers == ("d", "c")
+    with pytest.raises(BlockError, match="line 2, column 1: the toy has no 'mul'"):
+        read("inc a\nmul b", 1, TOY.name)
+
+
+_NAMES = {"X86", "AARCH64", "NAME"}
+_SPELLED = {X86, AARCH64, "x86", "x86_64", "aarch64", "arm64"}
+_ALLOWED = {
+    # the agent runs without this room: it has targets of its own
+    "inference/agent/arm.py",
+    "inference/agent/block_frame.py",
+}
+
+
+def test_no_file_compares_the_name_of_an_instruction_set() -> None:
+    assert sorted(set(_comparisons()) - _ALLOWED) == []
+
+
+def _comparisons() -> Iterator[str]:
+    root = Path(__file__).parents[2]
+    for path in _SOURCES:
+        name = path.relative_to(root).as_posix()
+        if name.startswith("inference/isa/targets/"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Compare) and any(map(_is_name, (node.left, *node.comparators))):
+                yield name
+
+
+def _is_name(node: ast.expr) -> bool:
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        return any(map(_is_name, node.elts))
+    if isinstance(node, ast.Constant):
+        return node.value in _SPELLED
+    return (isinstance(node, ast.Name) and node.id in _NAMES) or (
+        isinstance(node, ast.Attribute) and node.attr in _NAMES
+    )

@@ -19,12 +19,12 @@ from pydantic import (
     model_validator,
 )
 
-from anica_app.core.families.changes import ChangeKind
 from anica_app.core.families.evidence import DifferingBound
 from anica_app.formats.row_documents import read_row, row_document
 from anica_app.models import Campaign, Discovery, Family
 from inference.core.protocols import Json
 from inference.formats.archived_parts import Amount, Count, first_flaw, one_of
+from inference.isa.block_changes import ChangeKind
 from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.predictors.protocol import Failure

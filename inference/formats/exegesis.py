@@ -14,9 +14,9 @@ from inference.core.experiment import Experiment
 from inference.core.protocols import Json
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import assembly_comment
+from inference.isa.block_facets import SnippetRegisters
 from inference.isa.blocks import BlocksOfText, Piece
 from inference.isa.bodies import body_maker
-from inference.isa.facets import SnippetRegisters
 from inference.isa.llvm_opcodes import tool_side
 from inference.isa.start_values import StartValues
 from inference.isa.targets import DEFAULT, X86, target_of

@@ -8,17 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from inference.isa.chains import ChainLink, Latency
-from inference.isa.facets import (
+from inference.isa.block_facets import (
     AccessReader,
+    BlockChanger,
     BlockFramer,
     BlockReader,
+    MemoryVariantMaker,
+    SnippetRegisters,
+)
+from inference.isa.chains import ChainLink, Latency
+from inference.isa.facets import (
     BodyMaker,
     ForeignNames,
     FrontEndMaker,
     LatencyChainMaker,
     SchemeCatalogue,
-    SnippetRegisters,
     Textbook,
     ToolSide,
 )
@@ -133,6 +137,16 @@ class IsaTarget:
     @property
     def snippets(self) -> SnippetRegisters | None:
         """Which registers code uses; None where they are not known."""
+        return None
+
+    @property
+    def memory_variants(self) -> MemoryVariantMaker | None:
+        """Blocks with other addresses; None where addresses cannot be chosen."""
+        return None
+
+    @property
+    def changes(self) -> BlockChanger | None:
+        """Blocks changed so that they tell why tools disagree; None where they cannot be changed."""
         return None
 
     @property

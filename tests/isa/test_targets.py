@@ -235,7 +235,10 @@ def _comparisons() -> Iterator[str]:
         if name.startswith("inference/isa/targets/"):
             continue
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Compare) and any(map(_is_name, (node.left, *node.comparators))):
+            compared = (node.left, *node.comparators) if isinstance(node, ast.Compare) else ()
+            if isinstance(node, ast.keyword) and node.arg == "isa__name":  # a comparison by the database
+                compared = (node.value,)
+            if any(map(_is_name, compared)):
                 yield name
 
 

@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from anica_app.core.errors import AnicaError
-from anica_app.core.families.changes import (
+from anica_app.core.search.judging import DIFFERENCE
+from inference.core.protocols import Json
+from inference.isa.block_changes import (
     NOPS,
     BlockChange,
     Carrier,
     CarrierKind,
+    CarrierRole,
     ChangedBlock,
     ChangeKind,
 )
-from anica_app.core.families.touched import CarrierRole
-from anica_app.core.search.judging import DIFFERENCE
-from inference.core.protocols import Json
+from inference.isa.blocks import BlockError
+from inference.isa.blocks.changes import changed_block
 from inference.predictors.protocol import Answer
 
 Answers = tuple[Answer, ...]
@@ -171,8 +172,8 @@ def _changed(one: DisagreementWitness, world: CauseWorld) -> ChangedBlock | None
     if one.kind != DIFFERENCE:
         return None
     try:
-        return ChangedBlock(one.code, executes=world.executes)
-    except AnicaError:
+        return changed_block(one.code, executes=world.executes)
+    except BlockError:
         return None
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from anica_app.core.families.changes import CarrierKind
 from anica_app.core.families.classes import BY_COUNT
 from anica_app.core.families.evidence import DifferingBound
 from anica_app.core.families.grouping import FALSE_DEPENDENCY, LOAD_CLASS, FamilyMember, MemberGroup
-from anica_app.core.families.touched import CarrierRole
+from inference.isa.block_changes import CarrierKind, CarrierRole
 
 _MOST_NAMED = 3
 

@@ -21,7 +21,7 @@ from inference.features.asking.predictors.choosing import on_processor, processo
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.query import Listed, chosen
 from inference.features.machines.measure.form import search_field
-from inference.isa.targets import X86
+from inference.isa.targets import names_with_blocks
 from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
 from inference.runs.request import DEFAULT_SEED
@@ -237,7 +237,9 @@ class CampaignForm(forms.Form):
         fields["evaluate"].paper = "10,000"
         if data is None and not any(name.startswith(END) for name in initial or {}):
             self.initial[END + "minutes"] = DEFAULT_MINUTES
-        mappings = PortMapping.objects.filter(isa__name=X86).defer("report").order_by("name")
+        mappings = (
+            PortMapping.objects.filter(isa__name__in=names_with_blocks()).defer("report").order_by("name")
+        )
         fields["uops"].queryset = mappings
         wanted = data.getlist("excluded") if data is not None else excluded
         ids = row_numbers(map(str, wanted))

@@ -39,7 +39,7 @@ from anica_app.features.discoveries.steps import (
 from anica_app.models import Discovery, Generalisation, GeneralisationStep
 from inference.core.protocols import Json
 from inference.isa.blocks import BlockError
-from inference.isa.x86.blocks.listing import intel_or_digits
+from inference.isa.blocks.listing import intel_or_digits
 from inference.models import InstructionScheme
 from inference.predictors.protocol import Answer
 from inference.storage.names import NOTE_LIMIT

@@ -11,7 +11,7 @@ from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, Inte
 from anica_app.core.search.settings import SearchSettings
 from inference.core.protocols import Json
 from inference.features.asking.questions.query import PredictorAnswer, furthest_apart
-from inference.isa.x86.blocks import body_of
+from inference.isa.blocks import body_of
 from inference.web.presentation import describe_fields
 
 KIND = "generalise"

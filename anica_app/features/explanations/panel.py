@@ -12,7 +12,7 @@ from anica_app.features.explanations.form import KIND, MOST_SHOWN, ExplainForm
 from anica_app.features.explanations.query import explanations_of
 from anica_app.models import Campaign
 from inference.features.asking.questions.query import ShownBlock
-from inference.isa.x86.blocks import block_of_hex
+from inference.isa.blocks import block_of_hex
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web.panels import Context

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anica_app.models import Campaign
-from inference.isa.x86.blocks import body_of
+from inference.isa.blocks import body_of
 
 
 def explanations_of(code: bytes, most: int) -> list[Campaign]:

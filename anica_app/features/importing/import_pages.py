@@ -17,7 +17,7 @@ from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.library.uploads.reading import start_reading
 from inference.formats.blocks_csv import WORDS, Broken, Scale
-from inference.isa.targets import X86
+from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
@@ -77,7 +77,7 @@ class BlocksForm(BlockImportForm):
 
     def __init__(self, seen: Json, initial: Json, data: Any = None) -> None:
         super().__init__(data, initial=initial)
-        rows = PortMapping.objects.filter(isa__name=X86).defer("report").order_by("name")
+        rows = PortMapping.objects.filter(isa__name__in=names_with_blocks()).defer("report").order_by("name")
         self.fields["bounds"].queryset = rows  # type: ignore[attr-defined]
         self.columns: list[Json] = seen["columns"]
         self.usual = [Scale(one) for one in seen["usual"]]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
+from inference.isa.block_facets import AccessReader
 from inference.isa.code.block import Block, BlockInstruction
 from inference.isa.code.errors import BlockError
 from inference.isa.dependences import InstructionAccesses
-from inference.isa.facets import AccessReader
 from inference.isa.start_values import BlockReads
 from inference.isa.targets import DEFAULT, target_of
 
 
+@cache
 def access_reader(isa: str) -> AccessReader:
     """What knows the accesses of an instruction set. Raises `BlockError` where nothing does."""
     reader = target_of(isa).accesses

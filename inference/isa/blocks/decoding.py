@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
+from inference.isa.block_facets import BlockReader
 from inference.isa.code.block import Block, bytes_of_hex
 from inference.isa.code.errors import BlockError
-from inference.isa.facets import BlockReader
 from inference.isa.targets import DEFAULT, target_of
 
 
-def block_reader(isa: str = DEFAULT) -> BlockReader:
+@cache  # a block is decoded in two microseconds
+def block_reader(isa: str) -> BlockReader:
     """What decodes the blocks of an instruction set. Raises `BlockError` where nothing does."""
     reader = target_of(isa).blocks
     if reader is None:

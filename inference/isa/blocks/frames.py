@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from inference.isa.block_facets import BlockFramer
 from inference.isa.code.block import Block
 from inference.isa.code.errors import BlockError
 from inference.isa.code.iteration import Iteration
-from inference.isa.facets import BlockFramer
 from inference.isa.targets import target_of
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inference.isa.blocks.decoding import block_reader
+from inference.isa.code.errors import BlockError
 from inference.isa.targets import DEFAULT
 
 
@@ -39,3 +40,11 @@ def between_markers(code: bytes, isa: str = DEFAULT) -> bytes:
 def object_file(code: bytes, name: str = "block", isa: str = DEFAULT) -> bytes:
     """A relocatable file with the code as a global function of this name."""
     return block_reader(isa).object_file(code, name)
+
+
+def intel_or_digits(code: bytes, isa: str = DEFAULT) -> tuple[str, ...]:
+    """The instructions of machine code; its digits where the bytes are no instructions."""
+    try:
+        return intel_of_bytes(code, isa)
+    except BlockError:
+        return (code.hex(),)

@@ -125,8 +125,9 @@ class Block:
     @property
     def unused_registers(self) -> tuple[str, ...]:
         """The registers that a loop around it may count in, the best first."""
-        used = frozenset[str]().union(*(one.registers for one in self._executed))
-        return tuple(name for name in self._executed[0].counters if name not in used)
+        executed = self._executed
+        used = frozenset[str]().union(*(one.registers for one in executed))
+        return tuple(name for name in executed[0].counters if name not in used)
 
     @property
     def unused_register(self) -> str:

@@ -39,6 +39,11 @@ def target_of(name: str) -> IsaTarget:
     return target or IsaTarget(name)
 
 
+def names_with_blocks() -> list[str]:
+    """The instruction sets whose blocks can be read, and their cores be asked about them."""
+    return [target.name for target in targets() if target.blocks is not None]
+
+
 def preferred_schemes() -> tuple[str, ...]:
     """The schemes of all instruction sets that stand best for others with the same ports, the best first."""
     return tuple(text for target in targets() for text in target.schemes.preferred)

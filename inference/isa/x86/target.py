@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from inference.isa.facets import (
+from inference.isa.block_facets import (
     AccessReader,
+    BlockChanger,
     BlockFramer,
     BlockReader,
+    MemoryVariantMaker,
+    SnippetRegisters,
+)
+from inference.isa.facets import (
     BodyMaker,
     ForeignNames,
     FrontEndMaker,
     LatencyChainMaker,
     SchemeCatalogue,
-    SnippetRegisters,
     Textbook,
     ToolSide,
 )
@@ -79,6 +83,20 @@ class X86Target(IsaTarget):
         from inference.isa.x86 import snippets  # each facet when it is used
 
         return snippets
+
+    @cached_property
+    def memory_variants(self) -> MemoryVariantMaker:
+        """Blocks with other addresses."""
+        from inference.isa.x86 import memory_variants  # each facet when it is used
+
+        return memory_variants
+
+    @cached_property
+    def changes(self) -> BlockChanger:
+        """Blocks changed so that they tell why tools disagree."""
+        from inference.isa.x86 import changes  # each facet when it is used
+
+        return changes
 
     @cached_property
     def schemes(self) -> SchemeCatalogue:

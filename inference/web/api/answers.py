@@ -9,7 +9,7 @@ from ninja import Schema
 from pydantic import Field
 
 from inference.isa.blocks import BlockError
-from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.isa.blocks.listing import intel_of_bytes
 from inference.models import BasicBlock, BlockColumn
 from inference.predictors.protocol import Answer
 from inference.web.api.shapes import Input

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from inference.isa.facets import BlockReader, SchemeCatalogue
+from inference.isa.block_facets import BlockReader
+from inference.isa.facets import SchemeCatalogue
 from inference.isa.target import IsaTarget
 from tests.isa.toy import blocks, catalogue
 

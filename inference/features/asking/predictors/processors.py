@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inference.core.protocols import Json
-from inference.isa.targets import X86
+from inference.isa.targets import names_with_blocks
 from inference.models import Machine, PortMapping, Predictor, ResourceMapping, StoredCoreModel
 from inference.predictors import core_model, machine, mapping
 from inference.predictors.kinds import KINDS
@@ -24,7 +24,9 @@ def processor_of_machine(row: Machine) -> str:
 
 def processor_here() -> str:
     """That of this computer, else of the machine whose agent was heard of last; "" where neither is known."""
-    rows = Machine.objects.filter(isa__name=X86, kind=Machine.Kind.AGENT).select_related("isa")
+    rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind=Machine.Kind.AGENT).select_related(
+        "isa"
+    )
     listed = sorted(rows, key=lambda row: (row.local, row.last_seen is not None, row.last_seen), reverse=True)
     return next(filter(None, map(processor_of_machine, listed)), "")
 

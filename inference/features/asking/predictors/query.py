@@ -24,7 +24,7 @@ from inference.features.asking.predictors.stored_kinds import (
 )
 from inference.features.learning.core_model.query import usable_core_models
 from inference.isa.blocks import body_of
-from inference.isa.targets import X86
+from inference.isa.targets import names_with_blocks
 from inference.models import Machine, PortMapping, ResourceMapping, StoredCoreModel, identity_key
 from inference.models import Predictor as PredictorRow
 from inference.predictors import core_model, machine, mapping
@@ -370,7 +370,7 @@ def _mappings() -> list[OfferedPredictor]:
     rows = [
         row
         for model in (PortMapping, ResourceMapping)
-        for row in model._default_manager.filter(isa__name=X86)
+        for row in model._default_manager.filter(isa__name__in=names_with_blocks())
         .order_by("-id")
         .values_list("created", "name")[:LISTED]
     ]
@@ -388,7 +388,11 @@ def _core_model(row: StoredCoreModel) -> OfferedPredictor:
 
 
 def _machines() -> list[OfferedPredictor]:
-    rows = Machine.objects.filter(isa__name=X86, kind__in=MEASURING).select_related("isa").order_by("name")
+    rows = (
+        Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING)
+        .select_related("isa")
+        .order_by("name")
+    )
     return [_machine(row) for row in rows[:LISTED] if not obstacle_to_measuring(row)]
 
 

@@ -21,7 +21,7 @@ from inference.formats.core_model_json import core_model_of
 from inference.isa.blocks import Block
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.start_values import StartValues
-from inference.isa.targets import X86
+from inference.isa.targets import X86, names_with_blocks
 from inference.measuring.blocks import MODES
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.models import Predictor as PredictorRow
@@ -171,11 +171,13 @@ def _core_models_found() -> list[FoundKind]:
 
 def _mappings_found() -> list[FoundKind]:
     rows: list[PortMapping | ResourceMapping] = [
-        *PortMapping.objects.filter(isa__name=X86)
+        *PortMapping.objects.filter(isa__name__in=names_with_blocks())
         .select_related("isa")
         .defer("report")
         .order_by("-id")[:LISTED],
-        *ResourceMapping.objects.filter(isa__name=X86).select_related("isa").order_by("-id")[:LISTED],
+        *ResourceMapping.objects.filter(isa__name__in=names_with_blocks())
+        .select_related("isa")
+        .order_by("-id")[:LISTED],
     ]
     if not rows:
         raise PredictorError(f"there is no mapping for {X86} yet: infer or import one")
@@ -190,7 +192,9 @@ def _mappings_found() -> list[FoundKind]:
 
 
 def _machines_found() -> list[FoundKind]:
-    rows = Machine.objects.filter(isa__name=X86, kind__in=MEASURING).order_by("name")[:LISTED]
+    rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING).order_by("name")[
+        :LISTED
+    ]
     found = [FoundKind({"machine": row.name}, row.cpu) for row in rows if not obstacle_to_measuring(row)]
     if not found:
         raise PredictorError("no machine measures blocks here: connect one")

@@ -33,8 +33,8 @@ from inference.features.asking.questions.why import why_of, with_closest
 from inference.features.running.runs.outcome import RunOutcome
 from inference.formats.csv_cells import written
 from inference.isa.blocks import block_of_hex
+from inference.isa.blocks.listing import intel_or_digits
 from inference.isa.targets import X86
-from inference.isa.x86.blocks.listing import intel_or_digits
 from inference.models import ISA, Predictor, Run
 from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.odd_answers import apart, odd_answers

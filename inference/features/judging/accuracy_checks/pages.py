@@ -21,7 +21,7 @@ from inference.features.judging.accuracy_checks.request import KIND, AccuracyChe
 from inference.features.judging.accuracy_checks.result import AccuracyCheck, BoundError, CheckedPredictor
 from inference.features.running.runs.query import newest_runs
 from inference.formats.csv_cells import written
-from inference.isa.targets import X86
+from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, BlockColumn, Machine, Predictor, Run
 from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
@@ -152,7 +152,9 @@ class AccuracyCheckForm(ChoosingForm):
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:
         super().__init__(data, initial=initial)
-        rows = Machine.objects.filter(isa__name=X86, kind__in=MEASURING).order_by("-local", "name")
+        rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING).order_by(
+            "-local", "name"
+        )
         self.fields["machine"].queryset = rows  # type: ignore[attr-defined]
         describe_fields(self)
 

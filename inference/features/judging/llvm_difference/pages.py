@@ -12,7 +12,7 @@ from django.urls import path
 
 from inference.features.judging.llvm_difference.job import KIND, TOLERANCE
 from inference.features.judging.llvm_difference.report import LlvmDifference, markdown
-from inference.isa.targets import X86
+from inference.isa.targets import names_with_blocks
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
 from inference.predictors.llvm.processors import processors
@@ -54,7 +54,9 @@ class DifferenceForm(forms.Form):
 
 def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
     """The newest report, or that of `?run=`, below a form that starts another."""
-    row = get_object_or_404(PortMapping.objects.select_related("isa", "machine"), pk=pk, isa__name=X86)
+    row = get_object_or_404(
+        PortMapping.objects.select_related("isa", "machine"), pk=pk, isa__name__in=names_with_blocks()
+    )
     form = DifferenceForm(row, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         chosen = form.cleaned_data

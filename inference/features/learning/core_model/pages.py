@@ -31,7 +31,7 @@ from inference.figures.core_diagram import core_drawing, latency_span
 from inference.formats.core_model_json import PORT_NAME_LIMIT, CoreModelDocument
 from inference.formats.core_pictures import unsettled_kinds
 from inference.formats.exporting import CORE_MODEL_EXPORTS
-from inference.isa.targets import X86, target_of
+from inference.isa.targets import names_with_blocks, target_of
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT, free_name
@@ -162,9 +162,9 @@ class CoreModelForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         rows = {
-            "mapping": PortMapping.objects.filter(isa__name=X86),
-            "latencies": LatencySet.objects.filter(isa__name=X86).defer("readings"),
-            "front_end": MeasuredFrontEnd.objects.filter(isa__name=X86),
+            "mapping": PortMapping.objects.filter(isa__name__in=names_with_blocks()),
+            "latencies": LatencySet.objects.filter(isa__name__in=names_with_blocks()).defer("readings"),
+            "front_end": MeasuredFrontEnd.objects.filter(isa__name__in=names_with_blocks()),
         }
         for field, found in rows.items():
             choice = self.fields[field]

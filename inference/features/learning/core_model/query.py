@@ -20,7 +20,7 @@ from inference.formats.core_model_json import core_model_of
 from inference.formats.core_pictures import overview_of
 from inference.isa.blocks import Block
 from inference.isa.blocks.accesses import name_of_location
-from inference.isa.targets import X86
+from inference.isa.targets import names_with_blocks
 from inference.models import PortUsage, Run, SchemeLatencies, StoredCoreModel
 from inference.web.paging import having_words
 
@@ -38,8 +38,8 @@ def core_models(text: str = "") -> QuerySet[StoredCoreModel]:
 
 
 def usable_core_models() -> QuerySet[StoredCoreModel]:
-    """Those of x86-64, which blocks can be asked about."""
-    return core_models().filter(isa__name=X86)
+    """Those that blocks can be asked about."""
+    return core_models().filter(isa__name__in=names_with_blocks())
 
 
 @dataclass(frozen=True)

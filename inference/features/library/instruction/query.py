@@ -16,7 +16,7 @@ from inference.features.library.instruction.cells import FormOnCpu, OtherUsage, 
 from inference.features.library.instruction.documents import documents_of
 from inference.features.library.instruction.evidence import FormEvidence, evidence_about, residuals_of
 from inference.features.library.instruction.request import InstructionRequest
-from inference.isa.targets import AARCH64, X86, target_of
+from inference.isa.targets import target_of, targets
 from inference.models import (
     ISA,
     Evaluation,
@@ -144,11 +144,11 @@ def _forms(isa: ISA, word: str) -> list[InstructionScheme]:
 
 
 def instruction_named(text: str) -> tuple[ISA, str] | None:
-    """The instruction set and mnemonic that a single word names; x86-64 before AArch64 before the others."""
+    """The instruction set and mnemonic that a single word names; those of this software before others."""
     if len(text.split()) != 1 or len(text) > 60:
         return None
-    first = {X86: 0, AARCH64: 1}
-    for isa in sorted(ISA.objects.all(), key=lambda each: (first.get(each.name, 2), each.pk)):
+    first = {target.name: place for place, target in enumerate(targets())}
+    for isa in sorted(ISA.objects.all(), key=lambda each: (first.get(each.name, len(first)), each.pk)):
         mnemonic = mnemonic_meant(isa, text)
         if mnemonic is not None:
             return isa, mnemonic

@@ -137,11 +137,3 @@ def _formatter(syntax: str) -> Formatter:
     found.hex_prefix = "0x"
     found.hex_suffix = ""
     return found
-
-
-def intel_or_digits(code: bytes) -> tuple[str, ...]:
-    """The instructions in Intel syntax; the digits where the bytes are no instructions."""
-    try:
-        return intel_of_bytes(code)
-    except BlockError:
-        return (code.hex(),)

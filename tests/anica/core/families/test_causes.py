@@ -10,18 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Decoder, InstructionInfoFactory, OpAccess, OpKind, RegisterExt
 
-from anica_app.core.errors import AnicaError
-from anica_app.core.families.accesses import loads_first
-from anica_app.core.families.changes import CarrierKind, ChangedBlock, ChangeKind
 from anica_app.core.families.evidence import (
     CauseWorld,
     DifferingBound,
     DisagreementWitness,
     causes_of,
 )
-from anica_app.core.families.touched import CarrierRole
 from anica_app.core.x86_domain import X86Domain
-from inference.isa.blocks import block_of_text, mnemonics_of
+from inference.isa.block_changes import CarrierKind, CarrierRole, ChangeKind
+from inference.isa.blocks import BlockError, block_of_text, mnemonics_of
+from inference.isa.blocks.changes import changed_block
+from inference.isa.x86.changes.loads import loads_first
 from inference.predictors.protocol import Answer, Failure
 from tests.anica.core.families.cores import PlantedCore, name_of
 from tests.anica.core.search.planted import few_schemes
@@ -120,12 +119,12 @@ def test_where_loads_are_links_a_cut_need_but_ease_the_chain():
 
 
 def test_what_can_only_be_loaded_stays_a_load():
-    assert not ChangedBlock(block_of_text("vmaskmovps ymm1, ymm2, [r14 + 64]").code).in_registers()
-    assert not ChangedBlock(block_of_text("mov [r14 + 64], rax\nadd [r15], rcx").code).in_registers()
-    assert not ChangedBlock(bytes.fromhex(STORE_LOAD)).in_registers(), (
+    assert not changed_block(block_of_text("vmaskmovps ymm1, ymm2, [r14 + 64]").code).in_registers()
+    assert not changed_block(block_of_text("mov [r14 + 64], rax\nadd [r15], rcx").code).in_registers()
+    assert not changed_block(bytes.fromhex(STORE_LOAD)).in_registers(), (
         "which would cut the way through memory"
     )
-    assert ChangedBlock(bytes.fromhex(APART)).in_registers()
+    assert changed_block(bytes.fromhex(APART)).in_registers()
     found = cause(block_of_text("vmaskmovps ymm1, ymm2, [r14 + 64]").hex, PlantedCore(loading=4.0))
     assert found.chain != "load"
 
@@ -134,7 +133,7 @@ def test_what_can_only_be_loaded_stays_a_load():
 @given(st.integers(0, 2**32), st.integers(1, 4))
 def test_registers_in_place_of_loads_change_nothing_else(seed, size):
     block = domain().sample(domain().unconstrained(size), Random(seed))
-    changes = ChangedBlock(block.code).in_registers()
+    changes = changed_block(block.code).in_registers()
     before = list(Decoder(64, block.code))
     if not changes:
         return
@@ -204,7 +203,7 @@ def test_what_waits_within_each_copy_is_cut_in_each(code):
 
 
 def test_a_rotation_through_carry_by_0_reads_the_flags_for_processors():
-    block = ChangedBlock(block_of_text("rcr r10d, 0\nshrd rdx, rdx, cl").code)
+    block = changed_block(block_of_text("rcr r10d, 0\nshrd rdx, rdx, cl").code)
     (change,) = block.everywhere()
     assert "flags" in [one.name for one in change.cut]
 
@@ -227,7 +226,9 @@ def test_a_difference_that_is_only_hidden_by_what_cuts_is_none_of_dependencies()
 
 
 def test_a_load_wider_than_the_store_reads_what_is_stored():
-    block = ChangedBlock(bytes.fromhex("c5f8174d40" + "c5a5d54d40"))  # vmovhps [rbp+0x40], vpmullw [rbp+0x40]
+    block = changed_block(
+        bytes.fromhex("c5f8174d40" + "c5a5d54d40")
+    )  # vmovhps [rbp+0x40], vpmullw [rbp+0x40]
     (place,) = [one for one in block.carriers if one.kind is CarrierKind.MEMORY]
     assert place.role is CarrierRole.BETWEEN
 
@@ -257,13 +258,13 @@ def test_nothing_is_asked_about_failures():
 
 
 def test_what_is_no_block_is_refused():
-    with pytest.raises(AnicaError, match="basic block"):
-        ChangedBlock(b"\x06")
+    with pytest.raises(BlockError, match="basic block"):
+        changed_block(b"\x06")
 
 
 @pytest.mark.parametrize("executes", [False, True])
 def test_the_stack_pointer_stays_where_blocks_are_executed(executes):
-    block = ChangedBlock(bytes.fromhex("58"), executes=executes)  # pop rax
+    block = changed_block(bytes.fromhex("58"), executes=executes)  # pop rax
     assert ("rsp" in [one.name for one in block.carriers]) is not executes
 
 
@@ -321,7 +322,7 @@ def test_whatever_the_block_a_latency_is_a_dependency_and_a_busy_port_is_none(se
 @given(seed=st.integers(0, 10**6), size=st.integers(1, 4))
 def test_a_cut_leaves_no_way_through_what_it_cuts(seed, size):
     block = domain().sample(domain().unconstrained(size), Random(seed))
-    changed = ChangedBlock(domain().code(block))
+    changed = changed_block(domain().code(block))
     slow = PlantedCore(latency=dict.fromkeys(mnemonics(block), 50.0), width=1000.0, forwarding=10.0)
     for change in changed.first():
         if change.kind is ChangeKind.CUT_ALL:

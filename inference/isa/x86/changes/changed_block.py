@@ -1,17 +1,8 @@
-"""The changes of a block that tell why tools disagree about it.
-
-A steady state waits for nothing but what goes from one execution of the block to the next: through a
-register, the flags, a place in memory. Each of these ways, a *carrier*, can be cut by an instruction that
-writes it anew and reads nothing that the block writes. The instruction stands once before several copies of
-the block, so that its own cost hardly counts. Where a tool waits in each copy anew, that cuts too little:
-then it stands before each instruction that reads what it writes.
-"""
+"""A block of x86-64 and its changes that tell why tools disagree about it (`inference.isa.block_changes`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 
 from iced_x86 import (
@@ -23,17 +14,21 @@ from iced_x86 import (
     RegisterExt,
 )
 
-from anica_app.core.errors import AnicaError
-from anica_app.core.families.accesses import encoded, loads_first, unlocked
-from anica_app.core.families.registers import without_loads
-from anica_app.core.families.touched import FLAGS, STACK, CarrierRole, StoredPlace, Touched
+from inference.isa.block_changes import (
+    COPIES,
+    NOPS,
+    BlockChange,
+    Carrier,
+    CarrierKind,
+    CarrierRole,
+    ChangeKind,
+)
+from inference.isa.code.errors import BlockError
+from inference.isa.x86.changes.loads import encoded, loads_first, unlocked
+from inference.isa.x86.changes.registers import without_loads
+from inference.isa.x86.changes.touched import FLAGS, STACK, StoredPlace, Touched
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
-
-COPIES = 4
-"""Copies of the block behind what cuts."""
-NOPS = 4
-"""Instructions that only take room, for so many copies."""
 
 _MOST_INSTRUCTIONS = 32
 _STEADY = (
@@ -45,63 +40,16 @@ _GENERAL = "EAX ECX EDX EBX ESP EBP ESI EDI R8D R9D R10D R11D R12D R13D R14D R15
 _NARROW = {1: Code.MOV_RM8_IMM8, 2: Code.MOV_RM16_IMM16, 4: Code.MOV_RM32_IMM32, 8: Code.MOV_RM64_IMM32}
 
 
-class CarrierKind(StrEnum):
-    """Through what an execution of a block waits for the one before."""
+class X86ChangedBlock:
+    """See `inference.isa.block_changes.ChangedBlock`. Raises `BlockError` for code that is no basic block.
 
-    REGISTER = "register"
-    FLAGS = "flags"
-    MEMORY = "memory"
-    STACK = "stack pointer"
-
-
-@dataclass(frozen=True, slots=True)
-class Carrier:
-    """A register or a place in memory that a block writes, or flags that it touches; `name` for the reader.
-
-    `instructions`: which ones write it, from 0; none where it only reads flags, which some processors take to
-    be written by a shift by 0.
-    """
-
-    kind: CarrierKind
-    name: str
-    role: CarrierRole
-    instructions: tuple[int, ...] = ()
-
-
-class ChangeKind(StrEnum):
-    """What is done to the block."""
-
-    REPEATED = "repeated"
-    CUT_ALL = "all dependencies cut"
-    CUT = "one dependency cut"
-    CUT_EVERYWHERE = "all dependencies cut in each copy"
-    CUT_ONE_EVERYWHERE = "one dependency cut in each copy"
-    PADDED = "padded"
-    UNLOCKED = "lock prefixes left out"
-    LOADS_FIRST = "loads before stores"
-    REGISTERS = "registers in place of loads"
-
-
-@dataclass(frozen=True, slots=True)
-class BlockChange:
-    """A changed block, to be asked about: `code` has `copies` of it. `cut`: the carriers that are cut."""
-
-    kind: ChangeKind
-    code: bytes
-    copies: int
-    cut: tuple[Carrier, ...] = ()
-
-
-class ChangedBlock:
-    """A block and its changes. Raises `AnicaError` for code that is no basic block.
-
-    `executes`: somebody executes the changed blocks, so that the stack pointer must stay what it is.
+    `executes`: the changed blocks are executed, so that the stack pointer must stay what it is.
     """
 
     def __init__(self, code: bytes, *, executes: bool = False) -> None:
         self._instructions = list(Decoder(64, code, ip=ADDRESS_OF_CODE))
         if not self._instructions or any(one.is_invalid for one in self._instructions):
-            raise AnicaError("these bytes are no basic block")
+            raise BlockError("these bytes are no basic block")
         self._code = code
         self.copies = max(1, min(COPIES, _MOST_INSTRUCTIONS // len(self._instructions)))
         self._readers: dict[Carrier, tuple[int, ...]] = {}

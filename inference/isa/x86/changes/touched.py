@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 
 from iced_x86 import (
@@ -18,6 +17,7 @@ from iced_x86 import (
     RegisterExt,
 )
 
+from inference.isa.block_changes import CarrierRole
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import register_names
 
@@ -27,17 +27,6 @@ STACK = frozenset((Register.RSP,))
 _CUT = (RegisterExt.is_gpr64, RegisterExt.is_zmm, RegisterExt.is_k)
 _THROUGH_CARRY = frozenset((Mnemonic.RCL, Mnemonic.RCR))
 """What processors take to read a flag although it is rotated by 0."""
-
-
-class CarrierRole(StrEnum):
-    """What the block does with a carrier."""
-
-    ACCUMULATOR = "accumulator"
-    """One instruction both reads and writes it."""
-    RESULT = "result"
-    """Nothing reads it: whoever waits for it takes a write for a read."""
-    BETWEEN = "between"
-    """One instruction reads it, and whatever writes it is another one."""
 
 
 FLAGS = "flags"

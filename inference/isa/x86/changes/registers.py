@@ -11,7 +11,7 @@ from typing import cast
 
 from iced_x86 import Code, Instruction, InstructionInfoFactory, OpAccess, OpCodeOperandKind, OpKind, Register
 
-from anica_app.core.families.accesses import WIDTHS, encoded, free_general, part_of_register
+from inference.isa.x86.changes.loads import WIDTHS, encoded, free_general, part_of_register
 from inference.isa.x86.choosing import LEGACY_VECTORS
 from inference.isa.x86.iced_types import RegisterValue
 

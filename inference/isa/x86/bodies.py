@@ -112,7 +112,7 @@ def wants_avx(schemes: Iterable[str]) -> bool:
 
 
 def _described(texts: Iterable[str]) -> list[Scheme]:
-    return [found[0] for text in texts if (found := described(text)) is not None]
+    return [pair[0] for text in texts if (pair := described(text)) is not None]
 
 
 def loop_body(terms: Sequence[tuple[str, int]], options: Options = DEFAULTS) -> BodyAccesses:

@@ -39,8 +39,8 @@ work_of_others = WORK_OF_OTHERS
 
 def scheme_of(text: str) -> Scheme | None:
     """The scheme of a text, None where there is none; describes those of one mnemonic instead of all."""
-    found = described(text)
-    return None if found is None else found[0]
+    pair = described(text)
+    return None if pair is None else pair[0]
 
 
 def version() -> str:

@@ -17,7 +17,7 @@ from inference.core.throughput import inverse_throughput
 from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.formats.provenance import Provenance
 from inference.isa.scheme import Scheme
-from inference.isa.targets import target_of
+from inference.isa.targets import code_target
 from inference.isa.tool_names import NO_NAMES, ToolNames
 from inference.storage.errors import ExchangeError
 
@@ -138,4 +138,4 @@ def _by_time(isa: str, model: CoreModel, usage: Mapping[str, object]) -> Iterato
 
 def _of_instruction_set(isa: str, texts: Mapping[str, object]) -> Sequence[Scheme]:
     """In the order of their texts: the same for the same model, whatever order it was stored in."""
-    return [*filter(None, map(target_of(isa).schemes.scheme_of, sorted(texts)))]
+    return [*filter(None, map(code_target(isa).schemes.scheme_of, sorted(texts)))]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from inference.isa.facets import BodyMaker
 from inference.isa.machine_bodies import LoopBody
-from inference.isa.targets import DEFAULT, target_of
+from inference.isa.targets import DEFAULT, code_target, target_of
 
 
 def obstacle_to_blocks(name: str, isa: str) -> str:
@@ -27,7 +27,7 @@ def obstacle_to_blocks(name: str, isa: str) -> str:
 
 def body_maker(isa: str) -> BodyMaker:
     """What makes the bodies of an instruction set. Raises `LookupError` where nothing does."""
-    maker = target_of(isa).bodies
+    maker = code_target(isa).bodies
     if maker is None:
         raise LookupError(f"no machine code of {isa} can be made here")
     return maker

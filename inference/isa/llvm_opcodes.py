@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from inference.isa import llvm_mc
 from inference.isa.facets import ToolSide
 from inference.isa.llvm_mc import LlvmInstruction
-from inference.isa.targets import target_of
+from inference.isa.targets import code_target
 
 _NO_REGISTER = "%noreg"
 
 
 def tool_side(isa: str) -> ToolSide:
     """What other tools take of an instruction set. Raises `LookupError` where there is nothing."""
-    tools = target_of(isa).tools
+    tools = code_target(isa).tools
     if tools is None:
         raise LookupError(f"no machine code of {isa} can be made here")
     return tools

@@ -13,7 +13,7 @@ from inference.core.protocols import BatchBoard, Json
 from inference.isa.bodies import body_maker
 from inference.isa.breakers import Kind
 from inference.isa.machine_bodies import Around, MachineCode
-from inference.isa.targets import DEFAULT, target_of
+from inference.isa.targets import DEFAULT, code_target
 from inference.isa.unrolling import CannotMeasureError
 from inference.measuring.drift import DriftWatch
 
@@ -95,7 +95,7 @@ class RemoteMeasurer:
         self._board = board
         self._flags = flags
         self._bodies = body_maker(isa)
-        self._catalogue = target_of(isa).schemes
+        self._catalogue = code_target(isa).schemes
         self._surroundings: Around = surroundings or self._bodies.around(avx)
         self._settings = settings
         self._frame = self._surroundings.frame

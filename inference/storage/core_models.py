@@ -17,7 +17,7 @@ from inference.core.latency import IdiomKind
 from inference.core.mapping import PortMapping, with_sums
 from inference.core.protocols import Json
 from inference.isa.exclusions import LEGACY_SSE
-from inference.isa.targets import target_of
+from inference.isa.targets import code_target
 from inference.models import (
     ISA,
     InstructionScheme,
@@ -117,7 +117,7 @@ def core_model_of_parts(row: StoredCoreModel, texts: Collection[str] | None = No
 
 def _same_work(isa: ISA, texts: Collection[str] | None) -> dict[str, tuple[str, ...]]:
     """{scheme: those that do its work} of schemes that cannot be measured themselves."""
-    catalogue = target_of(isa.name).schemes
+    catalogue = code_target(isa.name).schemes
     known = Q(text__in=catalogue.work_of_others) | Q(exclusion__startswith=LEGACY_SSE)
     found = InstructionScheme.objects.filter(known, isa=isa)
     if texts is not None:

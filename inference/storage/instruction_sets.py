@@ -17,7 +17,7 @@ from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Features, Scheme
-from inference.isa.targets import target_of, targets
+from inference.isa.targets import code_target, target_of, targets
 from inference.models import ISA, InstructionScheme, Machine
 from inference.storage.errors import ExchangeError
 from inference.storage.names import free_or_refuse
@@ -28,7 +28,7 @@ from inference.storage.rows import BATCH, scheme_ids
 
 def core_of(machine: Machine) -> Microarchitecture | None:
     """What is documented about the core of a machine, None where it is not known."""
-    return target_of(machine.isa.name).schemes.core_of(machine.facts)
+    return code_target(machine.isa.name).schemes.core_of(machine.facts)
 
 
 GONE = "the source no longer has this scheme"

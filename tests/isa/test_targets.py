@@ -17,7 +17,7 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.body_options import DEFAULTS
 from inference.isa.scheme import Scheme
 from inference.isa.target import IsaTarget
-from inference.isa.targets import AARCH64, X86, target_of
+from inference.isa.targets import AARCH64, X86, code_target, target_of
 from tests.isa.toy.target import TARGET as TOY
 
 NAMES = [*(target.name for target in targets.targets()), TOY.name]
@@ -201,6 +201,8 @@ def test_an_instruction_set_without_a_folder_has_no_facets() -> None:
     assert not target.names.meaning_of("add")
     assert "match the names of a mapping" in obstacle_to_blocks("a mapping", target.name)
     assert obstacle_to_blocks("a mapping", TOY.name) == ""
+    assert code_target(target.name) is target_of(X86)  # what its machines execute
+    assert code_target(TOY.name) is TOY
 
 
 def test_a_new_instruction_set_is_read_from_its_folder() -> None:

@@ -39,6 +39,14 @@ def target_of(name: str) -> IsaTarget:
     return target or IsaTarget(name)
 
 
+def code_target(name: str) -> IsaTarget:
+    """The instruction set itself where it has a folder, else `DEFAULT`.
+
+    Sets of schemes from files have names of their own; their machines execute what `DEFAULT` is.
+    """
+    return target_of(name if name in LOADED or name in _FOLDERS else DEFAULT)
+
+
 def names_with_blocks() -> list[str]:
     """The instruction sets whose blocks can be read, and their cores be asked about them."""
     return [target.name for target in targets() if target.blocks is not None]

@@ -10,7 +10,7 @@ from inference.isa import llvm_mc
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.cpu_flags import flags_of
 from inference.isa.latency_chains import obstacle_to_chains
-from inference.isa.targets import target_of
+from inference.isa.targets import code_target, target_of
 from inference.models import InstructionScheme, Machine
 from inference.models.scheme_search import MEASURABLE
 from inference.runs.machines.past import past_pace
@@ -91,7 +91,7 @@ def executable_schemes(machine: Machine, beyond: Q | None = None) -> QuerySet[In
     flags = flags_of(machine.facts)
     if flags is None:
         return rows
-    flag_of = target_of(machine.isa.name).schemes.flag
+    flag_of = code_target(machine.isa.name).schemes.flag
     extensions = rows.order_by().values_list("extension", flat=True).distinct()
     return rows.filter(extension__in=[name for name in extensions if not _lacks(name, flags, flag_of)])
 

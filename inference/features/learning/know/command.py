@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from inference.core.core_model import nearest_scheme
 from inference.features.learning.know.request import HOUR
 from inference.isa.target import IsaTarget
-from inference.isa.targets import target_of
+from inference.isa.targets import code_target
 from inference.models import InstructionScheme, Machine, Run, StoredCoreModel
 from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
@@ -91,7 +91,7 @@ class Command(RunCommand):
         if not isinstance(chosen["schemes"], list):
             raise CommandError("--blocks adds to a selection of schemes: not to probes or all")
         able = machine.isa.schemes.filter(Q(exclusion="") | CHAINABLE)
-        target = target_of(machine.isa.name)
+        target = code_target(machine.isa.name)
         work_of_others = target.schemes.work_of_others
         same = set(itertools.chain.from_iterable(work_of_others.get(text, ()) for text in texts))
         more = able.filter(text__in={*texts, *same}).values_list("pk", flat=True)

@@ -30,7 +30,7 @@ from inference.formats.scheduler_json import scheduler_record
 from inference.isa.blocks.accesses import access_reader
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.body_options import DEFAULTS, Options
-from inference.isa.targets import target_of
+from inference.isa.targets import code_target
 from inference.isa.unrolling import CannotMeasureError
 from inference.measuring.cached import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer
@@ -103,7 +103,7 @@ class SchedulerJob:
         model = core_model_of(row)
         if model.mapping is None:
             raise JobError("the core model has no ports: infer a port mapping first")
-        schemes = [*filter(None, map(target_of(row.isa.name).schemes.scheme_of, model.mapping.usage))]
+        schemes = [*filter(None, map(code_target(row.isa.name).schemes.scheme_of, model.mapping.usage))]
         kinds = operation_kinds(model, schemes)
         source, results = _results(task, config, kinds)
         finding = _inferred(

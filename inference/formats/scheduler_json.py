@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -74,12 +75,36 @@ class ScheduledExperimentPart(_Part):
     judges: bool = False
 
 
+class DependentBlockPart(_Part):
+    """Cycles per iteration of a block with dependences, as hexadecimal digits: as measured in a loop, as the
+    model has it without a scheduler, and with the policy that fits best, kept or not. `judges`: whether it
+    had no part in the choice."""
+
+    block: Annotated[str, Field(max_length=400)]
+    measured: _Cycles
+    without: _Cycles
+    simulated: _Cycles | None = None
+    judges: bool = False
+
+
+class CodeScoresPart(_Part):
+    """See `inference.core.simulation.dependent_code.CodeScores`."""
+
+    error: _Share
+    error_without: _Share
+    overstated: _Share
+    overstated_without: _Share
+
+
 class SchedulerRecord(_Part):
     """What is known of a core's scheduler, and what that rests on.
 
     `reason`: why there is none, "" where there is one. `error`, `error_without`: mean relative errors with it
     and without, on the experiments that judge. `source`: what measured the experiments, in words. `tried`:
     policies that were simulated; `finished`: whether the search came to its end before its time limit.
+    `blocks`: code with dependences that helped to choose and to judge; `code`: how the policy that fits best
+    does on those that judge. `unjudged`: why there is no such code, "" where there is, and in records that
+    are older than it.
     """
 
     scheduler: SchedulerPart | None = None
@@ -91,6 +116,9 @@ class SchedulerRecord(_Part):
     source: _Text = ""
     tried: Annotated[int, Field(ge=0)] = 0
     finished: bool = True
+    blocks: list[DependentBlockPart] = []
+    code: CodeScoresPart | None = None
+    unjudged: _Text = ""
 
 
 def scheduler_json(scheduler: CoreScheduler, ports: Sequence[str]) -> Json:
@@ -121,8 +149,11 @@ MOST_ALTERNATIVES = 12
 """Of the policies that fit as well, so many are kept, the best first."""
 
 
-def scheduler_record(finding: CoreSchedulerFinding, ports: Sequence[str], source: str) -> Json:
+def scheduler_record(
+    finding: CoreSchedulerFinding, ports: Sequence[str], source: str, unjudged: str = ""
+) -> Json:
     """What came of looking for a scheduler, as `SchedulerRecord` reads it."""
+    code = finding.code
     found = finding.scheduler
     return {
         "scheduler": None if found is None else scheduler_json(found, ports),
@@ -146,6 +177,18 @@ def scheduler_record(finding: CoreSchedulerFinding, ports: Sequence[str], source
         "source": source,
         "tried": finding.tried,
         "finished": finding.finished,
+        "blocks": [
+            {
+                "block": one.block.hex,
+                "measured": one.measured,
+                "without": _rounded(one.without),
+                "simulated": _rounded(one.simulated),
+                "judges": one.judges,
+            }
+            for one in finding.blocks
+        ],
+        "code": None if code is None else {key: _rounded(value) for key, value in asdict(code).items()},
+        "unjudged": unjudged,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from random import Random
 from typing import Protocol
 
 from inference.agent.protocol import Frame
@@ -141,6 +142,17 @@ class SnippetRegisters(Protocol):
 
     def snippet_frame(self, schemes: Sequence[str]) -> Frame:
         """What the harness puts around code of these schemes."""
+        ...
+
+
+class DependentBlockMaker(Protocol):
+    """Makes short blocks whose instructions wait for each other."""
+
+    def dependent_block(self, schemes: Sequence[str], dice: Random) -> bytes:
+        """Machine code of the schemes in this order, with registers of a few that the dice draw.
+
+        Equal dice give equal code. Raises `CannotMeasureError`.
+        """
         ...
 
 

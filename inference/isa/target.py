@@ -13,6 +13,7 @@ from inference.isa.block_facets import (
     BlockChanger,
     BlockFramer,
     BlockReader,
+    DependentBlockMaker,
     MemoryVariantMaker,
     SnippetRegisters,
 )
@@ -142,6 +143,11 @@ class IsaTarget:
     @property
     def memory_variants(self) -> MemoryVariantMaker | None:
         """Blocks with other addresses; None where addresses cannot be chosen."""
+        return None
+
+    @property
+    def dependent_blocks(self) -> DependentBlockMaker | None:
+        """Blocks whose instructions wait for each other; None where none can be made."""
         return None
 
     @property

@@ -55,11 +55,18 @@ class ScheduledCore:
         `inference.core.core_model.simulated_program.UndescribedSchemeError`.
         """
         accesses, copies = self.body(experiment)
-        program = program_of(
-            accesses, self.model, self.width, self.memory_ports, simulated_ports=~self.optimal_ports
-        )
-        simulated = simulate(program, self.policy).cycles / copies
+        simulated = self.cycles_of(accesses) / copies
         if not self.optimal_ports:
             return simulated
         assert self.model.mapping is not None
         return max(simulated, inverse_throughput(self.model.mapping, experiment))
+
+    def cycles_of(self, code: Sequence[InstructionAccesses]) -> float:
+        """Cycles per iteration of code in a loop, for which µops on `optimal_ports` only wait.
+
+        Raises `inference.core.core_model.simulated_program.UndescribedSchemeError`.
+        """
+        program = program_of(
+            code, self.model, self.width, self.memory_ports, simulated_ports=~self.optimal_ports
+        )
+        return simulate(program, self.policy).cycles

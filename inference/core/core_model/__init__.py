@@ -12,6 +12,7 @@ No core is quicker than any of its bounds; the prediction for a block is the lar
 | `simulated_program`, `scheduler` | a block on the core's simulated scheduler |
 | `bounds` | the bounds, and the prediction |
 | `blocks` | blocks of x86-64, predicted under assumptions |
+| `scheduler_experiments`, `dependent_blocks`, `scheduler_inference` | which scheduler a core has, by what |
 | `memory_reading` | what measured loads and stores say of a core's memory |
 | `chained` | latencies in one number |
 | `overview` | which kinds of instructions each port runs |

@@ -34,7 +34,7 @@ _PARTS = 1000
 _NEARLY = 0.94
 """Share of the instructions per cycle that a core can execute, from which decoding does not hold it up: NOPs
 are timed a few per cent slower than they are."""
-_LIMITING = 0.9
+LIMITING = 0.9
 """Share of the largest other bound from which on the scheduler's ports limit a block."""
 _AS_LONG = 1.01
 """Times the largest other bound, up to which a simulated loop takes as long."""
@@ -266,7 +266,7 @@ def _of_scheduler(
     work = _work(block, model, model.mapping)
     ports = _busiest({mask: uops for mask, uops in work.items() if not mask & ~scheduler.ports})
     largest = max((bound.cycles for bound in others), default=0.0)
-    if not ports or ports < _LIMITING * largest:
+    if not ports or ports < LIMITING * largest:
         return []
 
     def edges_of(graph: DependenceGraph) -> list[Edge]:

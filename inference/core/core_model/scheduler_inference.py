@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
+from inference.core.core_model.blocks import shape_of
 from inference.core.core_model.bounds import CodeShape, predict_core
 from inference.core.core_model.model import CoreModel, CoreScheduler
 from inference.core.core_model.scheduler_experiments import OperationKind
 from inference.core.core_model.simulated_program import program_of
 from inference.core.experiment import Experiment
+from inference.core.simulation.dependent_code import CodeScores
 from inference.core.simulation.inferring import (
     PolicyFit,
     ScheduledExperiment,
     SchedulerFinding,
     candidates_of_shared_buses,
     infer_scheduler,
+    is_explained,
     is_judging,
 )
 from inference.core.simulation.steady_state import simulate
+from inference.isa.blocks import Block
+from inference.isa.blocks.accesses import accesses_of
 from inference.isa.dependences import InstructionAccesses
 
 FEWEST_EXPERIMENTS = 12
 """Fewer leave a search more parameters than measurements."""
+FEWEST_BLOCKS = 12
+"""Of these half judge: by fewer, chance decides."""
 _COPIES = CodeShape(0, loop=False, copied=True)
 """Of loop bodies, which are handed over slot by slot, whatever their bytes."""
 
@@ -43,6 +51,29 @@ class MeasuredBody:
     copies: int
     cycles: float
     group: str
+
+
+@dataclass(frozen=True)
+class MeasuredBlock:
+    """Straight code with dependences, and the cycles per iteration of its copies in a loop, as often as they
+    were measured."""
+
+    block: Block
+    readings: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedBlock:
+    """Cycles per iteration of a block, as measured, `without` a scheduler, and with the best policy.
+
+    `judges`: whether it had no part in the choice of the policy.
+    """
+
+    block: Block
+    measured: float
+    without: float
+    simulated: float | None
+    judges: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +103,8 @@ class CoreSchedulerFinding:
         experiments: What it rests on.
         tried: Number of policies that were simulated.
         finished: Whether the search came to its end before it was stopped.
+        blocks: The code with dependences that it rests on; none where there was too little.
+        code: How the best policy does on those of them that judge.
     """
 
     scheduler: CoreScheduler | None
@@ -82,6 +115,8 @@ class CoreSchedulerFinding:
     experiments: tuple[ExplainedExperiment, ...] = ()
     tried: int = 0
     finished: bool = True
+    blocks: tuple[ExplainedBlock, ...] = ()
+    code: CodeScores | None = None
 
 
 def dispatch_width(model: CoreModel) -> int | None:
@@ -103,6 +138,7 @@ def infer_core_scheduler(
     pulse: Callable[[], bool],
     progress: Callable[[int, float], None] = lambda tried, error: None,
     seed: int = 0,
+    blocks: Sequence[MeasuredBlock] = (),
 ) -> CoreSchedulerFinding:
     """Look for the policy under which simulated bodies take as long as measured ones.
 
@@ -111,6 +147,7 @@ def infer_core_scheduler(
         bodies: Experiments of `kinds`.
         kinds: {scheme: its kind}.
         pulse, progress, seed: See `infer_scheduler`.
+        blocks: Of `kinds`, too, with dependences. Fewer than `FEWEST_BLOCKS` count for nothing.
     """
     width = dispatch_width(model)
     if width is None:
@@ -124,19 +161,49 @@ def infer_core_scheduler(
         )
         return CoreSchedulerFinding(None, reason)
     plain = replace(model, scheduler=None)
-    experiments = [_scheduled(body, plain, width) for body in bodies]
-    buses = candidates_of_shared_buses((kind.ports, kind.latency) for kind in kinds.values())
-    found = infer_scheduler(experiments, pulse, seed, buses, progress)
     ports = 0
     for kind in kinds.values():
         ports |= kind.ports
-    return _finding(found, bodies, experiments, width, ports, seed)
+    experiments = [_scheduled(body, plain, width) for body in bodies]
+    judged = blocks if len(blocks) >= FEWEST_BLOCKS else ()
+    code = [_scheduled_block(one, plain, width, ports) for one in judged]
+    buses = candidates_of_shared_buses((kind.ports, kind.latency) for kind in kinds.values())
+    found = infer_scheduler(experiments, pulse, seed, buses, progress, code)
+    finding = _finding(found, bodies, experiments, width, ports, seed)
+    return replace(finding, blocks=_explained_blocks(found, judged, code, seed), code=found.code)
 
 
 def _scheduled(body: MeasuredBody, model: CoreModel, width: int) -> ScheduledExperiment:
     bound = predict_core(body.instructions, _COPIES, model).cycles
     program = program_of(body.instructions, model, width)
     return ScheduledExperiment(program, body.cycles * body.copies, bound, body.group)
+
+
+def _scheduled_block(
+    measured: MeasuredBlock, model: CoreModel, width: int, ports: int
+) -> ScheduledExperiment:
+    """As predictions of blocks in loops have it."""
+    accesses, shape = accesses_of(measured.block, alike=True), shape_of(measured.block, in_loop=True)
+    bound = predict_core(accesses, shape, model).cycles
+    program = program_of(accesses, model, width, simulated_ports=ports, copies=shape.copies)
+    cycles = median(measured.readings)
+    return ScheduledExperiment(program, cycles, bound, floor=bound, longest=max(measured.readings))
+
+
+def _explained_blocks(
+    found: SchedulerFinding, blocks: Sequence[MeasuredBlock], code: Sequence[ScheduledExperiment], seed: int
+) -> tuple[ExplainedBlock, ...]:
+    policy = None if found.closest is None else found.closest.policy
+    return tuple(
+        ExplainedBlock(
+            block.block,
+            one.measured,
+            one.bound,
+            None if policy is None else one.predicted(policy, seed),
+            judges,
+        )
+        for block, one, judges in zip(blocks, code, is_judging([one.group for one in code]), strict=True)
+    )
 
 
 def _finding(
@@ -179,7 +246,16 @@ def _finding(
 def _reason(found: SchedulerFinding) -> str:
     if found.closest is None:
         return "the time was over before the first policy was simulated"
-    return (
-        "no scheduler explains clearly more than ports and slots do: without one, experiments are "
-        f"{found.without:.1%} off; with the best of {found.tried}, {found.closest.judged:.1%}"
+    errors = (
+        f"without one, experiments are {found.without:.1%} off; with the best of {found.tried}, "
+        f"{found.closest.judged:.1%}"
     )
+    if found.code is not None:
+        errors += (
+            f"; blocks with dependences are {found.code.error_without:.1%} off without it, "
+            f"{found.code.error:.1%} with it, and {found.code.overstated:.0%} of them are predicted too slow "
+            f"instead of {found.code.overstated_without:.0%}"
+        )
+    if is_explained(found.closest.judged, found.without):
+        return f"the best scheduler does not hold where instructions wait for each other: {errors}"
+    return f"no scheduler explains clearly more than ports and slots do: {errors}"

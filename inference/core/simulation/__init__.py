@@ -7,6 +7,7 @@
 | `steady_state` | cycles per iteration, and when each µop was dispatched and issued |
 | `kernel` | the simulation, compiled |
 | `inferring` | which policy explains measured loop bodies |
+| `dependent_code` | whether it holds where instructions wait for each other |
 
 Nothing here knows an instruction set or a core model: `inference.core.core_model.simulated_program` makes a
 loop body of a block.

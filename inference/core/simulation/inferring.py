@@ -4,6 +4,10 @@ Policies are searched by improving one parameter after the other from several st
 experiments of every group; the other half judges. A policy that does not explain the other half better than
 ports and slots alone is no finding: the core's scheduler is then said to be unknown, and predictions go
 without it.
+
+Experiments consist of independent instructions. Under several policies these take as long, and code whose
+instructions wait for each other does not (`dependent_code`): so such code takes part in the choice, and a
+policy that does not hold there is no finding either.
 """
 
 from __future__ import annotations
@@ -17,12 +21,14 @@ import numpy as np
 
 from inference.core.arrays import Floats
 from inference.core.errors import InvalidInputError
+from inference.core.simulation.dependent_code import CodeScores, code_scores
 from inference.core.simulation.policy import Binding, SchedulerPolicy, SharedResultBus
 from inference.core.simulation.program import SimulatedProgram
 from inference.core.simulation.steady_state import simulate
 
 LEAST_GAIN = 0.2
-"""Share of the error of ports and slots that a policy must explain, on experiments that did not choose it."""
+"""Share of the error of ports and slots that a policy must explain, on experiments that did not choose it,
+and on dependent code."""
 LEAST_REDUCTION = 0.005
 """By how much it must lower that error at least: less is within what repeating a measurement changes."""
 AS_GOOD = 0.10
@@ -41,14 +47,22 @@ class ScheduledExperiment:
     Args:
         program: It, on the ports of the mapping at hand.
         measured: Cycles per iteration of the body.
-        bound: Cycles per iteration that ports and slots allow.
+        bound: Cycles per iteration that ports and slots allow; of dependent code, chains and front end, too.
         group: Experiments of one group test the same thing: half of them judge what the others chose.
+        floor: Cycles per iteration that it takes with any policy, 0 where only what is simulated counts.
+        longest: Of repeated measurements, the most cycles per iteration; None where it was measured once.
     """
 
     program: SimulatedProgram
     measured: float
     bound: float
     group: str = ""
+    floor: float = 0.0
+    longest: float | None = None
+
+    def predicted(self, policy: SchedulerPolicy, seed: int = 0) -> float:
+        """Cycles per iteration with this policy."""
+        return max(simulate(self.program, policy, seed).cycles, self.floor)
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,7 @@ class SchedulerFinding:
         closest: The policy that fits best, whether or not it explains enough; None where none was simulated.
         alternatives: Others that fit as well (`AS_GOOD`), the best first.
         without: Mean relative error of ports and slots alone, on the experiments that judge.
+        code: How the closest policy does on dependent code; None without such code.
         tried: Number of policies that were simulated.
         finished: Whether the search came to its end, rather than to its time limit.
     """
@@ -77,6 +92,7 @@ class SchedulerFinding:
     closest: PolicyFit | None
     alternatives: tuple[PolicyFit, ...]
     without: float
+    code: CodeScores | None
     tried: int
     finished: bool
 
@@ -87,6 +103,7 @@ def infer_scheduler(
     seed: int = 0,
     shared_buses: Iterable[SharedResultBus] = (),
     progress: Callable[[int, float], None] = lambda tried, error: None,
+    dependent_code: Sequence[ScheduledExperiment] = (),
 ) -> SchedulerFinding:
     """Search for the policy of a core.
 
@@ -96,6 +113,8 @@ def infer_scheduler(
         seed: Of starts and of ties in simulations.
         shared_buses: Buses that may be shared, from the ports of kinds of µops.
         progress: Called after each simulated policy with their number and the least error so far.
+        dependent_code: Loops whose instructions wait for each other. Half of them choose, too; a policy that
+            does not hold on the other half is none.
 
     Raises `InvalidInputError` for too few experiments.
     """
@@ -104,30 +123,49 @@ def infer_scheduler(
             f"a scheduler is inferred from four experiments or more, not {len(experiments)}"
         )
     choosing, judging = _halves(experiments)
-    search = _Search(choosing, pulse, seed, tuple(shared_buses), progress)
+    choosing_code, judging_code = _halves(dependent_code)
+    search = _Search([*choosing, *choosing_code], pulse, seed, tuple(shared_buses), progress)
     finished = search.run()
     fits = [
         PolicyFit(policy, error, mean_error(judging, policy, seed))
         for policy, error in search.closest(AS_GOOD)
     ]
+    closest = fits[0] if fits else None
     without = float(np.mean([abs(one.bound / one.measured - 1) for one in judging]))
-    most = min((1 - LEAST_GAIN) * without, without - LEAST_REDUCTION)
-    explained = bool(fits) and fits[0].judged <= most
+    code = _scores_on(judging_code, closest.policy, seed) if closest and judging_code else None
+    explained = closest is not None and is_explained(closest.judged, without)
+    if code is not None:
+        explained = explained and is_explained(code.error, code.error_without) and not code.overstates
     return SchedulerFinding(
-        fits[0] if explained else None,
-        fits[0] if fits else None,
+        closest if explained else None,
+        closest,
         tuple(fits[1:]) if explained else (),
         without,
+        code,
         search.tried,
         finished,
     )
 
 
+def is_explained(error: float, without: float) -> bool:
+    """Whether an error is clearly less than that of ports and slots alone."""
+    return error <= min((1 - LEAST_GAIN) * without, without - LEAST_REDUCTION)
+
+
 def mean_error(experiments: Sequence[ScheduledExperiment], policy: SchedulerPolicy, seed: int = 0) -> float:
-    """Mean relative error of the simulated cycles."""
-    simulated = np.array([simulate(one.program, policy, seed).cycles for one in experiments])
+    """Mean relative error of the predicted cycles."""
+    predicted = np.array([one.predicted(policy, seed) for one in experiments])
     measured: Floats = np.array([one.measured for one in experiments])
-    return float(np.mean(abs(simulated / measured - 1)))
+    return float(np.mean(abs(predicted / measured - 1)))
+
+
+def _scores_on(code: Sequence[ScheduledExperiment], policy: SchedulerPolicy, seed: int) -> CodeScores:
+    return code_scores(
+        np.array([one.measured for one in code]),
+        np.array([one.longest or one.measured for one in code]),
+        np.array([one.bound for one in code]),
+        np.array([one.predicted(policy, seed) for one in code]),
+    )
 
 
 def candidates_of_shared_buses(kinds: Iterable[tuple[int, int]]) -> list[SharedResultBus]:

@@ -9,6 +9,7 @@ from inference.isa.block_facets import (
     BlockChanger,
     BlockFramer,
     BlockReader,
+    DependentBlockMaker,
     MemoryVariantMaker,
     SnippetRegisters,
 )
@@ -90,6 +91,13 @@ class X86Target(IsaTarget):
         from inference.isa.x86 import memory_variants  # each facet when it is used
 
         return memory_variants
+
+    @cached_property
+    def dependent_blocks(self) -> DependentBlockMaker:
+        """Blocks whose instructions wait for each other."""
+        from inference.isa.x86 import dependent_blocks  # each facet when it is used
+
+        return dependent_blocks
 
     @cached_property
     def changes(self) -> BlockChanger:

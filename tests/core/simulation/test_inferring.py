@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from inference.core.errors import InvalidInputError
+from inference.core.simulation.dependent_code import code_scores
 from inference.core.simulation.inferring import (
     ScheduledExperiment,
     candidates_of_shared_buses,
     infer_scheduler,
+    is_explained,
 )
 from inference.core.simulation.policy import SchedulerPolicy, SharedResultBus
 from inference.core.simulation.program import SimulatedProgram, SimulatedUop, Wait
@@ -78,6 +82,41 @@ def test_a_search_that_has_to_stop_keeps_the_best_so_far() -> None:
     answers = iter([True] * 15)
     finding = infer_scheduler(measured(WASTEFUL), lambda: next(answers, False), seed=1)
     assert (finding.finished, finding.tried) == (False, 15)
+
+
+def as_code(*experiments: ScheduledExperiment) -> list[ScheduledExperiment]:
+    """As dependent code, of which every second one judges."""
+    return [replace(one, group="", floor=one.bound) for one in experiments]
+
+
+def test_dependent_code_that_a_policy_explains_confirms_it() -> None:
+    finding = infer_scheduler(measured(WASTEFUL), always, seed=1, dependent_code=as_code(*measured(WASTEFUL)))
+    assert finding.best is not None
+    assert finding.code is not None
+    assert finding.code.error < 0.03 < finding.code.error_without
+    assert finding.code.overstated == 0
+
+
+def test_a_policy_that_dependent_code_contradicts_is_none() -> None:
+    # Half of the code chooses like the experiments do. The other half takes no longer than its bound.
+    code = as_code(*(one for pair in zip(measured(WASTEFUL), measured(None), strict=True) for one in pair))
+    finding = infer_scheduler(measured(WASTEFUL), always, seed=1, dependent_code=code)
+    assert finding.closest is not None
+    assert is_explained(finding.closest.judged, finding.without)
+    assert finding.best is None
+    assert finding.alternatives == ()
+    assert finding.code is not None
+    assert finding.code.overstates
+
+
+def test_overstating_counts_from_the_longest_of_repeated_measurements_on() -> None:
+    measured, longest = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.1, 1.0])
+    scores = code_scores(measured, longest, np.array([0.9, 1.0, 1.0, 1.04]), np.array([1.02, 1.1, 1.1, 1.04]))
+    assert (scores.overstated, scores.overstated_without) == (0.5, 0.25)
+    assert scores.error == pytest.approx(0.065)
+    assert scores.error_without == pytest.approx(0.035)
+    assert scores.overstates
+    assert not replace(scores, overstated=0.35).overstates
 
 
 def test_equal_seeds_find_the_same() -> None:

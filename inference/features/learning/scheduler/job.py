@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from inference.core.core_model import CoreModel
+from inference.core.core_model.dependent_blocks import dependent_blocks
 from inference.core.core_model.scheduler_experiments import (
     GroupedExperiment,
     OperationKind,
@@ -17,7 +18,9 @@ from inference.core.core_model.scheduler_experiments import (
     usable_experiments,
 )
 from inference.core.core_model.scheduler_inference import (
+    FEWEST_BLOCKS,
     CoreSchedulerFinding,
+    MeasuredBlock,
     MeasuredBody,
     infer_core_scheduler,
 )
@@ -32,6 +35,7 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.body_options import DEFAULTS, Options
 from inference.isa.targets import code_target
 from inference.isa.unrolling import CannotMeasureError
+from inference.measuring.blocks import LOOP, BlockOptions
 from inference.measuring.cached import CachedMeasurer
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run, StoredCoreModel
@@ -39,6 +43,7 @@ from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import opened, suited_options, within_reach
 from inference.runs.measurements import RunMeasurements
@@ -47,9 +52,11 @@ from inference.runs.stages import ProgressMeasurer
 from inference.storage.rows import ids_of_schemes, load_measurements
 
 SECONDS, LEAST_SECONDS, MOST_SECONDS = 60, 5, 3600
-_MEASURE, _SEARCH = "Measure mixes", "Simulate policies"
+_MEASURE, _BLOCKS, _SEARCH = _STAGES = ("Measure mixes", "Measure blocks", "Simulate policies")
 _PURPOSE = "scheduler"
 _TELL_EVERY = 5.0
+_ROUNDS = 3
+"""Measurements of each block, whose median counts; the longest says what repeating changes."""
 
 
 class SchedulerConfig(RunRequest):
@@ -106,10 +113,10 @@ class SchedulerJob:
         schemes = [*filter(None, map(code_target(row.isa.name).schemes.scheme_of, model.mapping.usage))]
         kinds = operation_kinds(model, schemes)
         source, results = _results(task, config, kinds)
-        finding = _inferred(
-            task, config, model, kinds, _bodies(row.isa.name, results, _body_options(task, config))
-        )
-        record = scheduler_record(finding, model.mapping.ports, source)
+        bodies = _bodies(row.isa.name, results, _body_options(task, config))
+        blocks, obstacle = _measured_blocks(task, config, model, kinds)
+        finding = _inferred(task, config, model, kinds, bodies, blocks)
+        record = scheduler_record(finding, model.mapping.ports, source, obstacle)
         return partial(_store, row.pk, record)
 
 
@@ -120,8 +127,7 @@ Results = Sequence[tuple[GroupedExperiment, float]]
 
 def _results(task: Task, config: SchedulerConfig, kinds: Kinds) -> tuple[str, Results]:
     """What measured, by name, and what came of it."""
-    labels = [_MEASURE, _SEARCH]
-    task.reporter.tell("phase", {"name": _MEASURE, "index": 1, "labels": labels})
+    _tell_phase(task, _MEASURE)
     if config.experiment_set is not None:
         found = ExperimentSet.objects.filter(pk=config.experiment_set).first()
         if found is None:
@@ -133,6 +139,11 @@ def _results(task: Task, config: SchedulerConfig, kinds: Kinds) -> tuple[str, Re
     if machine is None:
         raise JobError("the machine that this run needs has been deleted")
     return machine.name, _measured(task, machine, kinds)
+
+
+def _tell_phase(task: Task, stage: str) -> None:
+    index = _STAGES.index(stage) + 1
+    task.reporter.tell("phase", {"name": stage, "index": index, "labels": [*_STAGES]})
 
 
 def _measured(task: Task, machine: Machine, kinds: Kinds) -> Results:
@@ -160,6 +171,36 @@ def _settled(chosen: Iterable[GroupedExperiment], measured: Iterable[Measured]) 
     return [(one, cycles[one.experiment]) for one in chosen if one.experiment in cycles]
 
 
+def _measured_blocks(
+    task: Task, config: SchedulerConfig, model: CoreModel, kinds: Kinds
+) -> tuple[list[MeasuredBlock], str]:
+    """Blocks with dependences in loops; without any, why there are none."""
+    machine = Machine.objects.filter(pk=config.machine or 0).select_related("isa").first()
+    if machine is None:
+        return [], "a set has no such code"
+    if machine.is_simulated:
+        return [], f"{machine.name} is simulated without dependences"
+    if not machine.facts.get("blocks"):
+        return [], f"the agent of {machine.name} is too old for basic blocks"
+    _tell_phase(task, _BLOCKS)
+    blocks = dependent_blocks(config.isa, model, kinds, config.seed)
+    readings: list[list[float]] = [[] for _ in blocks]
+    reporter = PacedReporter(task.reporter)
+    done, total = 0, _ROUNDS * len(blocks)
+    with measuring_blocks(task, machine, BlockOptions(LOOP)) as (_, measure):
+        for repeat in range(_ROUNDS):
+            for index, result in measure(blocks, repeat=repeat):
+                done += 1
+                reporter.pulse()
+                if reporter.due("blocks") or done == total:
+                    reporter.emit(Progress(_BLOCKS, done, total, 0.0, "blocks", None))
+                if result.state == "settled" and result.cycles:
+                    readings[index].append(result.cycles)
+    repeated = [MeasuredBlock(*pair) for pair in zip(blocks, readings, strict=True) if len(pair[1]) > 1]
+    enough = len(repeated) >= FEWEST_BLOCKS
+    return repeated, "" if enough else f"{len(repeated)} of {len(blocks)} such blocks settled"
+
+
 def _body_options(task: Task, config: SchedulerConfig) -> Options:
     """Those that the experiments were measured with."""
     if config.experiment_set is None:
@@ -182,9 +223,14 @@ def _bodies(isa: str, results: Results, options: Options) -> list[MeasuredBody]:
 
 
 def _inferred(
-    task: Task, config: SchedulerConfig, model: CoreModel, kinds: Kinds, bodies: Sequence[MeasuredBody]
+    task: Task,
+    config: SchedulerConfig,
+    model: CoreModel,
+    kinds: Kinds,
+    bodies: Sequence[MeasuredBody],
+    blocks: Sequence[MeasuredBlock],
 ) -> CoreSchedulerFinding:
-    task.reporter.tell("phase", {"name": _SEARCH, "index": 2, "labels": [_MEASURE, _SEARCH]})
+    _tell_phase(task, _SEARCH)
     reporter = PacedReporter(task.reporter)
     began = reporter.clock()
 
@@ -203,7 +249,7 @@ def _inferred(
             text = f"{tried} policies simulated; the closest is {error:.1%} off"
             task.reporter.tell("log", {"level": "info", "text": text})
 
-    return infer_core_scheduler(model, bodies, kinds, pulse, progress, config.seed)
+    return infer_core_scheduler(model, bodies, kinds, pulse, progress, config.seed, blocks)
 
 
 def _store(pk: int, record: Json) -> tuple[Json, Sequence[Entry]]:

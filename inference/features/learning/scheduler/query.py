@@ -10,7 +10,13 @@ from django.urls import reverse
 from inference.core.protocols import Json
 from inference.core.simulation.policy import Binding
 from inference.features.running.runs.outcome import RunOutcome
-from inference.formats.scheduler_json import ScheduledExperimentPart, SchedulerPart, SchedulerRecord
+from inference.formats.scheduler_json import (
+    DependentBlockPart,
+    ScheduledExperimentPart,
+    SchedulerPart,
+    SchedulerRecord,
+)
+from inference.isa.blocks import block_of_hex
 from inference.models import Run, StoredCoreModel
 
 _BINDINGS = {
@@ -21,6 +27,7 @@ _BINDINGS = {
 }
 _CLEAREST = 12
 """Experiments that a page shows."""
+_UNJUDGED = "It was not judged on code with dependences"
 CAVEAT = "It fits, which does not say that the core works so: mechanisms are those of the simulation."
 
 
@@ -57,6 +64,20 @@ def _sentences(scheduler: SchedulerPart) -> Iterator[str]:
         yield f"Longer results of ports {ports} return on the buses of ports {buses}, one of them in turn."
 
 
+def code_sentence(record: SchedulerRecord) -> str:
+    """How a scheduler does on code with dependences; "" where there is none to judge, or nothing is known."""
+    if record.scheduler is None or record.error is None:
+        return ""
+    if record.code is None:
+        return f"{_UNJUDGED}: {record.unjudged}." if record.unjudged else f"{_UNJUDGED}."
+    code, number = record.code, sum(block.judges for block in record.blocks)
+    return (
+        f"{number} blocks with dependences that had no part in its choice are {code.error:.1%} off with it, "
+        f"{code.error_without:.1%} without; {code.overstated:.0%} of them are predicted too slow, "
+        f"{code.overstated_without:.0%} without."
+    )
+
+
 def summary(record: Json) -> str:
     """What came of it in a sentence."""
     if record["scheduler"] is None:
@@ -77,6 +98,7 @@ class SchedulerView:
 
     `open_parameters`: what the policies that fit as well disagree about, in words. `clearest`: the
     experiments that take the most longer, or the least, than the model without a scheduler has them.
+    `code`: how it does on code with dependences, and `blocks`, what of that code its policy changes most.
     """
 
     record: SchedulerRecord
@@ -84,6 +106,16 @@ class SchedulerView:
     words: tuple[str, ...]
     open_parameters: tuple[str, ...]
     clearest: tuple[ScheduledExperimentPart, ...]
+    code: str
+    blocks: tuple[ListedBlock, ...]
+
+
+@dataclass(frozen=True)
+class ListedBlock:
+    """A block of a record, and its instructions."""
+
+    part: DependentBlockPart
+    text: str
 
 
 def scheduler_view(row: StoredCoreModel) -> SchedulerView | None:
@@ -98,7 +130,17 @@ def scheduler_view(row: StoredCoreModel) -> SchedulerView | None:
         () if record.scheduler is None else tuple(policy_sentences(record.scheduler)),
         tuple(open_parameters(record)),
         tuple(clearest),
+        code_sentence(record),
+        tuple(
+            ListedBlock(part, "; ".join(block_of_hex(part.block).text.splitlines()))
+            for part in _changed_blocks(record)
+        ),
     )
+
+
+def _changed_blocks(record: SchedulerRecord) -> list[DependentBlockPart]:
+    changes = ((abs((part.simulated or part.without) / part.without - 1), part) for part in record.blocks)
+    return [part for _, part in sorted(changes, key=lambda change: -change[0])[:_CLEAREST]]
 
 
 def open_parameters(record: SchedulerRecord) -> Iterator[str]:
@@ -129,7 +171,9 @@ def scheduler_answer(row: StoredCoreModel) -> Json:
     record = record_of(row)
     if record is None:
         record = SchedulerRecord(reason="it was not looked for")
-    words = [] if record.scheduler is None else [*policy_sentences(record.scheduler), CAVEAT]
+    words = []
+    if record.scheduler is not None:
+        words = [*policy_sentences(record.scheduler), *filter(None, [code_sentence(record)]), CAVEAT]
     return {"core_model": row.name, "words": words, **record.model_dump(mode="json")}
 
 

@@ -1,0 +1,61 @@
+"""Short blocks whose instructions wait for each other, as compiled code does and loop bodies do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from iced_x86 import Encoder, Instruction
+
+from inference.isa.unrolling import CannotMeasureError
+from inference.isa.x86.assembling import pattern, put_register
+from inference.isa.x86.choosing import BANKS, RESERVED, Bank
+from inference.isa.x86.demands import demands, obstacle
+from inference.isa.x86.instances import ADDRESS_OF_CODE
+from inference.isa.x86.scheme_set import described
+
+_POOL = 3, 6
+"""Registers of a bank that the instructions of a block share: the fewest, and the most. With three nearly all
+of a block is one chain; of more than six, few are read again."""
+_FAMILIES = 8
+"""Of which they are drawn: those that every encoding can name."""
+
+Pools = dict[Bank, list[int]]
+
+
+def dependent_block(schemes: Sequence[str], dice: Random) -> bytes:
+    """Machine code of the schemes in this order, with registers of a few that the dice draw.
+
+    An instruction has another register for each of its operands: with the same one for all, some cores
+    execute it otherwise. Equal dice give equal code. Raises `CannotMeasureError` for a scheme that is
+    unknown or cannot be measured, and where the registers do not suffice.
+    """
+    pools = {bank: _pool(bank, dice) for bank in BANKS}
+    encoder = Encoder(64)
+    for text in schemes:
+        encoder.encode(_instruction(text, pools, dice), ADDRESS_OF_CODE)
+    return encoder.take_buffer()
+
+
+def _pool(bank: Bank, dice: Random) -> list[int]:
+    families = [family for family in range(_FAMILIES) if family not in RESERVED[bank]]
+    return dice.sample(families, dice.randint(*_POOL))
+
+
+def _instruction(text: str, pools: Pools, dice: Random) -> Instruction:
+    found = described(text)
+    if found is None:
+        raise CannotMeasureError(text, "there is no such scheme for x86-64")
+    scheme, form = found
+    if reason := obstacle(scheme, form):
+        raise CannotMeasureError(text, reason)
+    instruction = pattern(form)
+    free = {bank: list(pool) for bank, pool in pools.items()}
+    for choice in demands(scheme, form).choices:
+        fitting = [family for family in free[choice.bank] if family in choice.registers]
+        if not fitting:
+            raise CannotMeasureError(text, "the registers do not suffice")
+        family = dice.choice(fitting)
+        free[choice.bank].remove(family)
+        put_register(instruction, choice.part, choice.position, choice.registers[family])
+    return instruction

@@ -1,0 +1,129 @@
+"""A scheduler's policy holds where instructions wait for each other, or the core model has none."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from inference.core.core_model import Assumptions, CoreModel
+from inference.core.core_model.blocks import CoreModelBlocks
+from inference.core.core_model.dependent_blocks import MOST_BLOCKS, dependent_blocks, is_telling
+from inference.core.core_model.scheduler_experiments import scheduler_experiments
+from inference.core.core_model.scheduler_inference import (
+    FEWEST_BLOCKS,
+    CoreSchedulerFinding,
+    MeasuredBlock,
+    MeasuredBody,
+    infer_core_scheduler,
+)
+from inference.isa.blocks import Block, block_of_hex, block_of_text
+from inference.isa.blocks.accesses import accesses_of
+from inference.isa.targets import X86
+from inference.isa.unrolling import CannotMeasureError
+from inference.isa.x86.bodies import body_accesses
+from inference.isa.x86.dependent_blocks import dependent_block
+from inference.measuring.scheduled_core import ScheduledCore
+from tests.core.core_model.test_scheduler_inference import CORE, KINDS, MODEL, measured
+from tests.measuring.test_scheduled_core import ADD, MULTIPLY
+
+NOISE = 0.005
+BLOCKS = dependent_blocks(X86, MODEL, KINDS, seed=1)
+PLAIN = CoreModelBlocks(MODEL, Assumptions(in_loop=True))
+
+
+def by_bounds(block: Block) -> float:
+    """A core that wastes nothing where instructions wait for each other."""
+    return PLAIN.predict(block).cycles
+
+
+def by_policy(block: Block) -> float:
+    """`CORE`, which wastes everywhere."""
+    return max(CORE.cycles_of(accesses_of(block, alike=True)), by_bounds(block))
+
+
+def repeated(cycles: Callable[[Block], float]) -> list[MeasuredBlock]:
+    noise = random.Random(3)
+    return [
+        MeasuredBlock(block, [cycles(block) * noise.gauss(1, NOISE) for _ in range(3)]) for block in BLOCKS
+    ]
+
+
+def finding(core: ScheduledCore | None, blocks: list[MeasuredBlock]) -> CoreSchedulerFinding:
+    """What a search of 60 policies finds."""
+    chosen = scheduler_experiments(KINDS)
+    cycles = measured([one.experiment for one in chosen], core)
+    bodies = [
+        MeasuredBody(one.experiment, *body_accesses(one.experiment.terms), cycles[one.experiment], one.group)
+        for one in chosen
+    ]
+    left = iter([True] * 60)
+    return infer_core_scheduler(MODEL, bodies, KINDS, lambda: next(left, False), seed=2, blocks=blocks)
+
+
+def test_a_policy_that_wastes_everywhere_is_kept_and_right_on_both() -> None:
+    found = finding(CORE, repeated(by_policy))
+    assert found.scheduler is not None, found.reason
+    assert found.code is not None
+    assert found.code.error < 0.05 < 0.2 < found.code.error_without
+    assert found.code.overstated <= 0.1
+    assert len(found.blocks) == len(BLOCKS)
+    assert sum(block.judges for block in found.blocks) == len(BLOCKS) // 2
+    assert all(block.simulated for block in found.blocks)
+
+
+def test_a_policy_that_wastes_on_independent_mixes_alone_is_none() -> None:
+    assert finding(CORE, []).scheduler is not None
+    found = finding(CORE, repeated(by_bounds))
+    assert found.scheduler is None
+    assert found.alternatives == ()
+    assert found.code is not None
+    assert found.code.error > found.code.error_without
+    assert "blocks with dependences are 0.3% off without it" in found.reason
+    assert all(block.simulated for block in found.blocks)
+
+
+def test_a_core_without_waste_has_none() -> None:
+    found = finding(None, repeated(by_bounds))
+    assert found.scheduler is None
+    assert "no scheduler explains clearly more than ports and slots do" in found.reason
+
+
+def test_too_few_blocks_judge_nothing() -> None:
+    found = finding(CORE, repeated(by_bounds)[: FEWEST_BLOCKS - 1])
+    assert found.scheduler is not None
+    assert (found.blocks, found.code) == ((), None)
+
+
+def test_blocks_are_limited_by_ports_and_have_instructions_that_wait() -> None:
+    assert len({block.hex for block in BLOCKS}) == len(BLOCKS) == MOST_BLOCKS
+    assert all(2 <= len(block.instructions) <= 8 for block in BLOCKS)
+    assert {scheme for block in BLOCKS for scheme, _ in block.terms} == KINDS.keys()
+    for block in BLOCKS:
+        assert is_telling(block_of_hex(block.hex), MODEL)
+    assert not is_telling(block_of_text("add rax, rbx\nadd rcx, rdx"), MODEL)  # each waits for itself alone
+    assert not is_telling(block_of_text("imul rax, rbx\nadd rax, rbx"), MODEL)  # a chain takes 4 cycles
+    assert is_telling(block_of_text("andn rax, rbx, rcx\nandn rdx, rax, rcx"), MODEL)
+
+
+def test_equal_seeds_draw_equal_blocks() -> None:
+    assert dependent_blocks(X86, MODEL, KINDS, seed=1) == BLOCKS
+    assert dependent_blocks(X86, MODEL, KINDS, seed=2) != BLOCKS
+    assert dependent_blocks(X86, replace(MODEL, mapping=None), KINDS, seed=1) == []
+    assert dependent_blocks(X86, CoreModel(), {}, seed=1) == []
+
+
+def test_an_instruction_has_another_register_for_each_operand() -> None:
+    for seed in range(50):
+        block = block_of_hex(dependent_block([ADD, MULTIPLY] * 3, random.Random(seed)).hex())
+        for one in block.instructions:
+            first, second = one.text.partition(" ")[2].split(", ")
+            assert first != second
+        assert len(set.union(*(set(one.registers) for one in block.instructions))) <= 6
+
+
+def test_a_scheme_that_cannot_be_measured_is_refused_by_name() -> None:
+    with pytest.raises(CannotMeasureError, match="unheard of"):
+        dependent_block(["unheard of"], random.Random(1))

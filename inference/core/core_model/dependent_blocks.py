@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from random import Random
 
 from inference.core.core_model.blocks import shape_of
@@ -44,8 +43,13 @@ def dependent_blocks(
     if maker is None or model.mapping is None or not kinds:
         return []
     dice = Random(seed)  # noqa: S311  no secret
-    telling = (block for block in _drawn(maker, kinds, dice) if is_telling(block, model))
-    return [*islice({block.hex: block for block in telling}.values(), MOST_BLOCKS)]
+    telling: dict[str, Block] = {}
+    for block in _drawn(maker, kinds, dice):
+        if len(telling) == MOST_BLOCKS:
+            break
+        if is_telling(block, model):
+            telling.setdefault(block.hex, block)
+    return [*telling.values()]
 
 
 def is_telling(block: Block, model: CoreModel) -> bool:

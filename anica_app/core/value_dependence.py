@@ -7,9 +7,10 @@ changed one by one, which shows the ones that matter.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 
 from inference.core.protocols import Json
 from inference.isa.blocks import block_of_bytes
@@ -65,8 +66,8 @@ class ValueDependence:
     Attributes:
         usual: The values that it was found with, measured again.
         others: The other values.
-        condition: Where it holds, such as `only where cl = 0`; "" with all values that could be measured,
-            `NOT_AGAIN` not even with the usual ones.
+        condition: Where it holds, such as `only where cl = 0`; "" with all values that could be measured, as
+            far as there are others, `NOT_AGAIN` not even with the usual ones.
     """
 
     usual: ValueReading
@@ -93,6 +94,7 @@ class ValueDependence:
 USUAL_LABEL = "as found"
 NOT_AGAIN = "not when measured again"
 NEVER_AGAIN = "as far as is known: it could not be measured again"
+NO_OTHER_VALUES = "as far as is known: it could not be measured with other values"
 
 
 @dataclass(frozen=True)
@@ -121,10 +123,11 @@ class _Repeated:
         cycles = self.finding.cycles
         return abs(answer.cycles - cycles) <= CLOSE * cycles or self.finding.holds(answer.cycles)
 
-    def changed_one_by_one(self, readings: Sequence[ValueReading]) -> list[InputChange]:
+    def changed_one_by_one(self, readings: Sequence[ValueReading], questions: int) -> list[InputChange]:
         """The usual values with one input each as where the finding does not hold; [] where one is enough.
 
-        Of several such values of an input, the first other one than usual.
+        Those first that are the first such value of their input; none at all where there are too few
+        questions for these.
         """
         usual = self.repetitions[0].start
         failing = [
@@ -135,22 +138,28 @@ class _Repeated:
         inputs = _independent(self.reads.inputs)
         if not readings[0].holds or len(inputs) == 1:
             return []
-        changes = []
-        for block_input in inputs[:MOST_INPUTS]:
-            others = (start for start in failing if block_input.value(start) != block_input.value(usual))
-            if other := next(others, None):
-                changes.append((block_input, block_input.replaced(usual, other)))
-        return changes
+        changes = [
+            [
+                (block_input, block_input.replaced(usual, other))
+                for value, other in {block_input.value(start): start for start in failing}.items()
+                if value != block_input.value(usual)
+            ]
+            for block_input in inputs[:MOST_INPUTS]
+        ]
+        if sum(map(bool, changes)) > questions:
+            return []
+        in_turn = (change for turn in zip_longest(*changes) for change in turn if change is not None)
+        return list(islice(in_turn, questions))
 
     def failing(
         self, changed: Sequence[InputChange], answers: Sequence[Answer]
-    ) -> dict[BlockInput, StartValues]:
+    ) -> dict[BlockInput, list[StartValues]]:
         """The inputs that are enough to break the finding, and values that do."""
-        return {
-            block_input: start
-            for (block_input, start), answer in zip(changed, answers, strict=True)
-            if self.holds(answer) is False
-        }
+        broken: defaultdict[BlockInput, list[StartValues]] = defaultdict(list)
+        for (block_input, start), answer in zip(changed, answers, strict=True):
+            if self.holds(answer) is False:
+                broken[block_input].append(start)
+        return broken
 
 
 def value_dependences(
@@ -176,8 +185,7 @@ def value_dependences(
     readings = [entry.readings(some) for entry, some in zip(repeated, answers, strict=True)]
     changes = []
     for entry, row in zip(repeated, readings, strict=True):
-        changed = entry.changed_one_by_one(row)
-        changes.append(changed if len(changed) <= questions else [])
+        changes.append(entry.changed_one_by_one(row, questions))
         questions -= len(changes[-1])
     changed_answers = _measured(measure, repeated, [[start for _, start in changed] for changed in changes])
     conditions = [
@@ -202,13 +210,11 @@ def _measured(
 
 
 def _condition(
-    reads: BlockReads, readings: Sequence[ValueReading], failing: Mapping[BlockInput, StartValues]
+    reads: BlockReads, readings: Sequence[ValueReading], failing: Mapping[BlockInput, Sequence[StartValues]]
 ) -> str:
     """Where a finding holds; `failing` is as in `_Repeated`."""
-    if readings[0].holds is None:
-        return NEVER_AGAIN
-    if not readings[0].holds:
-        return NOT_AGAIN
+    if obstacle := _obstacle(reads, readings):
+        return obstacle
     broken = [reading.operands for reading in readings if reading.holds is False]
     if not broken:
         return ""
@@ -217,8 +223,8 @@ def _condition(
         telling = [_telling_part(_parts(reads, causes[0]), readings, broken)]
     else:
         telling = [
-            _telling_part(_parts(reads, cause), readings, [reads.values(start)])
-            for cause, start in failing.items()
+            _telling_part(_parts(reads, cause), readings, [reads.values(start) for start in starts])
+            for cause, starts in failing.items()
         ]
     if not telling or "" in telling:
         return f"only with some values of {', '.join(cause.name for cause in causes)}"
@@ -228,6 +234,14 @@ def _condition(
         others = _distinct(telling[0], readings, holds=False)
         return f"where {places[0]}, not where it is {' or '.join(others)}"
     return f"only where {' and '.join(places)}"
+
+
+def _obstacle(reads: BlockReads, readings: Sequence[ValueReading]) -> str:
+    """Why nothing can be said of other values; "" where it can."""
+    if not readings[0].holds:
+        return NEVER_AGAIN if readings[0].holds is None else NOT_AGAIN
+    is_alone = reads.inputs and all(reading.holds is None for reading in readings[1:])
+    return NO_OTHER_VALUES if is_alone else ""
 
 
 def _telling_part(

@@ -65,7 +65,7 @@ class RepeatedFinding(_Part):
         if self.condition:
             return f"{found}; it holds {self.condition}."
         count = sum(reading.holds is not None for reading in self.readings[1:])
-        if not count:
+        if not count:  # it reads none; or its condition is of a version before that said so
             return f"{found}; other values could not be measured." if usual else f"{found}."
         return f"{found}; it holds with all {count} other choices of values that were measured."
 

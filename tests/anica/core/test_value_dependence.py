@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 
 import pytest
 
 from anica_app.core.value_dependence import (
     NEVER_AGAIN,
+    NO_OTHER_VALUES,
     NOT_AGAIN,
     MeasuredFinding,
     MeasureFrom,
@@ -15,7 +17,9 @@ from anica_app.core.value_dependence import (
     value_dependences,
 )
 from inference.isa.blocks import read_blocks
+from inference.isa.start_values import BlockInput
 from inference.isa.start_values import StartValues
+from inference.isa.x86.block_inputs import reads_of
 from inference.measuring.blocks import BlockOptions
 from inference.predictors.protocol import Answer, Failure
 
@@ -73,6 +77,8 @@ def slow_no_mask(start: StartValues) -> float:
         ("add rax, rbx", lambda start: 2.0, 9.0, NOT_AGAIN),
         ("add rax, rbx", lambda start: None if start == USUAL else 9.0, 9.0, NEVER_AGAIN),
         ("add rax, rbx", lambda start: 9.0 if start.registers["rax"] else None, 9.0, ""),
+        ("xor edx, edx\ndiv cx", lambda s: 9.0 if s == USUAL else None, 9.0, NO_OTHER_VALUES),
+        ("xor eax, eax\nmov rcx, rax", lambda start: 9.0, 9.0, ""),
     ],
 )  # fmt: skip
 def test_a_finding_says_where_it_holds(text, cycles, found, condition):
@@ -115,3 +121,72 @@ def test_no_more_questions_than_allowed_are_asked():
     assert len(checked) == 3
     assert checked[0][1].condition == "only where cl = 0"
     assert checked[2][1].condition == "only with some values of rax, cl, rdx"  # no question was left
+
+
+FINDINGS = 60
+TEXTS = (
+    SHIFT,
+    "rol ebx, cl\nadd rax, rbx",
+    "imul rax, rbx\nlea rcx, [rax + 4*rdx]",
+    "xor edx, edx\ndiv rcx",
+    "mov al, bl\nmovzx ecx, ah",
+    "vmaskmovps ymm1, ymm2, [rax]",
+    "vpmaskmovd [rsi], xmm3, xmm4\nvpaddd xmm3, xmm4, xmm5",
+    "vdivps ymm0, ymm1, [rdi]\nvaddps ymm2, ymm0, ymm2",
+    "vpaddd zmm1{k1}, zmm2, zmm3",
+    "vmovups [rdi]{k2}, zmm1\nadd rax, rcx",
+    "add rax, [rax]\nshlx rbx, rax, rcx",
+    "push rax\npop rbx\nadd [rsi], bh",
+)
+PROPERTIES: tuple[Callable[[int], bool], ...] = (
+    bool,
+    lambda value: bool(value & 63),
+    lambda value: bool(value & 1),
+    lambda value: bool(value >> 63),
+    lambda value: value < 1 << 32,
+    lambda value: value == 2**64 - 1,
+)
+"""Of what an input holds, by which times are known to differ."""
+
+
+@pytest.mark.parametrize("seed", range(FINDINGS))
+def test_findings_hold_with_the_values_that_they_say(seed: int) -> None:
+    """A machine whose times depend on one or two inputs, in a way that nothing is told of."""
+    dice = random.Random(seed)
+    text = dice.choice(TEXTS)
+    (block,) = read_blocks(text, 1)
+    reads = reads_of(entry.code for entry in block.instructions)
+    causes = [(dice.choice(reads.inputs), dice.choice(PROPERTIES)) for _ in range(dice.choice((1, 1, 2)))]
+
+    def is_slow(start: StartValues) -> bool:
+        return all(has(entry.value(start)) == has(entry.value(USUAL)) for entry, has in causes)
+
+    def cycles(start: StartValues) -> float:
+        return dice.gauss(1, 0.01) * (20 if is_slow(start) else 1)
+
+    condition = dependence(text, cycles, 20.0).condition
+    for _ in range(50):
+        start = reads.moved(USUAL, other_values(dice))
+        if is_slow(start):
+            continue
+        assert condition, (text, start)
+        assert not is_within(condition, reads.inputs, start), (text, condition, start)
+
+
+def is_within(condition: str, inputs: Sequence[BlockInput], start: StartValues) -> bool:
+    """Whether a condition says that the finding holds with these values."""
+    where, _, _ = condition.partition(", not where")
+    if not where.startswith(("where ", "only where ")):
+        return False
+    values = {entry.name: entry.value_text(start) for entry in inputs}
+    places = where.removeprefix("only ").removeprefix("where ").split(" and ")
+    named = (place.replace(" = ", " is ").partition(" is ") for place in places)
+    return all(values[name] in holding.split(" or ") for name, _, holding in named)
+
+
+def other_values(dice: random.Random) -> StartValues:
+    def value() -> int:
+        return dice.choice((0, 1, dice.randrange(256), dice.randrange(2**64), 2**64 - 1))
+
+    registers = {name: value() for name in USUAL.registers}
+    return StartValues(registers, value(), value(), masks=dice.random() < 0.5)

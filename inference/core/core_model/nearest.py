@@ -192,7 +192,13 @@ def _difference(
 
 
 def _shown(scheme: Scheme) -> list[Operand]:
-    return [one for one in scheme.operands if not one.implicit]
+    """Its operands but for implicit ones; legacy SSE has an implicit `xmm0` where VEX names a register."""
+    return [one for one in scheme.operands if not one.implicit or _kind(one) == "vector"]
+
+
+def _names(operands: Iterable[Operand]) -> list[str]:
+    """As latencies name them: by their places, and implicit ones by their registers."""
+    return [one.name if one.implicit else str(place) for place, one in enumerate(operands, start=1)]
 
 
 def _kind(operand: Operand) -> str:
@@ -285,20 +291,23 @@ def _renamed(
 ) -> Iterator[tuple[tuple[str, str], float | None]]:
     """The latencies of the nearest scheme between the operands of this one."""
     mine, theirs = _shown(scheme), _shown(match.scheme)
+    names = _names(mine)
     moved = len(mine) - len(theirs)  # VEX has the destination beside the first source
-    stored = {str(number) for number, one in enumerate(mine, start=1) if one.kind == "memory"}
+    sources = {
+        name: names[place + moved]
+        for place, name in enumerate(_names(theirs))
+        if 0 <= place + moved < len(names)
+    }
+    stored = {name for name, one in zip(names, mine, strict=True) if one.kind == "memory"}
     in_memory = stored if match.rank == _WITH_MEMORY else set()
     for (first, last), cycles in latencies.items():
-        source = _moved(first, moved)
+        operand, space, part = first.partition(" ")
+        if operand not in sources and operand.isdecimal():
+            continue
+        source = f"{sources.get(operand, operand)}{space}{part}"
         target = f"{last} data" if last in in_memory else last
         if source in in_memory:
             yield (f"{source} address", target), None if cycles is None else cycles + load
             yield (f"{source} data", target), cycles
-        elif not source.startswith("0"):
+        else:
             yield (source, target), cycles
-
-
-def _moved(name: str, by: int) -> str:
-    """An operand, or a part of one (`3 address`), so many places further."""
-    number, space, part = name.partition(" ")
-    return f"{int(number) + by}{space}{part}" if number.isdecimal() else name

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.waste import Simulated
+from inference.core.waste import SchedulerFit, Simulated
 from inference.features.learning.inferring.algorithms import ALGORITHMS, InferenceTask
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.explain.small import mapping_of
@@ -30,6 +30,14 @@ class Facts:
     ) -> Mapping[Experiment, float]:
         self.is_consulted = True
         return {}
+
+    def experiments(self, mapping: PortMapping) -> Sequence[Experiment]:
+        return ()
+
+    def fit(
+        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
+    ) -> SchedulerFit:
+        return SchedulerFit(self.simulator(mapping, measured, pulse), 0.0)
 
     def simulator(
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]

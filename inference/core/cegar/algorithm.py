@@ -23,13 +23,12 @@ from inference.core.cegar.problem import (
 from inference.core.cegar.search import CegarSearch
 from inference.core.cegar.solving import SolverLimitError, version
 from inference.core.cegar.telling_apart import port_filling
+from inference.core.cegar.wasting import Wasting
 from inference.core.events import Log
-from inference.core.experiment import Experiment
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Checkpoint, Measurer, Reporter
-from inference.core.throughput import inverse_throughput
-from inference.core.waste import WasteSource, wasteful_times
+from inference.core.waste import WasteSource
 
 WASTE_ROUNDS = 3
 MOST_CHECKS = 3
@@ -60,7 +59,8 @@ def infer(
 
     `waste` simulates the core's scheduler under a mapping: an experiment may take as much longer than its
     ports need as the scheduler makes it. Each mapping that a search finds is simulated and the search goes
-    on, a few times, until the shares that are wasted stay the same.
+    on, a few times, until the shares that are wasted stay the same. Of mappings that explain as much, the one
+    counts that the scheduler explains best (`inference.core.cegar.wasting`).
     """
     return _Algorithm(CegarSearch(problem, measurer, reporter, seed, resume), waste).run()
 
@@ -92,7 +92,8 @@ def _pairs(problem: CegarProblem) -> Apart:
 class _Algorithm:
     def __init__(self, search: CegarSearch, waste: WasteSource | None) -> None:
         self._search = search
-        self._waste = waste
+        self._wasting = None if waste is None else Wasting(search, waste)
+        self._known = None if waste is None else waste.mapping
         self._decider = Decider(search)
         self._ports = PortChoice(search)
         self._best: Settled | None = None
@@ -104,8 +105,8 @@ class _Algorithm:
         search.enter("seeding")
         search.measure_first()
         search.enter("deciding")
-        if self._waste is not None:
-            self._allows_waste(self._waste, self._waste.mapping)
+        if self._wasting is not None:
+            self._wasting.allow(self._known)
         if Division.suits(search):
             self._division = Division(search)
             self._divide(self._division)
@@ -159,47 +160,17 @@ class _Algorithm:
 
     def _with_waste(self, settled: Settled) -> Settled:
         """Search again while simulating the mapping changes what experiments may waste."""
-        for _ in range(WASTE_ROUNDS if self._waste is not None else 0):
-            assert self._waste is not None
-            if settled.limit or not self._allows_waste(self._waste, settled.mapping):
+        if self._wasting is None:
+            return settled
+        for number in range(WASTE_ROUNDS + 1):
+            if settled.limit:
+                break
+            settled = self._wasting.preferring(settled)
+            if not self._wasting.allow(settled.mapping) or number == WASTE_ROUNDS:
                 break
             self._earlier = settled.mapping
             settled = self._of_all_parts()
         return settled
-
-    def _allows_waste(self, source: WasteSource, mapping: PortMapping | None) -> bool:
-        """Let experiments waste what the core's code, and its scheduler under a mapping, explain.
-
-        Whether a share of what was measured changes by that.
-        """
-        readings, pace, deadline = self._search.readings, self._search.pace, self._search.deadline
-
-        def listen() -> bool:
-            pace.pulse()
-            return not deadline.is_over
-
-        measured = readings.measured
-        simulated = None if mapping is None else source.simulator(mapping, measured, listen)
-        known = dict.fromkeys(measured, 0.0) | dict(source.least_cycles(measured, pulse=pace.pulse))
-
-        def least(experiment: Experiment) -> float:
-            if experiment not in known:
-                cycles = readings.cycles(experiment) or 0.0
-                known.update({experiment: 0.0} | dict(source.least_cycles({experiment: cycles})))
-            return known[experiment]
-
-        def share(experiment: Experiment) -> float:
-            cycles = readings.cycles(experiment) or 1.0
-            if cycles <= least(experiment) + self._search.settings.epsilon * experiment.length:
-                return 1.0  # its registers or its bytes take as long: it says nothing of ports
-            if mapping is None or deadline.is_over or not mapping.usage.keys() >= {*experiment.schemes}:
-                return 0.0
-            times = wasteful_times({experiment: cycles}, mapping, simulated, known, pace.pulse)
-            needed = inverse_throughput(mapping, experiment)
-            return max(0.0, 1 - needed / float(times.predicted[0]))
-
-        readings.least_cycles = least
-        return readings.allow_waste(share)
 
     def _of_all_parts(self) -> Settled:
         if self._division is None:

@@ -127,6 +127,7 @@ class Hidden(StrEnum):
     LENGTH = "length"  # it would need more instructions than allowed
     UNEXPLAINED = "unexplained"  # the experiment that would tell contradicts others
     UNMEASURED = "unmeasured"  # what would tell is not in the recorded data, or could not be measured
+    SCHEDULER = "scheduler"  # the core's scheduler, simulated under it, explains less
     EQUAL = "equal"  # no experiment at all: equal inverse throughput for everything
 
 
@@ -137,6 +138,7 @@ REASONS: Mapping[Hidden, str] = {
     Hidden.LENGTH: "an experiment that tells them apart would be too long",
     Hidden.UNEXPLAINED: "the experiment that would tell them apart is one that no mapping explains",
     Hidden.UNMEASURED: "the experiments that would tell them apart have no usable measurement",
+    Hidden.SCHEDULER: "simulated with the core's scheduler, it is further from what was measured",
     Hidden.EQUAL: "they predict the same for every experiment",
 }
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import hypot, inf
 from typing import Protocol
 
 from inference.core.core_model.bounds import BoundKind, CodeShape, predict_core
@@ -20,6 +21,7 @@ from inference.core.core_model.model import CoreModel, CoreScheduler
 from inference.core.core_model.scheduler_experiments import (
     OperationKind,
     operation_kinds,
+    scheduler_experiments,
     usable_experiments,
 )
 from inference.core.core_model.scheduler_inference import (
@@ -30,7 +32,7 @@ from inference.core.core_model.scheduler_inference import (
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.simulation.policy import SharedResultBus
-from inference.core.waste import Simulated
+from inference.core.waste import SchedulerFit, Simulated
 from inference.isa.dependences import InstructionAccesses
 from inference.isa.scheme import Scheme
 from inference.isa.unrolling import CannotMeasureError
@@ -113,12 +115,21 @@ class ScheduledTimes:
                 bounds[experiment] = max(bounds.get(experiment, 0.0), chain)
         return bounds
 
+    def experiments(self, mapping: PortMapping) -> list[Experiment]:
+        """See `WasteSource`."""
+        return [one.experiment for one in scheduler_experiments(self._kinds(mapping))[:_MOST_BODIES]]
+
     def simulator(
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
     ) -> Simulated | None:
         """See `WasteSource`. What it returns has the scheduler on the ports of whatever mapping it gets."""
-        if self.model.scheduler is not None and self.mapping is not None:
-            return self._simulated_by(self.model.scheduler, self._kinds(self.mapping))
+        return self._known or self.fit(mapping, measured, pulse).simulated
+
+    def fit(
+        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
+    ) -> SchedulerFit:
+        """See `WasteSource`. The error is that of an inferred scheduler, also where one is known: under other
+        ports, it is another one."""
         kinds = self._kinds(mapping)
         bodies = [
             MeasuredBody(one.experiment, body.instructions, body.copies, measured[one.experiment], one.group)
@@ -126,7 +137,19 @@ class ScheduledTimes:
             if (body := self._body(one.experiment)) is not None
         ]
         finding = infer_core_scheduler(replace(self._plain, mapping=mapping), bodies, kinds, pulse)
-        return None if finding.scheduler is None else self._simulated_by(finding.scheduler, kinds)
+        inferred = None if finding.scheduler is None else self._simulated_by(finding.scheduler, kinds)
+        errors = [
+            (each.without if each.simulated is None else each.simulated) / each.measured - 1
+            for each in finding.experiments
+        ]
+        error = hypot(*errors) / len(errors) ** 0.5 if errors else inf
+        return SchedulerFit(self._known or inferred, error)
+
+    @property
+    def _known(self) -> Simulated | None:
+        if self.model.scheduler is None or self.mapping is None:
+            return None
+        return self._simulated_by(self.model.scheduler, self._kinds(self.mapping))
 
     def _simulated_by(self, scheduler: CoreScheduler, kinds: Mapping[str, OperationKind]) -> Simulated:
         models: dict[int, tuple[PortMapping, CoreModel, int]] = {}

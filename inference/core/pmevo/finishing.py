@@ -30,7 +30,7 @@ from inference.core.pmevo.refit.second_uops import doubted, without_second_uops
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable
-from inference.core.waste import Simulated, WastefulTimes, WasteSource, wasteful_times
+from inference.core.waste import MOST_POLICIES, Simulated, WastefulTimes, WasteSource, wasteful_times
 
 _SEARCHES, _PATIENCE = 30, 10
 """Local searches from a solution that only needs to be adapted."""
@@ -45,8 +45,6 @@ _JUDGING = 0.1
 """Share of the experiments that rounds do not learn from, which judge them."""
 _LEAST_GAIN = 0.1
 """Share of the cost that rounds have to lower."""
-MOST_POLICIES = 100
-"""That are simulated under one mapping: what takes some 4 s of one core."""
 _MOST_DOUBTING = 100
 """Experiments that are simulated to judge second µops."""
 _MOST_DISJOINT = 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pytest
 
@@ -15,7 +15,7 @@ from inference.core.identity import same_up_to_renaming
 from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
-from inference.core.waste import Simulated
+from inference.core.waste import SchedulerFit, Simulated
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.pmevo.small import Listener
 
@@ -127,6 +127,14 @@ class Scheduler(SimulatedProcessor):
         self, measured: Mapping[Experiment, float], *, pulse: Callable[[], None] = lambda: None
     ) -> Mapping[Experiment, float]:
         return {}
+
+    def experiments(self, mapping: PortMapping) -> Sequence[Experiment]:
+        return ()
+
+    def fit(
+        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
+    ) -> SchedulerFit:
+        return SchedulerFit(self.simulator(mapping, measured, pulse), 0.0)
 
     def simulator(
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]

@@ -14,11 +14,11 @@ from inference.core.events import Log, PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, algorithm, finishing, infer
-from inference.core.pmevo.finishing import MOST_POLICIES, LearntData
+from inference.core.pmevo.finishing import LearntData
 from inference.core.pmevo.plan import first_ports
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.usage import Usage
-from inference.core.waste import Simulated
+from inference.core.waste import MOST_POLICIES, Simulated
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 from tests.core.pmevo.small import MAPPING, Listener

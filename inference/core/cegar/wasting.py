@@ -1,0 +1,171 @@
+"""What experiments may waste, and which of several mappings the core's scheduler explains best.
+
+Where a scheduler wastes, ports alone do not tell mappings apart: each explains the measurements with a waste
+of its own. So experiments that show schedulers are measured, a scheduler is inferred under each mapping, and
+the mapping counts whose simulated times are nearest to the measured ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+
+from inference.core.cegar.alternatives import Settled
+from inference.core.cegar.problem import Alternative, Hidden
+from inference.core.cegar.search import CegarSearch
+from inference.core.disjoint_units import disjoint_units
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping, Uops, uops_of
+from inference.core.throughput import inverse_throughput
+from inference.core.waste import MOST_POLICIES, SchedulerFit, WasteSource, wasteful_times
+
+_MOST_CANDIDATES = 12
+"""Mappings for which a scheduler is inferred beside the one at hand: about a second each."""
+_CLEARLY = 0.1
+"""Share of the error by which simulated times have to be nearer to measured ones."""
+
+
+class Wasting:
+    """Of a search on a core with a scheduler."""
+
+    def __init__(self, search: CegarSearch, source: WasteSource) -> None:
+        self._search = search
+        self._source = source
+        self._telling: dict[Experiment, float] = {}
+        self._fits: dict[str, SchedulerFit] = {}
+        self._preferred: list[PortMapping] = []  # in an earlier round
+
+    def allow(self, mapping: PortMapping | None) -> bool:
+        """Let experiments waste what the core's code, and its scheduler under a mapping, explain.
+
+        Whether a share of what was measured changes by that.
+        """
+        readings, pace, deadline = self._search.readings, self._search.pace, self._search.deadline
+        measured = readings.measured
+        simulated = None if mapping is None else self._fit(mapping).simulated
+        known = dict.fromkeys(measured, 0.0) | dict(self._source.least_cycles(measured, pulse=pace.pulse))
+
+        def least(experiment: Experiment) -> float:
+            if experiment not in known:
+                cycles = readings.cycles(experiment) or 0.0
+                known.update({experiment: 0.0} | dict(self._source.least_cycles({experiment: cycles})))
+            return known[experiment]
+
+        def share(experiment: Experiment) -> float:
+            cycles = readings.cycles(experiment) or 1.0
+            if cycles <= least(experiment) + self._search.settings.epsilon * experiment.length:
+                return 1.0  # its registers or its bytes take as long: it says nothing of ports
+            if mapping is None or deadline.is_over or not mapping.usage.keys() >= {*experiment.schemes}:
+                return 0.0
+            times = wasteful_times({experiment: cycles}, mapping, simulated, known, pace.pulse)
+            needed = inverse_throughput(mapping, experiment)
+            return max(0.0, 1 - needed / float(times.predicted[0]))
+
+        readings.least_cycles = least
+        return readings.allow_waste(share)
+
+    def preferring(self, settled: Settled) -> Settled:
+        """With the mapping that the core's scheduler explains best, the settled one among the alternatives.
+
+        Candidates are the alternatives and mappings nearby, then those near the best so far.
+        """
+        self._measure(settled.mapping)
+        if not self._telling:
+            return settled
+        best, least = settled.mapping, self._error(settled.mapping)
+        enough = (1 - _CLEARLY) * least
+        tried = {self._shown(best)}
+        others = [alternative.mapping for alternative in settled.listed]
+        waiting = [*self._preferred, *_nearby(best), *others]
+        while waiting and len(tried) <= _MOST_CANDIDATES and self._goes_on():
+            mapping = waiting.pop(0)
+            if (shown := self._shown(mapping)) in tried:
+                continue
+            tried.add(shown)
+            if (error := self._error(mapping)) < least:
+                best, least = mapping, error
+                waiting = [*_nearby(best), *waiting]
+        if least > enough:
+            return settled
+        self._preferred = [best]
+        return _led_by(settled, best)
+
+    def _shown(self, mapping: PortMapping) -> tuple[Uops, ...]:
+        """What a mapping says of the schemes by which mappings are compared."""
+        schemes = {scheme for experiment in self._telling for scheme in experiment.schemes}
+        return tuple(mapping.usage[scheme] for scheme in sorted(schemes))
+
+    def _measure(self, mapping: PortMapping) -> None:
+        """Measure what shows schedulers under a mapping; none of it is to be explained by ports alone."""
+        answers, most = self._search.answers, self._search.settings.max_length
+        asked = [
+            experiment
+            for experiment in self._source.experiments(mapping)
+            if answers.has(experiment) and experiment.length <= (most or experiment.length)
+        ]
+        for measured in answers.measure(asked):
+            if measured.usable and measured.cycles is not None:
+                self._telling[measured.experiment] = measured.cycles
+
+    def _error(self, mapping: PortMapping) -> float:
+        return self._fit(mapping).error
+
+    def _fit(self, mapping: PortMapping) -> SchedulerFit:
+        """The scheduler under a mapping, inferred once from what shows it."""
+        key = f"{mapping.digest} {len(self._telling)}"
+        if key not in self._fits:
+            measured = self._telling or self._search.readings.measured
+            self._fits[key] = self._source.fit(mapping, measured, self._patience())
+        return self._fits[key]
+
+    def _patience(self) -> Callable[[], bool]:
+        """Goes on for so many policies, as long as there is time."""
+        left = MOST_POLICIES
+
+        def goes_on() -> bool:
+            nonlocal left
+            left -= 1
+            return left >= 0 and self._goes_on()
+
+        return goes_on
+
+    def _goes_on(self) -> bool:
+        self._search.pace.pulse()
+        return not self._search.deadline.is_over
+
+
+def _nearby(mapping: PortMapping) -> Iterator[PortMapping]:
+    """Mappings with two units moved apart, and with a scheme in a unit of a port more or less.
+
+    Of many ports, noise hides one.
+    """
+    users = Counter(mask for uops in mapping.usage.values() for mask, _ in uops)
+    for moved, instead in disjoint_units(sorted(users, key=lambda mask: (-users[mask], mask))):
+        yield _exchanged(mapping, mapping.usage, moved, instead)
+    for scheme, uops in mapping.usage.items():
+        for own, other in product((mask for mask, _ in uops), users):
+            if (own ^ other).bit_count() == 1:
+                yield _exchanged(mapping, [scheme], own, other)
+
+
+def _exchanged(mapping: PortMapping, schemes: Iterable[str], mask: int, instead: int) -> PortMapping:
+    """Some schemes with other ports in place of these."""
+    changed = {
+        scheme: uops_of((instead if own == mask else own, count) for own, count in mapping.usage[scheme])
+        for scheme in schemes
+    }
+    return replace(mapping, usage={**mapping.usage, **changed})
+
+
+def _led_by(settled: Settled, mapping: PortMapping) -> Settled:
+    others: Mapping[str, tuple[PortMapping, Hidden]] = {
+        each.mapping.digest: (each.mapping, each.hidden) for each in settled.listed
+    } | {settled.mapping.digest: (settled.mapping, Hidden.SCHEDULER)}
+    listed = tuple(
+        Alternative(other, tuple(s for s in other.usage if other.usage[s] != mapping.usage[s]), hidden)
+        for other, hidden in others.values()
+        if other != mapping
+    )
+    return replace(settled, mapping=mapping, listed=listed)

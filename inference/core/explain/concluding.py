@@ -110,7 +110,7 @@ def _tested(
     usage, doubts = _with_the_wide(context, scheme, verdict, told.witnesses, found, r_max)
     doubts = (*doubts, *_not_recorded(told.witnesses, found))
     if context.counts_from == THROUGHPUT:
-        doubts = (*doubts, *unsettled.of(usage, told.witnesses))
+        doubts = (*doubts, *unsettled.of(scheme, usage, told.witnesses))
     return replace(
         told,
         outcome=SchemeFate.CHARACTERISED,

@@ -41,6 +41,8 @@ class ExplainContext:
     widths: dict[str, int] = field(default_factory=dict)
     excluded: dict[str, Exclusion] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    unplaced: dict[str, int] = field(default_factory=dict)
+    """{representative of a kind: its number of ports} where these were not found: nothing blocks them."""
 
     @property
     def settings(self) -> ExplainSettings:

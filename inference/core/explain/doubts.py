@@ -1,5 +1,5 @@
 """What of a concluded scheme is not settled: times of blocking instructions or of its floods that µops on
-these ports do not explain, and ports in common that nothing shows.
+these ports do not explain, ports in common that nothing shows, and µops on ports that nothing blocks.
 
 Such a scheme keeps its µops, as the best that is known, but nothing calls them certain.
 """
@@ -19,6 +19,7 @@ from inference.core.explain.problem import Seen, Witness
 from inference.core.explain.units import is_apart_possible
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
+from inference.isa.domains import domains_in
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,11 @@ class UnsettledPorts:
     n_ports: int
     r_max: float | None
 
-    def of(self, usage: Uops, witnesses: Sequence[Witness]) -> Iterator[str]:
+    def of(self, scheme: str, usage: Uops, witnesses: Sequence[Witness]) -> Iterator[str]:
         """In words; nothing where all is settled."""
         masks = {mask for mask, _ in usage}
+        if unseen := self._unseen(scheme):
+            yield f"µops on the ports of {'; '.join(unseen)} would not show, as these ports were not found"
         for mask, (experiment, predicted, cycles) in self._unexplained.items():
             if mask in masks:
                 yield (
@@ -48,6 +51,13 @@ class UnsettledPorts:
                     f"delays {witness.blocker} by {witness.surplus:.2f} µops, of which "
                     f"{witness.below + witness.uops} are explained"
                 )
+
+    def _unseen(self, scheme: str) -> list[str]:
+        """Kinds of the parts of the core that a scheme is for whose ports nothing blocks."""
+        domains = self.context.problem.domains
+        own = {*domains_in(scheme), domains.get(scheme, "")}
+        placed = {each.scheme for each in self.blockers}
+        return [head for head in self.context.unplaced if domains.get(head) in own and head not in placed]
 
     def _name(self, mask: int) -> str:
         return next(each.scheme for each in self._proper if each.mask == mask)

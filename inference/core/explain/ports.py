@@ -342,6 +342,8 @@ class PortSolver:
         head, *others = members
         if reason.unplaced:
             width = self._context.widths[head]
+            if not self._is_at_bottleneck(head):
+                self._context.unplaced[head] = width
             self._context.warn(
                 f"the {width} ports of {head} and {len(others)} schemes like it were not found, so nothing "
                 f"is blocked with them: {reason.text}"

@@ -144,6 +144,9 @@ def test_a_solver_that_ends_costs_the_kinds_that_it_could_not_place_and_excludes
     assert not [s for s, each in told.items() if each.reason is NotCharacterised.CLASH]
     for scheme in ("cmp", "add", "load", "vpaddd", "add m"):
         assert told[scheme].outcome is SchemeFate.CHARACTERISED, told[scheme].text
+    doubtful = {scheme for scheme, each in told.items() if "would not show" in "".join(each.doubts)}
+    assert {"cmp", "add", "vpaddd"} <= doubtful
+    assert "load" not in doubtful  # all kinds of its unit were placed
     unplaced = [text for text in result.warnings if text.startswith("the ")]
     assert len(unplaced) == 2  # one of the three kinds of each of two units
     assert any(text.startswith("the 3 ports") for text in unplaced)

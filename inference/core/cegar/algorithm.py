@@ -36,6 +36,7 @@ MOST_CHECKS = 3
 
 _WIDER = "mappings to {} ports explain as much: noise, or the rate of the quickest mix, hides the difference"
 _ASSUMED = "mappings in which domains share ports explain as much"
+_BY_SCHEDULER = "mappings that the core's scheduler explains less explain as much by their ports"
 _MIXES_UNEXPLAINED = "{} of {} mixes measured afterwards are not explained"
 _UNEXPLAINED = "{} of {} experiments are not explained"
 
@@ -170,6 +171,8 @@ class _Algorithm:
                 break
             self._earlier = settled.mapping
             settled = self._of_all_parts()
+        if self._wasting.has_chosen and not settled.more:
+            return replace(settled, more=True, reason=settled.reason or _BY_SCHEDULER)
         return settled
 
     def _of_all_parts(self) -> Settled:

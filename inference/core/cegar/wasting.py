@@ -92,6 +92,11 @@ class Wasting:
         self._preferred = [best]
         return _led_by(settled, best)
 
+    @property
+    def has_chosen(self) -> bool:
+        """Whether a scheduler decided between mappings before: then none is the only one by its ports."""
+        return bool(self._preferred)
+
     def _shown(self, mapping: PortMapping) -> tuple[Uops, ...]:
         """What a mapping says of the schemes by which mappings are compared."""
         schemes = {scheme for experiment in self._telling for scheme in experiment.schemes}

@@ -25,6 +25,9 @@ _VARIANCE_OF_TWO = 0.4549
 LEAST_TO_JUDGE = 7
 """Samples from which stability is judged."""
 
+_LEAST_PAIRS = 20
+"""Pairs of samples that tell whether noise grows with the time."""
+
 NOT_RECORDED = "not among the recorded experiments"
 
 LEAST_NOISE = 2e-4
@@ -48,7 +51,8 @@ class SampledCycles:
 class MeasurementSampler:
     """Samples of a measurer's answers.
 
-    `noise` is the standard deviation of a sample in cycles per instruction, as far as is known.
+    `noise` is the standard deviation of a sample in cycles per instruction, as far as is known;
+    `relative_noise` the same as a share of the time where it grows with that, else 0.
     """
 
     def __init__(self, measurer: Measurer, pace: PacedReporter, most: int) -> None:
@@ -62,6 +66,7 @@ class MeasurementSampler:
         self._samples: dict[Experiment, list[Measured]] = {}
         self._first: dict[Experiment, int] = {}
         self.noise = LEAST_NOISE
+        self.relative_noise = 0.0
         self.measurements = 0
 
     @property
@@ -181,23 +186,52 @@ class MeasurementSampler:
         """How many samples make the median's standard error at most `error` cycles."""
         if error <= 0:
             return least
-        alone = MEDIAN_LOSS * self.noise * experiment.length / error
-        return min(self._most, max(least, math.ceil(alone * alone)))
+        one = MEDIAN_LOSS * self.deviation(experiment, self._serial(experiment)) / error
+        return min(self._most, max(least, math.ceil(one * one)))
+
+    def deviation(self, experiment: Experiment, cycles: float | None) -> float:
+        """The usual standard deviation of a sample, in cycles; `cycles`: about what it takes."""
+        if not self.relative_noise or cycles is None:
+            return self.noise * experiment.length
+        return max(LEAST_NOISE * experiment.length, self.relative_noise * cycles)
+
+    def _serial(self, experiment: Experiment) -> float | None:
+        """What an experiment takes if its instructions run one after the other, as in a flood."""
+        if not self.relative_noise:
+            return None
+        total = 0.0
+        for scheme, count in experiment.terms:
+            samples = self._samples.get(Experiment.of([scheme]), ())
+            cycles = next((each.cycles for each in samples if each.usable), None)
+            if cycles is None:
+                return None
+            total += count * cycles
+        return total
 
     def error(self, reading: SampledCycles) -> float:
         """The median's standard error in cycles, by the usual noise."""
-        one = self.noise * reading.experiment.length
+        one = self.deviation(reading.experiment, reading.cycles)
         return one if reading.samples < 2 else MEDIAN_LOSS * one / math.sqrt(reading.samples)
 
     def learn_noise(self, experiments: Iterable[Experiment]) -> None:
-        """Take the usual noise from pairs of samples of these; what is not typical plays no part."""
-        squares = []
+        """Take the usual noise from pairs of samples of these; what is not typical plays no part.
+
+        It grows with the time where the slower half of them scatters more than the quicker one, by more than
+        the geometric mean of what either kind of noise would show.
+        """
+        pairs = []
         for experiment in experiments:
             usable = [each.cycles for each in self._samples.get(experiment, ())[:2] if each.usable]
             if len(usable) == 2 and usable[0] is not None and usable[1] is not None:
-                squares.append(((usable[0] - usable[1]) / experiment.length) ** 2 / 2)
-        if squares:
-            self.noise = max(LEAST_NOISE, math.sqrt(statistics.median(squares) / _VARIANCE_OF_TWO))
+                pairs.append((usable[0] / experiment.length, usable[1] / experiment.length))
+        if pairs:
+            self.noise = max(LEAST_NOISE, _deviation(pairs))
+        if len(pairs) >= _LEAST_PAIRS:
+            pairs.sort(key=sum)
+            quick, slow = pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
+            slower = statistics.median(map(sum, slow)) / statistics.median(map(sum, quick))
+            if _deviation(slow) > math.sqrt(slower) * _deviation(quick):
+                self.relative_noise = _deviation([(1.0, second / first) for first, second in pairs])
 
 
 def _floods(offers: Iterable[Experiment]) -> dict[str, dict[str, list[int]]]:
@@ -238,6 +272,12 @@ class Medians:
                 yield Measured(experiment, None, MeasurementState.FAILED, note=reading.note)
             else:
                 yield Measured(experiment, reading.cycles, passes=reading.samples)
+
+
+def _deviation(pairs: Iterable[tuple[float, float]]) -> float:
+    """The standard deviation of samples, from pairs of them; that of a median, lest a few stray."""
+    squares = ((first - second) ** 2 / 2 for first, second in pairs)
+    return math.sqrt(statistics.median(squares) / _VARIANCE_OF_TWO)
 
 
 def _counters(samples: Sequence[Measured]) -> dict[str, float]:

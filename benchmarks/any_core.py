@@ -2,9 +2,10 @@
 
 Every core is measured with 1 % noise on schemes of the starter set: by PMEvo and explained µops on all of
 them, by CEGAR on those that show its units. `right`: the share of schemes that experiments do not tell from
-the true ones. `false`: results that were called the only ones, or
-µops that were called proven, and are not true. A core's results are kept in `benchmarks/out/any-core.jsonl`,
-and a benchmark that was interrupted goes on behind them; without that file it begins anew.
+the true ones, of which slots count only where a mapping tells of them. `false`: results that were called the
+only ones, or µops that were called proven, and are not true. A core's results are kept in
+`benchmarks/out/any-core.jsonl`, and a benchmark that was interrupted goes on behind them; without that file
+it begins anew.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isclose
 from pathlib import Path
 
@@ -123,7 +124,8 @@ def outcome_on(core: DrawnCore, name: str, algorithm: Callable[[DrawnCore], Answ
     except (InsufficientDataError, InvalidInputError) as error:
         return Outcome(core.seed, name, core.wastes, time.process_time() - began, None, 0, 0, 0, str(error))
     seconds = time.process_time() - began
-    schemes, right = answer.mapping.usage, _right(answer.mapping, core.truth, core.seed)
+    truth = core.truth if answer.mapping.issue_width is not None else replace(core.truth, slots={})
+    schemes, right = answer.mapping.usage, _right(answer.mapping, truth, core.seed)
     return Outcome(
         core.seed,
         name,
@@ -191,7 +193,9 @@ def by_cegar(core: DrawnCore, schemes: Sequence[str]) -> Answer:
 def by_explaining(core: DrawnCore) -> Answer:
     """Explained µops of all schemes of a core."""
     schemes = tuple(core.truth.usage)
-    problem = ExplainProblem(schemes, ExplainSettings(), preferred=PREFERRED, domains=domains_of(schemes))
+    problem = ExplainProblem(
+        schemes, ExplainSettings(), preferred=PREFERRED, domains=domains_of(schemes), core=core.facts()
+    )
     found = infer_explained(problem, core.processor(), Silent(), core.seed, None, solve_by_cegar)
     claimed = [
         each.scheme

@@ -49,7 +49,8 @@ def solve_by_cegar(
         # Seconds, where the search to its end takes minutes; with schemes of two µops it would not.
         unexplained = () if problem.improper else cegar.contradictions(problem, measurer, reporter, seed)
         if (culprit := _culprit(unexplained, question)) is None:
-            found = cegar.infer(problem, measurer, reporter, seed)
+            waste = None if problem.improper else question.core  # with it, these searches do not end
+            found = cegar.infer(problem, measurer, reporter, seed, waste=waste)
             unexplained, culprit = found.unexplained, _culprit(found.unexplained, question)
         if culprit is not None:
             about = [each for each in unexplained if culprit in each.experiment.schemes]
@@ -58,7 +59,7 @@ def solve_by_cegar(
             dropped[culprit] = LeftOut("; ".join(map(str, about)), contradicting, unplaced=is_waste)
             continue
         if not question.known and (lonely := _lonely(found, problem, question)):
-            without = cegar.infer(_without(problem, lonely), measurer, reporter, seed)
+            without = cegar.infer(_without(problem, lonely), measurer, reporter, seed, waste=question.core)
             is_shown = len(without.apart) > len(found.apart) and not without.reason
             if is_shown and _culprit(without.unexplained, question) is None:
                 found = without

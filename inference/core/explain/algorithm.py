@@ -8,6 +8,7 @@ from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck
 from inference.core.errors import InsufficientDataError
 from inference.core.events import PacedReporter
 from inference.core.explain.alone import find_candidates, measure_alone
+from inference.core.explain.blockers import blockers_of, class_table
 from inference.core.explain.classes import classes_by_counters, classes_by_time
 from inference.core.explain.composite import single_classes
 from inference.core.explain.concluding import concluded, nothing_characterised
@@ -15,7 +16,7 @@ from inference.core.explain.context import ExplainContext
 from inference.core.explain.events import BottleneckFound
 from inference.core.explain.joint_rate import joint_rate, limited
 from inference.core.explain.known import ByCounters, ByTime
-from inference.core.explain.ports import PortSolver, blockers_of, class_table
+from inference.core.explain.ports import PortSolver
 from inference.core.explain.problem import (
     BlockingAnswer,
     BlockingSolver,

@@ -6,7 +6,7 @@ import math
 
 from inference.core.errors import InsufficientDataError
 from inference.core.experiment import Experiment
-from inference.core.explain.context import ExplainContext, fact
+from inference.core.explain.context import ERRORS, ExplainContext, fact
 from inference.core.explain.counting import counted, source_of_counts, whole, zen_extra
 from inference.core.explain.problem import NotCharacterised
 from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT, ZEN_MACRO_OPS
@@ -14,8 +14,6 @@ from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT, Z
 MOST_WIDTH = 12
 """Ports of one µop at most that can be told by time: 1/12 and 1/13 cycles are nearly the same."""
 
-ERRORS = 3
-"""Standard errors by which a median may be off."""
 
 _NOISE_SAMPLE = 200
 _CHUNK = 256
@@ -131,6 +129,7 @@ def find_candidates(context: ExplainContext) -> None:
     Without counts, whatever takes 1/n cycles is one for the time being.
     """
     widest = context.settings.widest
+    context.chained = _chained(context)
     for scheme in context.left:
         cycles = context.cycles(scheme)
         noise = ERRORS * context.sampler.error(context.alone[scheme])
@@ -143,7 +142,7 @@ def find_candidates(context: ExplainContext) -> None:
             )
             continue
         if context.counts_from == THROUGHPUT:
-            if width is not None:
+            if width is not None and scheme not in context.chained:
                 context.widths[scheme] = width
         elif context.uops(scheme) == 1:
             if width is not None:
@@ -166,6 +165,25 @@ def find_candidates(context: ExplainContext) -> None:
                 scheme, "candidates", NotCharacterised.TOO_SLOW, text, [fact(context, alone, None)]
             )
     _refuse_long(context)
+
+
+def _chained(context: ExplainContext) -> frozenset[str]:
+    """Schemes whose copies wait for their registers as long as one more port would let them take, or longer.
+
+    Then their time shows no number of ports: with more of them it could be the same.
+    """
+    core = context.problem.core
+    if core is None:
+        return frozenset()
+    alone = {context.alone[scheme].experiment: context.cycles(scheme) for scheme in context.left}
+    least = core.least_cycles(alone, pulse=context.teller.pace.pulse)
+    epsilon = context.settings.epsilon
+    return frozenset(
+        experiment.schemes[0]
+        for experiment, cycles in alone.items()
+        if (width := width_of(cycles, epsilon)) is not None
+        and (width + 1) * least.get(experiment, 0.0) >= 1 - _FASTER
+    )
 
 
 def _refuse_long(context: ExplainContext) -> None:

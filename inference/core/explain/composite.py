@@ -17,6 +17,7 @@ MOST_TRIED = 12
 """Members of a class that are looked at for the one that is most like a single µop."""
 
 _NEARLY = 0.35
+_QUICKER = 0.5  # of a µop: five standard errors
 _WASTED = 0.25  # of a slot, that a core loses beside by its choice of ports
 
 
@@ -69,7 +70,7 @@ def _best(context: ExplainContext, members: Sequence[str], heads: Sequence[str])
         and disjoint.isdisjoint(itertools.combinations(delayed[scheme], 2))
     }
     order = sorted(delays, key=lambda scheme: (delays[scheme], context.preference(scheme)))
-    return next((scheme for scheme in order if not _is_delayed(context, scheme, heads)), None)
+    return next((scheme for scheme in order if not _is_limited_otherwise(context, scheme, heads)), None)
 
 
 def is_single(context: ExplainContext, scheme: str, head: str) -> bool:
@@ -93,16 +94,19 @@ def is_single(context: ExplainContext, scheme: str, head: str) -> bool:
     return any(is_quicker(context, e, (2 + number) / width) for e, number in tests.items())
 
 
-def _is_delayed(context: ExplainContext, scheme: str, heads: Sequence[str]) -> bool:
-    """Whether a flood of it is delayed by all that have more ports than itself, and can evade.
+def _is_limited_otherwise(context: ExplainContext, scheme: str, heads: Sequence[str]) -> bool:
+    """Whether something else than ports limits a flood of it.
 
-    Then it is not ports that limit it, but the slots in which it is issued: `xchg` has two of these. Some of
-    them may delay it though they could evade: cores choose ports unluckily.
+    What has more ports than itself can evade. Where all of that delays it, it is the slots in which it is
+    issued: `xchg` has two of these. Some of it may do so: cores choose ports unluckily. Where some makes the
+    flood quicker, as no ports do, its copies wait for their registers: there are four like `ah`.
     """
     width = context.widths[scheme]
     wider = [(head, scheme) for head in heads if context.widths[head] > width]
     counts = surpluses(context, wider).values()
-    return bool(counts) and all(count > _NEARLY for count in counts)
+    return any(count < -_QUICKER for count in counts) or (
+        bool(counts) and all(count > _NEARLY for count in counts)
+    )
 
 
 def _disjoint(context: ExplainContext, pairs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:

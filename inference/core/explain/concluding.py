@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from inference.core.explain.blockers import improper_mask, only_mask
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.doubts import UnsettledPorts
 from inference.core.explain.flooding import usage_from
 from inference.core.explain.judging import RunVerdict, alone_cycles, is_at_limit
-from inference.core.explain.ports import improper_mask, only_mask
 from inference.core.explain.problem import (
     REASONS,
     BlockingClass,

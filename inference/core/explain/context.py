@@ -12,6 +12,12 @@ from inference.core.explain.sampling import MeasurementSampler, SampledCycles
 from inference.core.explain.settings import ExplainSettings
 from inference.core.explain.telling import ExplainTeller
 
+ERRORS = 3
+"""Standard errors by which a median may be off."""
+
+_WASTED = 0.03
+"""Of the time that a scheme's ports allow: less may be noise, or what else a loop takes."""
+
 
 @dataclass(frozen=True)
 class Exclusion:
@@ -28,7 +34,8 @@ class ExplainContext:
     """One search: its problem, its samples, what has been found out. Stages add to it in order.
 
     `alone`: every scheme alone; `slots` of the issue bottleneck; `counts`: µops where known; `widths`:
-    candidates with the size of their port set; `excluded` in the order in which it happened.
+    candidates with the size of their port set; `chained`: what waits for its registers when it is alone;
+    `excluded` in the order in which it happened.
     """
 
     problem: ExplainProblem
@@ -39,6 +46,7 @@ class ExplainContext:
     slots: dict[str, float] = field(default_factory=dict)
     counts: dict[str, float] = field(default_factory=dict)
     widths: dict[str, int] = field(default_factory=dict)
+    chained: frozenset[str] = frozenset()
     excluded: dict[str, Exclusion] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     unplaced: dict[str, int] = field(default_factory=dict)
@@ -81,8 +89,8 @@ class ExplainContext:
 
     def off(self, experiment: Experiment) -> float:
         """Cycles by which a sample must be off to be no noise."""
-        usual = max(self.settings.instability * self.sampler.noise, self.settings.epsilon)
-        return usual * experiment.length
+        usual = self.sampler.deviation(experiment, self.sampler.reading(experiment).cycles)
+        return max(self.settings.instability * usual, self.settings.epsilon * experiment.length)
 
     def measure(self, wanted: Mapping[Experiment, int]) -> None:
         """At least so many samples of each, and more of those that look unstable."""
@@ -99,14 +107,20 @@ class ExplainContext:
         """Whether its samples differ by far more than the noise."""
         return self.sampler.is_unstable(experiment, self.off(experiment))
 
-    def preference(self, scheme: str) -> tuple[int, int, int, str]:
+    def preference(self, scheme: str) -> tuple[int, bool, int, int, str]:
         """Sorts schemes by how well they represent others: those preferred, then the simplest.
 
-        Of recorded data, those come first that were blocked with.
+        Of recorded data, those come first that were blocked with. Those with which the core wastes time even
+        alone come last: floods of them show µops that are none.
         """
         preferred = self.problem.preferred
         place = preferred.index(scheme) if scheme in preferred else len(preferred)
-        return -self.sampler.beside(scheme), place, len(scheme), scheme
+        width = self.widths.get(scheme)
+        wastes = False
+        if width is not None:
+            least = self.cycles(scheme) - ERRORS * self.sampler.error(self.alone[scheme])
+            wastes = width * least > 1 + _WASTED
+        return -self.sampler.beside(scheme), wastes, place, len(scheme), scheme
 
 
 def fact(context: ExplainContext, experiment: Experiment, expected: float | None) -> VerdictFact:

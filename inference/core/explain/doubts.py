@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from inference.core.experiment import Experiment
-from inference.core.explain.alone import ERRORS
-from inference.core.explain.context import ExplainContext
+from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import CLOCK, Blocker
 from inference.core.explain.problem import Seen, Witness
 from inference.core.explain.units import is_apart_possible

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from inference.core.experiment import Experiment
 from inference.core.explain.alone import width_of
+from inference.core.explain.blockers import Improper
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.judging import RunVerdict, alone_cycles
-from inference.core.explain.ports import Improper
 from inference.core.explain.problem import NotCharacterised
 from inference.core.mapping import Uops
 
@@ -55,7 +55,7 @@ def _unknown_width(
     r_max: float | None,
 ) -> int | None:
     """The size of the unknown µop's port set, None for schemes that will not do."""
-    if verdict.reason not in (NotCharacterised.MISSING, NotCharacterised.SLOW):
+    if verdict.reason not in (NotCharacterised.MISSING, NotCharacterised.SLOW) or scheme in context.chained:
         return None
     found = sum(count for _, count in verdict.usage)
     masks = [mask for mask, _ in verdict.usage]

@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from inference.core.errors import CoreError, InsufficientDataError, InterruptedRunError
 from inference.core.experiment import Experiment
-from inference.core.explain.alone import ERRORS, singleton
+from inference.core.explain.blockers import Improper
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import (
-    HELD_UP,
-    LEAST_COPIES,
-    TRUSTED,
-    Blocker,
-    flooded,
-    is_wide,
-    surpluses,
-)
+from inference.core.explain.flooding import is_wide
 from inference.core.explain.problem import (
     BlockingAnswer,
-    BlockingClass,
     BlockingQuestion,
     BlockingSolver,
     LeftOut,
     NotCharacterised,
-    VerdictFact,
 )
 from inference.core.explain.sampling import Medians
+from inference.core.explain.soundness import MOST_HEADS, FloodingMembers
 from inference.core.explain.telling import Quiet
 from inference.core.explain.units import joined, units_of
 from inference.core.identity import best_renaming, same_up_to_renaming
 from inference.core.mapping import PortMapping
-
-MOST_HEADS = 3
-"""Members of a class that are tried before its ports are given up."""
-
-MOST_LOOKS = 5
-"""At the floods of a class, before it is given up since nothing floods its ports: disturbances pass."""
-
-MOST_WASTED = 0.03
-"""Share of the time that its ports need by which a flood may take longer. What loses more to its registers
-or to the core's choice of ports lets others evade."""
 
 _SHARE = 4  # of the time limit, the part that the ports may take
 _LEAST_SECONDS = 5.0  # for one question
@@ -51,18 +32,12 @@ _SLOTS = "they take longer beside kinds of all domains, as what is limited by sl
 
 _UNSEEN = "as many per cycle as the bottleneck lets through, and of no domain"
 
+_BETWEEN = "of no domain, they may have a µop in each of two parts of the core"
+
 _NOISES = 10  # standard deviations of a sample
 
 CONFIRMING = 3
 """Samples of an experiment for which a scheme would be left out, taken at another time."""
-
-
-@dataclass(frozen=True)
-class Improper:
-    """A scheme of two µops: one that some blocking instruction has, one on `width` ports that none has."""
-
-    scheme: str
-    width: int
 
 
 class PortSolver:
@@ -77,6 +52,7 @@ class PortSolver:
         self._r_max = r_max
         self._medians = Medians(context.sampler, context.settings.samples, context.settings.epsilon / 5)
         self._ends = context.teller.pace.clock() + (context.settings.seconds or math.inf) / _SHARE
+        self._members = FloodingMembers(context)
         self._looking_at = ""
 
     @property
@@ -95,7 +71,7 @@ class PortSolver:
 
         `known`: port sets of representatives, which are those of whoever stands for their class.
         """
-        kept = self._sound(classes)
+        kept = self._members.of(classes)
         masks = {each: (known or {}).get(members[0]) for members in classes for each in members}
         tried = {members[0]: 1 for members in kept}
         confirmed: set[Experiment] = set()
@@ -118,7 +94,7 @@ class PortSolver:
                 if not why.unplaced:
                     self._context.exclude(members[0], "blocking", NotCharacterised.CLASH, text)
                 number = tried.pop(members[0])
-                rest = self._sound([members[1:]]) if number < MOST_HEADS else []
+                rest = self._members.of([members[1:]]) if number < MOST_HEADS else []
                 where = kept.index(members)
                 if rest:
                     (kept[where],) = rest
@@ -145,9 +121,9 @@ class PortSolver:
         answers: dict[str, BlockingAnswer] = {}
         placed = [members[0] for unit in units.values() for members in unit]
         unplaced = {
-            head: LeftOut(_UNSEEN if self._is_at_bottleneck(head) else _SLOTS, unplaced=True)
-            for head, *_ in classes
-            if head not in placed
+            members[0]: LeftOut(self._why_unplaced(members), unplaced=True)
+            for members in classes
+            if members[0] not in placed
         }
         for number, (unit, members) in enumerate(units.items()):
             self._looking_at = unit
@@ -162,8 +138,10 @@ class PortSolver:
         answer = joined(answers, self._r_max, settings.alternatives)
         return replace(answer, dropped={**answer.dropped, **unplaced})
 
-    def _is_at_bottleneck(self, scheme: str) -> bool:
-        return is_wide(self._context.widths[scheme], self._r_max)
+    def _why_unplaced(self, members: Sequence[str]) -> str:
+        if is_wide(self._context.widths[members[0]], self._r_max):
+            return _UNSEEN
+        return _SLOTS if any(scheme in self._context.problem.domains for scheme in members) else _BETWEEN
 
     def _answer_for_unit(self, classes: Sequence[list[str]], units: int) -> BlockingAnswer:
         """As many of the classes as have ports within the solver's resources, the least trusted left out.
@@ -221,6 +199,7 @@ class PortSolver:
             trust={members[0]: len(members) for members in classes},
             domains={head: domains[head] for head in heads if head in domains},
             known={head: mask for head in heads if (mask := (known or {}).get(head)) is not None},
+            core=context.problem.core,
         )
         doing = f"looking for the ports of {len(heads)} {self._looking_at} blocking instructions"
         seconds = max(_LEAST_SECONDS, self._seconds_left()) if limit is None else limit
@@ -245,97 +224,6 @@ class PortSolver:
             )
             for each, then, cycles in zip(experiments, before, now, strict=True)
         )
-
-    def _sound(self, classes: Sequence[list[str]]) -> list[list[str]]:
-        """The classes, each from the first member on that floods its ports as it should.
-
-        All are looked at together, and again where nothing of a class does so: what disturbs a computer for
-        a second makes a class look as if it had no ports.
-        """
-        sound: dict[int, list[str]] = {}
-        looks = MOST_LOOKS if self._context.sampler.repeats else 1
-        for look in range(looks):
-            last = look == looks - 1
-            tried = {
-                place: members[: MOST_HEADS if look or last else 1]
-                for place, members in enumerate(classes)
-                if place not in sound
-            }
-            self._flood([scheme for heads in tried.values() for scheme in heads], anew=look > 0)
-            for place, heads in tried.items():
-                first = next((k for k, scheme in enumerate(heads) if self._is_sound(scheme)), None)
-                if first is not None or last:
-                    for scheme in heads[:first]:
-                        self._exclude_restless(scheme)
-                    sound[place] = [] if first is None else classes[place][first:]
-        return [sound[place] for place in range(len(classes)) if sound[place]]
-
-    def _flood_of(self, scheme: str) -> tuple[Experiment, float]:
-        """Copies of it that keep its ports busy for some cycles, and by how many cycles they may be off."""
-        width = self._context.widths[scheme]
-        flood = flooded(scheme, width * max(1, LEAST_COPIES // width))
-        return flood, self._context.settings.epsilon * flood.length
-
-    def _flood(self, schemes: Sequence[str], *, anew: bool) -> None:
-        sampler, settings = self._context.sampler, self._context.settings
-        floods = dict(map(self._flood_of, schemes))
-        wanted = {
-            flood: sampler.enough(flood, error / 4, settings.samples) for flood, error in floods.items()
-        }
-        if anew:
-            sampler.forget(wanted)
-        self._context.measure(wanted)
-
-    def _is_sound(self, scheme: str) -> bool:
-        """Whether its copies take as long as their ports need; of what was not recorded one instance does."""
-        sampler, width = self._context.sampler, self._context.widths[scheme]
-        flood, error = self._flood_of(scheme)
-        if sampler.offers is not None and sampler.beside(scheme) < TRUSTED:
-            return False
-        if not sampler.has(flood):
-            if not self._is_held_up(scheme) or not self._is_like_others(scheme):
-                return False
-            flood = singleton(scheme)
-        reading = sampler.reading(flood)
-        if reading.cycles is None or self._context.is_unstable(flood):
-            return False
-        needed = flood.length / width
-        wasted = MOST_WASTED * needed + ERRORS * sampler.error(reading)
-        return -error <= reading.cycles - needed <= min(error, wasted)
-
-    def _is_like_others(self, scheme: str) -> bool:
-        """Whether a scheme of another mnemonic was recorded beside it that takes as long as it does.
-
-        Otherwise it may be the registers of a few forms that limit them: there are four like `ah`.
-        """
-        sampler, widths = self._context.sampler, self._context.widths
-        mnemonic, width = scheme.partition(" ")[0], widths[scheme]
-        return any(
-            other.partition(" ")[0] != mnemonic
-            and widths.get(other) == width
-            and surpluses(self._context, [(other, scheme)]).get((other, scheme), 0.0) >= HELD_UP
-            for other in sampler.partners(scheme)
-        )
-
-    def _is_held_up(self, scheme: str) -> bool:
-        """Whether the flood of a wider candidate shows that it is ports that limit a scheme."""
-        context = self._context
-        wider = [head for head, width in context.widths.items() if width > context.widths[scheme]]
-        counts = surpluses(
-            context, [(scheme, head) for head in wider if context.sampler.floods(head, scheme)]
-        )
-        return any(count >= HELD_UP for count in counts.values())
-
-    def _exclude_restless(self, scheme: str) -> None:
-        """Leave out what does not flood its ports as it should; what was not recorded is no reason."""
-        flood, _ = self._flood_of(scheme)
-        if not self._context.sampler.has(flood):
-            return
-        expected = flood.length / self._context.widths[scheme]
-        seen = self._context.sampler.reading(flood).cycles
-        text = "" if seen is None else f"{flood.length} of it take {seen:.3g} cycles, not {expected:.3g}"
-        facts = [VerdictFact(flood, expected, seen)]
-        self._context.exclude(scheme, "blocking", NotCharacterised.UNSTABLE, text, facts)
 
     def _give_up(self, members: Sequence[str], reason: LeftOut) -> None:
         """A class without ports: what contradicts excludes its members, a search that ended does not."""
@@ -419,59 +307,3 @@ def _agree(first: PortMapping, second: PortMapping) -> bool:
 
 def _part(mapping: PortMapping, schemes: Sequence[str]) -> PortMapping:
     return PortMapping(mapping.ports, {scheme: mapping.usage[scheme] for scheme in schemes})
-
-
-def only_mask(mapping: PortMapping, scheme: str) -> int:
-    """The port set of a scheme with one µop."""
-    ((mask, _),) = mapping.usage[scheme]
-    return mask
-
-
-def improper_mask(mapping: PortMapping, each: Improper, heads: Iterable[str]) -> int | None:
-    """The ports of the µop that an improper blocking instruction blocks; None where it has no such µop."""
-    proper = {only_mask(mapping, head) for head in heads}
-    left = [mask for mask, _ in mapping.usage[each.scheme] if mask not in proper]
-    return left[0] if len(left) == 1 and left[0].bit_count() == each.width else None
-
-
-def blockers_of(
-    classes: Sequence[list[str]], improper: Sequence[Improper], mapping: PortMapping, r_max: float | None
-) -> list[Blocker]:
-    """The blocking instructions with their ports in a mapping; one for each port set."""
-    found: dict[int, Blocker] = {}
-    for members in classes:
-        mask = only_mask(mapping, members[0])
-        wide = is_wide(mask.bit_count(), r_max)
-        substitutes = tuple(members[1:])
-        found.setdefault(mask, Blocker(members[0], mask, wide, substitutes=substitutes))
-    for each in improper:
-        blocked = improper_mask(mapping, each, [members[0] for members in classes])
-        if blocked is not None:
-            found.setdefault(
-                blocked, Blocker(each.scheme, blocked, is_wide(blocked.bit_count(), r_max), improper=True)
-            )
-    return list(found.values())
-
-
-def class_table(
-    classes: Sequence[list[str]],
-    improper: Sequence[Improper],
-    mapping: PortMapping | None,
-    widths: Mapping[str, int],
-) -> list[BlockingClass]:
-    """Tables 6.1 and 6.2: widest first."""
-    table = [
-        BlockingClass(
-            members[0],
-            widths[members[0]],
-            0 if mapping is None else only_mask(mapping, members[0]),
-            tuple(members),
-        )
-        for members in classes
-    ]
-    for each in improper if mapping is not None else ():
-        assert mapping is not None
-        mask = improper_mask(mapping, each, [members[0] for members in classes]) or 0
-        beside = tuple(uop for uop in mapping.usage[each.scheme] if uop[0] != mask)
-        table.append(BlockingClass(each.scheme, each.width, mask, (each.scheme,), True, beside))
-    return sorted(table, key=lambda one: (one.improper, -one.width, one.mask))

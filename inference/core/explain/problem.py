@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Protocol
 
 from inference.core.errors import InvalidInputError
@@ -13,6 +14,7 @@ from inference.core.experiment import Experiment
 from inference.core.explain.settings import ExplainSettings
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Measurer, Reporter
+from inference.core.waste import Simulated, WasteSource, known_simulator
 
 # The question that explainable inference has about its blocking instructions, and who answers it.
 #
@@ -27,7 +29,7 @@ class BlockingQuestion:
     how many others behave like a scheme; where measurements contradict, the least trusted is to blame.
     `domains`: the part of the core that a scheme is for; those of different ones share no ports unless that
     explains more. `known`: port sets that are known, as masks of ports that the answer may
-    number otherwise.
+    number otherwise. `core`: what is known of it beside its ports.
     """
 
     schemes: tuple[str, ...]
@@ -41,6 +43,7 @@ class BlockingQuestion:
     trust: Mapping[str, int]
     domains: Mapping[str, str]
     known: Mapping[str, int] = field(default_factory=dict)
+    core: WasteSource | None = None
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ class ExplainProblem:
     beside those found. `preferred`: schemes to represent their class, the best first. `hint`: the documented
     ports of some schemes, by name, which decides between mappings of the blocking instructions that no
     experiment tells apart (§6.3.4) and names the ports. `domains`: the part of the core that a scheme is for.
-    `simulated`: cycles of an experiment as this core's scheduler makes it under a mapping, None where it
-    cannot tell; without it, what a core may waste is bounded by a constant.
+    `core`: what is known of the core beside its ports. Where that is its scheduler, what it may waste is
+    simulated; without, it is bounded by a constant.
     """
 
     schemes: tuple[str, ...]
@@ -111,7 +114,7 @@ class ExplainProblem:
     preferred: tuple[str, ...] = ()
     hint: PortMapping | None = None
     domains: Mapping[str, str] = field(default_factory=dict)
-    simulated: Callable[[PortMapping, Experiment], float | None] | None = None
+    core: WasteSource | None = None
 
     def __post_init__(self) -> None:
         if not self.schemes:
@@ -121,6 +124,11 @@ class ExplainProblem:
         for scheme, count in self.uops.items():
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 raise InvalidInputError(f"{scheme!r} must have a whole number of µops ≥ 0, not {count!r}")
+
+    @cached_property
+    def simulated(self) -> Simulated | None:
+        """The core's scheduler, where it is known."""
+        return None if self.core is None else known_simulator(self.core)
 
 
 class SchemeFate(StrEnum):

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from inference.core.experiment import Experiment
-from inference.core.explain.alone import ERRORS
-from inference.core.explain.context import ExplainContext
+from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.flooding import LEAST_COPIES, flooded, is_wide
 from inference.core.explain.problem import BlockingAnswer
 from inference.core.mapping import PortMapping, Uops
@@ -35,11 +34,15 @@ def units_of(
     """{name of a unit: its classes}, in the order of the classes.
 
     A kind that takes longer beside kinds of two other domains has no unit: slots limit it, as they do `xchg`.
-    Nor has one of no domain that is as quick as the bottleneck lets anything be: it may use no port at all.
+    Nor has one of no domain where others have one: what moves values from one part of a core to another may
+    have a µop in either, and what is as quick as the bottleneck lets anything be may use no port at all.
     """
     units: list[list[int]] = []
     domains = [_domain(context, members) for members in classes]
     _measure(context, classes)
+
+    def is_at_limit(head: str) -> bool:
+        return is_wide(context.widths[head], r_max)
 
     def is_across(first: int, second: int) -> bool:
         if mnemonics(classes[second]) < _MNEMONICS:
@@ -58,11 +61,14 @@ def units_of(
         number
         for number, (head, *_) in enumerate(classes)
         if len(across[number]) < _ALL
-        and (head in context.problem.domains or not any(domains) or not is_wide(context.widths[head], r_max))
+        and (
+            not any(domains)
+            or (domains[number] and (head in context.problem.domains or not is_at_limit(head)))
+        )
     ]
 
     def is_joined(first: int, second: int) -> bool:
-        if not domains[first] or not domains[second]:
+        if not any(domains):
             return _share(context, classes[first][0], classes[second][0], r_max, 0.0)
         return domains[first] == domains[second] or (is_across(first, second) and is_across(second, first))
 
@@ -86,7 +92,12 @@ def _name(domains: Sequence[str]) -> str:
 
 
 def _domain(context: ExplainContext, members: Sequence[str]) -> str:
-    """The commonest of its schemes that have one; "" where none has."""
+    """That of what blocks with it, else the commonest of its schemes that have one; "" where none has.
+
+    What multiplies two registers is of integers, though more forms of it load one of them.
+    """
+    if members[0] in context.problem.domains:
+        return context.problem.domains[members[0]]
     counts = Counter(filter(None, map(context.problem.domains.get, members)))
     return counts.most_common(1)[0][0] if counts else ""
 

@@ -74,9 +74,9 @@ def test_improper_ones_come_in_when_the_others_contradict_one_another_no_more(
 ) -> None:
     asked: list[CegarProblem] = []
 
-    def heard(ask: Any, problem: CegarProblem, *others: Any) -> Any:
+    def heard(ask: Any, problem: CegarProblem, *others: Any, **options: Any) -> Any:
         asked.append(problem)
-        return ask(problem, *others)
+        return ask(problem, *others, **options)
 
     for name in ("contradictions", "infer"):
         monkeypatch.setattr(cegar, name, partial(heard, getattr(cegar, name)))

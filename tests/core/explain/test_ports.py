@@ -11,8 +11,10 @@ import pytest
 from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.explain import BlockingQuestion, ExplainSettings
-from inference.core.explain.ports import Improper, PortSolver
+from inference.core.explain.blockers import Improper
+from inference.core.explain.ports import PortSolver
 from inference.core.explain.problem import BlockingAnswer
+from inference.core.explain.soundness import FloodingMembers
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from tests.core.explain.small import ZENLIKE, DisturbedProcessor, explain
@@ -30,11 +32,11 @@ def test_whoever_stands_for_a_class_instead_has_its_ports_and_is_not_improper(
         asked.append(question)
         return BlockingAnswer(PortMapping(("0", "1"), {"b": ((0b11, 1),), "c": ((0b01, 1), (0b11, 1))}))
 
-    def all_but_a(_: PortSolver, classes: list[list[str]]) -> list[list[str]]:
+    def all_but_a(_: FloodingMembers, classes: list[list[str]]) -> list[list[str]]:
         return [[each for each in members if each != "a"] for members in classes]  # a restless one
 
-    monkeypatch.setattr(PortSolver, "_sound", all_but_a)
-    problem = SimpleNamespace(domains={}, hint=None)
+    monkeypatch.setattr(FloodingMembers, "of", all_but_a)
+    problem = SimpleNamespace(domains={}, hint=None, core=None)
     widths, teller = {"a": 2, "b": 2}, SimpleNamespace(pace=PacedReporter(Listener()))
     context: Any = SimpleNamespace(
         settings=ExplainSettings(),

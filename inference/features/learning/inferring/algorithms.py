@@ -16,7 +16,7 @@ from inference.core.explain import STAGES, ExplainProblem, ExplainResult, Explai
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.pmevo import FrontPoint, PMEvoProblem, PMEvoSettings
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
-from inference.core.waste import WasteSource, known_simulator
+from inference.core.waste import WasteSource
 from inference.isa.domains import domains_of, undivided, units_of
 from inference.isa.register_forms import forms_among
 from inference.isa.targets import preferred_schemes
@@ -268,7 +268,7 @@ class Explain:
             preferred=preferred_schemes(),
             hint=hint_of(known.get("documented", {})),
             domains=domains_of(question.schemes),
-            simulated=None if question.core is None else known_simulator(question.core),
+            core=question.core,
         )
         found = explain.infer(problem, measurer, reporter, question.seed, resume, solve_by_cegar)
         told: Json = {outcome.value: found.outcomes[outcome] for outcome in SchemeFate}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
-from inference.core.explain.context import ExplainContext
+from inference.core.explain.context import ERRORS, ExplainContext
 from inference.core.explain.counting import PORT
 from inference.core.explain.problem import Seen, Witness
 from inference.core.explain.settings import PORT_COUNTERS
@@ -18,7 +19,7 @@ from inference.core.mapping import Uops, ports_in
 
 LEAST_COPIES = 10
 
-_ERRORS = 3  # standard errors of a median
+_MOST_CHOICES = 4096
 CLOCK = 0.02
 """Share by which clocks may be off: an experiment that is quicker by more contradicts a number of µops."""
 
@@ -56,7 +57,7 @@ def is_quicker(context: ExplainContext, experiment: Experiment, needed: float) -
     reading = context.sampler.reading(experiment)
     if reading.cycles is None or context.is_unstable(experiment):
         return False
-    return reading.cycles + _ERRORS * context.sampler.error(reading) < (1 - CLOCK) * needed
+    return reading.cycles + ERRORS * context.sampler.error(reading) < (1 - CLOCK) * needed
 
 
 TRUSTED = 3
@@ -110,16 +111,37 @@ def divided(surplus: int, mask: int, found: Mapping[int, int]) -> Split:
 def usage_from(surpluses: Mapping[str, int], masks: Mapping[str, int]) -> Uops | None:
     """The µops of a scheme from its surplus beside each blocker, given the ports that each one blocks.
 
-    None where a port set would have fewer µops than its subsets: these ports do not fit the surpluses.
+    Where a port set would have fewer µops than its subsets, some of these are on ports that subsets have in
+    common, which nothing blocks alone. None where their number is not certain, or these ports do not fit.
     """
-    found: dict[int, int] = {}
-    for blocker in sorted(surpluses, key=lambda b: (masks[b].bit_count(), masks[b])):
-        uops = divided(surpluses[blocker], masks[blocker], found).uops
-        if uops < 0:
+    counts = {masks[blocker]: surplus for blocker, surplus in surpluses.items()}
+    usage = _with_common({}, counts)
+    return _common_usage(counts) if usage is None else usage
+
+
+def _with_common(common: Mapping[int, int], counts: Mapping[int, int]) -> Uops | None:
+    """The µops where so many are confined to each blocked port set, some of them to `common` ports."""
+    usage = dict(common)
+    for mask in sorted(counts, key=lambda mask: (mask.bit_count(), mask)):
+        usage[mask] = divided(counts[mask], mask, usage).uops
+        if usage[mask] < 0:
             return None
-        if uops:
-            found[masks[blocker]] = found.get(masks[blocker], 0) + uops
-    return tuple(sorted(found.items()))
+    return tuple(sorted((mask, uops) for mask, uops in usage.items() if uops))
+
+
+def _common_usage(counts: Mapping[int, int]) -> Uops | None:
+    """The only usage with µops on ports that blocked port sets have in common; None where there are more."""
+    delayed = [mask for mask, count in counts.items() if count > 0]
+    common = sorted({a & b for a, b in itertools.combinations(delayed, 2)} - {0, *counts})
+    most = [min(counts[mask] for mask in delayed if mask & ports == ports) for ports in common]
+    if not common or math.prod(count + 1 for count in most) > _MOST_CHOICES:
+        return None
+    usages = {
+        usage
+        for numbers in itertools.product(*(range(count + 1) for count in most))
+        if (usage := _with_common(dict(zip(common, numbers, strict=True)), counts)) is not None
+    }
+    return usages.pop() if len(usages) == 1 else None
 
 
 ROUGH_ERROR = 0.2

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.core.experiment import Experiment
 from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import surplus_by_time
+from inference.core.explain.flooding import surplus_by_time, usage_from
 from inference.core.explain.problem import NotCharacterised, Seen, VerdictFact, Witness
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.throughput import inverse_throughput
@@ -45,7 +45,9 @@ def judged(
 ) -> RunVerdict:
     """The verdict of one run on a scheme with these witnesses, narrow port sets first."""
     surpluses = {w.blocker: w.below + w.uops for w in witnesses if w.seen in (Seen.USES, Seen.EVADES)}
-    usage = uops_of((w.mask, w.uops) for w in witnesses if w.seen is Seen.USES)
+    usage = usage_from(surpluses, {w.blocker: w.mask for w in witnesses})
+    if usage is None:
+        usage = uops_of((w.mask, w.uops) for w in witnesses if w.seen is Seen.USES)
     reason, text, facts = _doubtful(witnesses)
     if reason is NotCharacterised.NONE:
         reason, text, facts = _implausible(context, scheme, usage, witnesses, n_ports, r_max)
@@ -53,6 +55,14 @@ def judged(
         w.surplus is not None and abs(w.surplus - round(w.surplus)) <= _CLEAR * w.tolerance for w in witnesses
     )
     return RunVerdict(surpluses, usage, reason, text, tuple(facts), clear)
+
+
+def contradicted(verdict: RunVerdict, fact: VerdictFact | None) -> RunVerdict:
+    """No verdict but that, where an experiment takes less time than the µops need."""
+    if fact is None:
+        return verdict
+    text = f"{fact.experiment} takes {fact.observed:.3g} cycles; with these µops it needs {fact.expected:.3g}"
+    return replace(verdict, reason=NotCharacterised.FAST, text=text, facts=(fact,), clear=False)
 
 
 Finding = tuple[NotCharacterised, str, list[VerdictFact]]
@@ -113,14 +123,14 @@ def _implausible(
         return _without_uops(context, scheme, r_max, undecided=undecided)
     explained = alone_cycles(usage, n_ports, r_max, context.alone[scheme].experiment)
     miscounted = _miscounted(context, scheme, usage, witnesses, explained, undecided=undecided)
-    return miscounted or _mistimed(context, scheme, explained, undecided=undecided)
+    return miscounted or _mistimed(context, scheme, explained)
 
 
 def _without_uops(context: ExplainContext, scheme: str, r_max: float | None, *, undecided: bool) -> Finding:
     alone, cycles = context.alone[scheme].experiment, context.cycles(scheme)
-    if undecided:
-        return NOTHING_WRONG
     if r_max is not None and is_at_limit(cycles, r_max):
+        if undecided:
+            return NOTHING_WRONG
         text = f"{1 / cycles:.2g} per cycle, the bottleneck's rate, and it delays no flood"
         return NotCharacterised.NO_PORTS, text, [VerdictFact(alone, 1 / r_max, cycles)]
     return (
@@ -161,11 +171,11 @@ def _miscounted(
     )
 
 
-def _mistimed(context: ExplainContext, scheme: str, explained: float, *, undecided: bool) -> Finding:
+def _mistimed(context: ExplainContext, scheme: str, explained: float) -> Finding:
     alone, cycles = context.alone[scheme], context.cycles(scheme)
     off = context.settings.alone_epsilon + context.sampler.error(alone)
     fits = VerdictFact(alone.experiment, explained, cycles)
-    if cycles > explained + off and not undecided:
+    if cycles > explained + off:
         return (
             NotCharacterised.SLOW,
             f"takes {cycles:.3g} cycles alone; its µops explain {explained:.3g}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import Blocker, Floods, sorted_blockers
-from inference.core.explain.judging import RunVerdict, judged
+from inference.core.explain.judging import RunVerdict, contradicted, judged
 from inference.core.explain.known import Known
 from inference.core.explain.problem import NotCharacterised, Witness
 from inference.core.explain.settings import DOUBTFUL, NEEDED, THROUGHPUT, UNTIL_COUNTED, ExplainSettings
@@ -71,6 +71,11 @@ class Remaining:
         earlier run tested them.
         """
         context, teller, found = self.context, self.context.teller, {}
+        waste = (
+            WasteJudge(context, self.known.blockers, len(self.known.ports), self.r_max)
+            if context.counts_from == THROUGHPUT
+            else None
+        )
         for start in range(0, len(schemes), _CHUNK):
             if start and teller.pace.finishing and not (whole or teller.is_repeating):
                 for scheme in schemes[start:]:
@@ -79,8 +84,11 @@ class Remaining:
                 break
             chunk = schemes[start : start + _CHUNK]
             tested = self._measure(floods, chunk, run)
+            witnesses = {scheme: floods.witnesses(scheme, tested[scheme], run) for scheme in chunk}
+            if waste is not None:
+                waste.measure(witnesses)
             for scheme in chunk:
-                found[scheme] = self._judge(floods, scheme, tested[scheme], run)
+                found[scheme] = self._judge(waste, scheme, witnesses[scheme], run)
             teller.chunk_tested()
             teller.progress(f"remaining, run {run}", start + len(chunk), len(schemes), "schemes")
         return found
@@ -113,17 +121,19 @@ class Remaining:
             max(0, witness.uops) for witness in floods.witnesses(scheme, before, run)
         )
 
-    def _judge(self, floods: Floods, scheme: str, blockers: Sequence[Blocker], run: int) -> RunVerdict:
-        witnesses = floods.witnesses(scheme, blockers, run)
-        if self.context.counts_from == THROUGHPUT:
-            waste = WasteJudge(self.context, self.known.blockers, len(self.known.ports), self.r_max)
+    def _judge(
+        self, waste: WasteJudge | None, scheme: str, witnesses: Sequence[Witness], run: int
+    ) -> RunVerdict:
+        if waste is not None:
             witnesses = waste.settled(scheme, witnesses)
         verdict = judged(self.context, scheme, witnesses, len(self.known.ports), self.r_max)
+        if waste is not None and verdict.reason is NotCharacterised.NONE:
+            verdict = contradicted(verdict, waste.contradiction(scheme, verdict.usage))
         verdicts = self._verdicts.setdefault(scheme, [])
         shown = self._witnesses.setdefault(scheme, [])
         del verdicts[run - 1 :], shown[run - 1 :]
         verdicts.append(verdict)
-        shown.append(witnesses)
+        shown.append(list(witnesses))
         return verdict
 
     def _tell(self, schemes: Sequence[str], run: int) -> None:

@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from inference.core.experiment import Experiment
-from inference.core.explain.context import ExplainContext
-from inference.core.explain.flooding import Blocker, is_quicker, usage_from
-from inference.core.explain.problem import Seen, Witness
+from inference.core.explain.context import ERRORS, ExplainContext
+from inference.core.explain.flooding import Blocker, is_quicker, surpluses, usage_from
+from inference.core.explain.problem import Seen, VerdictFact, Witness
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 
-MOST_SHARE = 0.15
-"""Share of a flood's time that is taken for waste, where nothing is known of this core: Zen 5 has 13 %."""
-
-_MOST_UOPS = 1.3  # of one flood's delay
 _CRISP = 0.06  # off a whole number of µops: less shows no waste
 _SIMULATED = 0.03  # by which an experiment may take longer than its simulation
+_MOST_CHOICES = 4096
+_MOST_BESIDE = 20
+"""Blocking instructions beside a scheme: where more are needed to show a µop, it is lost in their time."""
+_LONGER = 1.5
+"""Times what a scheme takes alone that an experiment with it is made to need, since a core wastes some."""
 _JUDGED = (Seen.USES, Seen.EVADES, Seen.ODD)
 
 
@@ -38,55 +40,103 @@ class WasteJudge:
     r_max: float | None
 
     def settled(self, scheme: str, witnesses: Sequence[Witness]) -> list[Witness]:
-        """The witnesses with as many µops as the scheme's times allow; as they are where nothing fits."""
-        surpluses = {w.mask: w.below + w.uops for w in witnesses if w.seen in _JUDGED}
-        wasting = [w for w in witnesses if self._may_be_waste(w)]
-        if not wasting or self._fits(scheme, surpluses):
-            return list(witnesses)
-        for lowered in self._choices(wasting):
-            counts = surpluses | lowered
-            if self._fits(scheme, counts) and self._explains(scheme, counts, wasting):
-                return _recounted(witnesses, counts)
+        """The witnesses with as many µops as the scheme's times allow; as they are where nothing fits.
+
+        Delays by a part of a µop are lowered first. Some waste a whole one: on a Zen 5 a multiplication takes
+        a slot of shifts, which run elsewhere.
+        """
+        counts = _counts(witnesses)
+        judged = [w for w in witnesses if w.seen in _JUDGED and w.surplus is not None]
+        delayed = [w for w in judged if counts[w.mask] > 0]
+        if self._fits(scheme, counts):
+            is_odd = any(w.seen is Seen.ODD for w in judged)
+            return (
+                _recounted(witnesses, counts)
+                if is_odd and self._explains(scheme, counts, judged)
+                else [*witnesses]
+            )
+        for wasting in ([w for w in delayed if self._is_part(w)], delayed):
+            for lowered in self._choices(scheme, wasting):
+                chosen = counts | lowered
+                if self._fits(scheme, chosen, exactly=True) and self._explains(scheme, chosen, wasting):
+                    return _recounted(witnesses, chosen)
         return list(witnesses)
 
-    def _may_be_waste(self, witness: Witness) -> bool:
-        if witness.seen not in _JUDGED or witness.surplus is None or witness.below + witness.uops < 1:
-            return False
+    def contradiction(self, scheme: str, usage: Uops) -> VerdictFact | None:
+        """An experiment that takes less time than these µops need; None for none."""
+        for blocker, experiment in self._tests(scheme, usage):
+            needed = self._needed(usage, scheme, experiment, blocker)
+            if is_quicker(self.context, experiment, needed):
+                return VerdictFact(experiment, needed, self.context.sampler.reading(experiment).cycles)
+        return None
+
+    def measure(self, tested: Mapping[str, Sequence[Witness]]) -> None:
+        """Take the times that tell how many µops schemes may have at most, of all at once."""
+        samples: dict[Experiment, int] = {}
+        for scheme, witnesses in tested.items():
+            for blocker, experiment in self._tests(scheme, _usage(_counts(witnesses)) or ()):
+                samples[experiment] = self._samples(blocker, experiment)
+        self.context.measure(samples)
+
+    @cached_property
+    def most_wasted(self) -> float:
+        """µops by which a single one delays a flood beyond those that it has there, as this core shows.
+
+        Blocking instructions do, whose ports are known: nothing where none of them wastes anything.
+        """
+        proper = [blocker for blocker in self.blockers if not (blocker.improper or blocker.wide)]
+        pairs = list(itertools.permutations(proper, 2))
+        counts = surpluses(self.context, [(tested.scheme, flooded.scheme) for tested, flooded in pairs])
+        wasted = (
+            counts[tested.scheme, flooded.scheme] - (tested.mask & flooded.mask == tested.mask)
+            for tested, flooded in pairs
+            if (tested.scheme, flooded.scheme) in counts
+        )
+        return max(wasted, default=0.0)
+
+    def _is_part(self, witness: Witness) -> bool:
+        """Whether a delay is no whole number of µops."""
+        assert witness.surplus is not None
         error = witness.tolerance - self.context.settings.whole_epsilon
         return abs(witness.surplus - round(witness.surplus)) > _CRISP + max(0.0, error)
 
-    def _choices(self, witnesses: Sequence[Witness]) -> Iterator[dict[int, int]]:
+    def _choices(self, scheme: str, witnesses: Sequence[Witness]) -> Iterator[dict[int, int]]:
         """Numbers of µops for port sets, those first that take least time for waste."""
-        options = [[(w, count) for count in self._counts(w)] for w in witnesses]
-        choices = sorted(
-            itertools.product(*options), key=lambda each: sum(map(_wasted, *zip(*each, strict=True)))
-        )
-        for choice in choices:
+        options = [[(w, count) for count in self._options(scheme, w)] for w in witnesses]
+        if not witnesses or math.prod(map(len, options)) > _MOST_CHOICES:
+            return
+        for choice in sorted(
+            itertools.product(*options), key=lambda counts: sum(itertools.starmap(_wasted, counts))
+        ):
             yield {witness.mask: count for witness, count in choice}
 
-    def _counts(self, witness: Witness) -> list[int]:
+    def _options(self, scheme: str, witness: Witness) -> Iterable[int]:
+        """As many µops as the scheme alone leaves time for, and fewer."""
         assert witness.surplus is not None
-        assert witness.cycles is not None
-        most = MOST_SHARE * witness.cycles if self.context.problem.simulated is None else math.inf
-        whole = witness.below + witness.uops
-        return [
-            count
-            for count in range(max(whole, round(witness.surplus)), -1, -1)
-            if count == whole
-            or (
-                witness.surplus - count <= _MOST_UOPS
-                and (witness.surplus - count) / witness.mask.bit_count() <= most
-            )
-        ]
+        time = self.context.cycles(scheme) + self.context.settings.alone_epsilon
+        most = min(
+            max(witness.below + witness.uops, round(witness.surplus)), int(time * witness.mask.bit_count())
+        )
+        return range(most, -1, -1)
 
-    def _explains(self, scheme: str, surpluses: Mapping[int, int], witnesses: Sequence[Witness]) -> bool:
-        """Whether the core's scheduler, where it is known, wastes as much as is taken for waste."""
-        simulated, usage = self.context.problem.simulated, _usage(surpluses)
-        if simulated is None or usage is None:
-            return usage is not None
+    def _explains(self, scheme: str, counts: Mapping[int, int], witnesses: Sequence[Witness]) -> bool:
+        """Whether the core may waste as much as is taken for waste.
+
+        As much as its scheduler wastes, where it is known; else as much per µop as single ones do.
+        """
+        simulated, usage = self.context.problem.simulated, _usage(counts)
+        if usage is None:
+            return False
+        most = self.most_wasted * max(1, sum(count for _, count in usage)) if simulated is None else math.inf
         for witness in witnesses:
             assert witness.cycles is not None
-            if witness.surplus is None or witness.surplus - surpluses[witness.mask] <= 0.5:
+            assert witness.surplus is not None
+            wasted = witness.surplus - counts[witness.mask]
+            if wasted <= max(witness.tolerance, self.context.settings.wasted):
+                continue
+            if wasted > most + witness.tolerance:
+                return False
+            if simulated is None:
                 continue
             flooding = {each: ((witness.mask, 1),) for each in witness.tested.schemes if each != scheme}
             cycles = simulated(self._mapping({scheme: usage, **flooding}), witness.tested)
@@ -94,37 +144,46 @@ class WasteJudge:
                 return False
         return True
 
-    def _fits(self, scheme: str, surpluses: Mapping[int, int]) -> bool:
-        """Whether nothing was quicker than these µops allow, nor the scheme alone much slower."""
-        usage = _usage(surpluses)
+    def _fits(self, scheme: str, counts: Mapping[int, int], *, exactly: bool = False) -> bool:
+        """Whether nothing was quicker than these µops allow, nor the scheme alone much slower.
+
+        `exactly`: not slower by more than noise, as numbers of µops have to be that only waste leads to.
+        """
+        usage = _usage(counts)
         if usage is None:
             return False
         context, settings = self.context, self.context.settings
         alone = context.alone[scheme]
         explained = self._needed(usage, scheme, alone.experiment)
-        off = settings.alone_epsilon + context.sampler.error(alone)
+        error = context.sampler.error(alone)
+        off = settings.epsilon + ERRORS * error if exactly else settings.alone_epsilon + error
         if not explained - off <= context.cycles(scheme) <= explained + off:
             return False
-        return not any(
-            is_quicker(context, pair, self._needed(usage, scheme, pair, blocker))
-            for blocker, pair in self._pairs(scheme, usage)
-        )
+        tests = self._tests(scheme, usage)
+        context.measure({experiment: self._samples(blocker, experiment) for blocker, experiment in tests})
+        return self.contradiction(scheme, usage) is None
 
-    def _pairs(self, scheme: str, usage: Uops) -> Iterator[tuple[Blocker, Experiment]]:
-        """The scheme beside one instance of a blocking instruction that shares ports with it."""
-        context = self.context
+    def _tests(self, scheme: str, usage: Uops) -> Iterator[tuple[Blocker, Experiment]]:
+        """The scheme beside blocking instructions whose ports some of its µops are confined to.
+
+        Beside one, and beside as many that ports limit them rather than what else limits the scheme.
+        """
+        blocked = {blocker.mask for blocker in self.blockers}
         for blocker in self.blockers:
-            pair = Experiment.of([scheme, blocker.scheme])
-            if (
-                blocker.improper
-                or blocker.scheme == scheme
-                or not any(mask & blocker.mask for mask, _ in usage)
-            ):
+            inside = [(mask, count) for mask, count in usage if mask & blocker.mask == mask]
+            shows_more = any(mask == blocker.mask or mask not in blocked for mask, _ in inside)
+            if blocker.improper or blocker.wide or blocker.scheme == scheme or not shows_more:
                 continue
-            if context.sampler.has(pair):
-                error = 0.1 / blocker.width
-                context.measure({pair: context.sampler.enough(pair, error, context.settings.samples)})
-                yield blocker, pair
+            confined = sum(count for _, count in inside)
+            busy = self.context.cycles(scheme) * blocker.width
+            beside = {1, math.floor(busy + 0.25) + 1 - confined, math.ceil(_LONGER * busy) - confined}
+            for copies in sorted(copies for copies in beside if copies > 0):
+                experiment = Experiment.of([scheme, *[blocker.scheme] * copies])
+                if copies <= _MOST_BESIDE and self.context.sampler.has(experiment):
+                    yield blocker, experiment
+
+    def _samples(self, blocker: Blocker, experiment: Experiment) -> int:
+        return self.context.sampler.enough(experiment, 0.1 / blocker.width, self.context.settings.samples)
 
     def _needed(
         self, usage: Uops, scheme: str, experiment: Experiment, blocker: Blocker | None = None
@@ -136,10 +195,15 @@ class WasteJudge:
         return PortMapping(tuple(map(str, range(self.n_ports))), usage, self.r_max)
 
 
-def _usage(surpluses: Mapping[int, int]) -> Uops | None:
+def _counts(witnesses: Iterable[Witness]) -> dict[int, int]:
+    """{port set: µops that are confined to it}, as far as witnesses show."""
+    return {w.mask: w.below + w.uops for w in witnesses if w.seen in _JUDGED}
+
+
+def _usage(counts: Mapping[int, int]) -> Uops | None:
     """The µops of which so many are confined to each port set; None where that cannot be."""
     return usage_from(
-        {str(mask): count for mask, count in surpluses.items()}, {str(mask): mask for mask in surpluses}
+        {str(mask): count for mask, count in counts.items()}, {str(mask): mask for mask in counts}
     )
 
 
@@ -148,17 +212,17 @@ def _wasted(witness: Witness, count: int) -> float:
     return max(0.0, witness.surplus - count) / witness.mask.bit_count()
 
 
-def _recounted(witnesses: Sequence[Witness], surpluses: Mapping[int, int]) -> list[Witness]:
-    """The witnesses with other numbers of µops, narrow port sets first; what lies between is waste."""
-    found: dict[int, int] = {}
+def _recounted(witnesses: Sequence[Witness], counts: Mapping[int, int]) -> list[Witness]:
+    """The witnesses with these numbers of µops; what lies between is waste."""
+    usage = _usage(counts) or ()
     recounted = []
     for witness in witnesses:
         if witness.seen not in _JUDGED or witness.surplus is None:
             recounted.append(witness)
             continue
-        below = sum(n for mask, n in found.items() if mask != witness.mask and mask & witness.mask == mask)
-        uops = found[witness.mask] = surpluses[witness.mask] - below
-        tolerance = max(witness.tolerance, abs(witness.surplus - surpluses[witness.mask]))
+        below = sum(n for mask, n in usage if mask != witness.mask and mask & witness.mask == mask)
+        uops = counts[witness.mask] - below
+        tolerance = max(witness.tolerance, abs(witness.surplus - counts[witness.mask]))
         seen = Seen.USES if uops else Seen.EVADES
         recounted.append(replace(witness, below=below, uops=uops, tolerance=tolerance, seen=seen))
     return recounted

@@ -288,6 +288,25 @@ def test_a_port_set_as_wide_as_the_bottleneck_is_not_claimed() -> None:
     assert all(mask != wide for each in told.values() for mask, _ in each.usage if each.scheme != "add")
 
 
+@pytest.mark.parametrize("usage", ["0123 0123 0123", "0123 0123 0123 45"])
+def test_uops_that_the_bottleneck_hides_leave_a_scheme_out_where_its_time_shows_them(usage: str) -> None:
+    truth = mapping_of(
+        "012345", {"add": "0123", "shl": "03", "imul": "1", "load": "45", "x": usage}, r_max=4.0
+    )
+    result = explain(truth, counters=NOTHING, r_max=4.0)
+    (hidden,) = (each for each in result.characterisations if each.scheme == "x")
+    assert hidden.reason in (NotCharacterised.MISSING, NotCharacterised.SLOW)
+
+
+def test_noise_that_grows_with_time_makes_nothing_unstable() -> None:
+    slow = {f"slow {count}": ((1 << 6, count),) for count in range(6, 14)}
+    truth = replace(ZENLIKE, usage={**ZENLIKE.usage, **slow})
+    processor = SimulatedProcessor(truth, noise=0.01, counters=NOTHING)
+    result = explain(truth, measurer=processor, r_max=6.0)
+    unstable = [e.scheme for e in result.characterisations if e.reason is NotCharacterised.UNSTABLE]
+    assert not unstable
+
+
 def test_what_is_quicker_than_the_widest_port_set_uses_no_port_and_leaves_no_doubt() -> None:
     truth = dataclasses.replace(ZENLIKE, usage={**ZENLIKE.usage, "nop": ()})
     doubtful = explain(truth, counters=NOTHING, r_max=6.0)

@@ -55,6 +55,13 @@ def test_a_surplus_is_divided_among_subsets() -> None:
     assert divided(3, 0b110, {0b110: 2}).below == 0
 
 
+def test_uops_on_ports_that_blocked_sets_have_in_common_are_theirs_where_nothing_else_is_possible() -> None:
+    masks = {"p01": 0b011, "p12": 0b110, "p012": 0b111}
+    assert usage_from({"p01": 2, "p12": 2, "p012": 2}, masks) == ((0b010, 2),)
+    assert usage_from({"p01": 2, "p12": 2, "p012": 3}, masks) is None  # one or two of them
+    assert usage_from({"p01": 2, "p12": 2, "p012": 1}, masks) is None
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from([0b1, 0b10, 0b11, 0b100, 0b111, 0b1100]), st.integers(1, 4)), max_size=5

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -23,6 +23,7 @@ from inference.core.explain import (
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Measurer, Reporter
 from inference.core.throughput import inverse_throughput
+from inference.core.waste import Simulated
 from inference.measuring.simulated import NOTHING, SimulatedProcessor
 from tests.core.explain.small import mapping_of
 from tests.core.pmevo.small import Listener
@@ -76,17 +77,42 @@ def _wasted(experiment: Experiment, cycles: float) -> float:
     return 0.0
 
 
-Simulated = Callable[[PortMapping, Experiment], float | None]
+@dataclass(frozen=True)
+class KnownCore:
+    """What is known of the core: its scheduler, or what schemes alone take because of their registers."""
+
+    simulated: Simulated | None = None
+    chained: Mapping[str, float] = field(default_factory=dict)
+    width: int | None = None
+
+    @property
+    def mapping(self) -> PortMapping | None:
+        return None if self.simulated is None else CORE
+
+    def least_cycles(
+        self, measured: Mapping[Experiment, float], *, pulse: Callable[[], None] = lambda: None
+    ) -> Mapping[Experiment, float]:
+        return {
+            experiment: sum(count * self.chained.get(scheme, 0.0) for scheme, count in experiment.terms)
+            for experiment in measured
+        }
+
+    def simulator(
+        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
+    ) -> Simulated | None:
+        return self.simulated
 
 
 def explained(
     measurer: Measurer,
     solver: object = solve_by_cegar,
-    simulated: Simulated | None = None,
+    core: KnownCore | None = None,
+    preferred: Sequence[str] = (),
     **settings: object,
 ) -> ExplainResult:
     chosen = ExplainSettings(**{"r_max": 8.0, **settings})  # type: ignore[arg-type]
-    problem = ExplainProblem(tuple(CORE.usage), chosen, domains=DOMAINS, simulated=simulated)
+    schemes = tuple(CORE.usage)
+    problem = ExplainProblem(schemes, chosen, preferred=tuple(preferred), domains=DOMAINS, core=core)
     return infer(problem, measurer, Listener(), 1, None, solver)  # type: ignore[arg-type]
 
 
@@ -126,9 +152,71 @@ def wasting(mapping: PortMapping, experiment: Experiment) -> float:
 
 def test_a_known_scheduler_says_what_is_waste() -> None:
     measurer = WastefulProcessor(CORE, counters=NOTHING)
-    assert widths(explained(measurer, simulated=wasting), "imul") == [(3, 1)]
-    wasteless = explained(measurer, simulated=inverse_throughput)
+    assert widths(explained(measurer, core=KnownCore(wasting)), "imul") == [(3, 1)]
+    wasteless = explained(measurer, core=KnownCore(inverse_throughput))
     assert "imul" not in wasteless.mapping.usage or widths(wasteless, "imul") != [(3, 1)]
+
+
+class ChainedProcessor(WastefulProcessor):
+    """Has few registers for `and`, whose copies wait for each other as long as half of its ports ask for."""
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        for measured in super().measure(experiments):
+            assert measured.cycles is not None
+            waiting = dict(measured.experiment.terms).get("and", 0) / 3
+            yield replace(measured, cycles=max(measured.cycles, waiting))
+
+
+def test_schemes_that_wait_for_their_registers_block_no_ports() -> None:
+    measurer = ChainedProcessor(CORE, counters=NOTHING)
+    result = explained(measurer, core=KnownCore(chained={"and": 1 / 3}))
+    assert all("and" not in blocking.members for blocking in result.classes)
+    assert "and" not in result.mapping.usage  # it takes longer than the µop that is seen of it
+    for scheme in ("cmp", "test", "andn", "imul", "shl", "add m"):
+        assert sorted(widths(result, scheme)) == sorted((m.bit_count(), n) for m, n in CORE.usage[scheme])
+
+
+class SlotStealingProcessor(SimulatedProcessor):
+    """A multiplication takes a slot of a flood of shifts, though it runs on other ports."""
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        for measured in super().measure(experiments):
+            assert measured.cycles is not None
+            terms = dict(measured.experiment.terms)
+            shifts = sum(terms.get(scheme, 0) for scheme in ("shl", "rol", "bt"))
+            stolen = sum(terms.get(scheme, 0) for scheme in ("imul", "mulx", "crc32"))
+            lost = 1 / 3 if shifts > 4 else 0.02
+            yield replace(measured, cycles=measured.cycles + lost * min(shifts, stolen))
+
+
+def test_a_whole_slot_that_is_wasted_makes_no_uop() -> None:
+    result = explained(SlotStealingProcessor(CORE, counters=NOTHING))
+    for scheme in ("imul", "mulx", "crc32", "shl", "bt", "cmp"):
+        assert widths(result, scheme) == [(CORE.usage[scheme][0][0].bit_count(), 1)], scheme
+
+
+class OddAdditionProcessor(SimulatedProcessor):
+    """An addition takes a slot of floods of loads, and nothing else wastes as much, or anything."""
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        for measured in super().measure(experiments):
+            assert measured.cycles is not None
+            terms = dict(measured.experiment.terms)
+            lost = terms.get("vaddps", 0) / 4 if terms.get("load", 0) + terms.get("loadx", 0) > 4 else 0.0
+            yield replace(measured, cycles=measured.cycles + lost)
+
+
+def test_a_uop_that_no_time_leaves_room_for_is_no_waste_where_nothing_else_wastes_and_not_concluded() -> None:
+    result = explained(OddAdditionProcessor(CORE, counters=NOTHING))
+    odd = next(scheme for scheme in result.characterisations if scheme.scheme == "vaddps")
+    assert odd.reason is NotCharacterised.FAST
+    assert "with these µops it needs" in odd.text
+
+
+def test_a_scheme_that_wastes_nothing_alone_represents_its_kind() -> None:
+    result = explained(WastefulProcessor(CORE, counters=NOTHING), preferred=("add", "cmp"))
+    (integer,) = (each for each in result.classes if "cmp" in each.members)
+    assert integer.blocker == "cmp"
 
 
 def limited(question: BlockingQuestion, measurer: Measurer, reporter: Reporter, seed: int) -> BlockingAnswer:

@@ -25,6 +25,8 @@ APART = "µops of {} have ports of their own, where measurements cannot tell"
 _WASTE = 0.3  # of the time that separate ports need, by which kinds of different domains may take longer
 _VISIBLE = 0.02  # of a time, that another one has to differ by to be told from it
 _ALL = 2  # other domains than its own
+_MEMORY = "memory"
+_COMPUTING = 0.1  # of a class that has forms with registers: fewer may be slow for a reason of their own
 _MNEMONICS = 2  # of a kind that joins domains: a single one may be slow for a reason of its own
 
 
@@ -38,7 +40,7 @@ def units_of(
     have a µop in either, and what is as quick as the bottleneck lets anything be may use no port at all.
     """
     units: list[list[int]] = []
-    domains = [_domain(context, members) for members in classes]
+    domains = [domain_of_class(context, members) for members in classes]
     _measure(context, classes)
 
     def is_at_limit(head: str) -> bool:
@@ -91,14 +93,15 @@ def _name(domains: Sequence[str]) -> str:
     return " and ".join(dict.fromkeys(filter(None, domains)))
 
 
-def _domain(context: ExplainContext, members: Sequence[str]) -> str:
-    """That of what blocks with it, else the commonest of its schemes that have one; "" where none has.
+def domain_of_class(context: ExplainContext, members: Sequence[str]) -> str:
+    """The commonest of its schemes that have one; "" where none has.
 
-    What multiplies two registers is of integers, though more forms of it load one of them.
+    Forms that load are of memory, also those of what multiplies or shifts. They may be more than forms with
+    registers, of which a few show that it is no class of loads.
     """
-    if members[0] in context.problem.domains:
-        return context.problem.domains[members[0]]
     counts = Counter(filter(None, map(context.problem.domains.get, members)))
+    if counts.total() - counts[_MEMORY] >= _COMPUTING * counts.total():
+        del counts[_MEMORY]
     return counts.most_common(1)[0][0] if counts else ""
 
 

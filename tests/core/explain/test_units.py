@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import ExplainProblem, ExplainResult, ExplainSettings, SchemeFate, infer
+from inference.core.explain.units import domain_of_class
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping
 from inference.measuring.simulated import NOTHING, SimulatedProcessor
@@ -127,6 +132,16 @@ class SlotProcessor(SimulatedProcessor):
 
 
 FOREIGN = {"vpor", "vpand", "load", "loadx"}
+
+
+@pytest.mark.parametrize(
+    ("registers", "loading", "domain"), [(2, 3, "integer"), (2, 18, "integer"), (1, 30, "memory"), (0, 0, "")]
+)
+def test_forms_that_load_make_no_class_of_memory(registers: int, loading: int, domain: str) -> None:
+    members = [*(f"shl {k}" for k in range(registers)), *(f"shl m {k}" for k in range(loading))]
+    domains = {scheme: "memory" if " m " in scheme else "integer" for scheme in members}
+    context: Any = SimpleNamespace(problem=SimpleNamespace(domains=domains))
+    assert domain_of_class(context, members) == domain
 
 
 def test_a_kind_that_is_slow_beside_all_domains_is_limited_by_slots() -> None:

@@ -14,12 +14,14 @@ from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT, Z
 MOST_WIDTH = 12
 """Ports of one µop at most that can be told by time: 1/12 and 1/13 cycles are nearly the same."""
 
-
 _NOISE_SAMPLE = 200
 _CHUNK = 256
 _SPARE_SLOTS = 6  # that the padding has more than the scheme leaves free: issue shall be the limit
 _SLOT_ERROR = 0.1
 _NEAR_WHOLE = 0.3  # of a slot
+_LATENCY_ERROR = 0.05
+"""Share by which chains may take longer than measured latencies say: these are off by some hundredths."""
+
 _FASTER = 0.02
 """Share by which a scheme may be faster than its ports allow: clocks and medians are about as good."""
 
@@ -182,7 +184,7 @@ def _chained(context: ExplainContext) -> frozenset[str]:
         experiment.schemes[0]
         for experiment, cycles in alone.items()
         if (width := width_of(cycles, epsilon)) is not None
-        and (width + 1) * least.get(experiment, 0.0) >= 1 - _FASTER
+        and (width + 1) * least.get(experiment, 0.0) >= 1 - _LATENCY_ERROR
     )
 
 

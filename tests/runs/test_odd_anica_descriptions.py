@@ -106,7 +106,7 @@ def _odd(good: dict[str, tuple[Json, list[str]]]) -> Iterator[tuple[str, Json]]:
 def _is_described(kind: RunKind) -> bool:
     """Whether its description is about blocks, predictors or campaigns."""
     rooms = ("anica_app.", "inference.features.asking.", "inference.features.judging.")
-    elsewhere = ("block", "evaluate", "model-check")
+    elsewhere = ("block", "evaluate", "check-model")
     return kind.job.startswith(rooms) and kind.name not in elsewhere
 
 

@@ -230,7 +230,7 @@ class PortSolver:
         head, *others = members
         if reason.unplaced:
             width = self._context.widths[head]
-            if not self._is_at_bottleneck(head):
+            if not is_wide(width, self._r_max):
                 self._context.unplaced[head] = width
             self._context.warn(
                 f"the {width} ports of {head} and {len(others)} schemes like it were not found, so nothing "

@@ -19,7 +19,11 @@ from inference.isa.dependences import CODE, STACK, InstructionAccesses, MemoryPl
 from inference.isa.scheme import Scheme
 from inference.isa.x86.addresses import InstructionAddresses, addresses_of
 from inference.isa.x86.blocks.recognising import scheme_of
-from inference.isa.x86.chains.operands import (
+from inference.isa.x86.choosing import RSP, Fixed, family_of
+from inference.isa.x86.forms import MNEMONICS
+from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.instances import register_names
+from inference.isa.x86.operand_places import (
     ADDRESS,
     DATA,
     FLAGS,
@@ -29,10 +33,6 @@ from inference.isa.x86.chains.operands import (
     is_partial,
     places,
 )
-from inference.isa.x86.choosing import RSP, Fixed, family_of
-from inference.isa.x86.forms import MNEMONICS
-from inference.isa.x86.iced_types import RegisterValue
-from inference.isa.x86.instances import register_names
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.steps import Step, step_of
 

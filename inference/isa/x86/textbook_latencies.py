@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from inference.isa.chains import ChainLink, Latency
-from inference.isa.x86.chains.operands import DATA, FLAGS, links_of
+from inference.isa.x86.operand_places import DATA, FLAGS, links_of
 
 _Entries = Mapping[str, Latency]
 

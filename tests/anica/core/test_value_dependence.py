@@ -17,8 +17,7 @@ from anica_app.core.value_dependence import (
     value_dependences,
 )
 from inference.isa.blocks import read_blocks
-from inference.isa.start_values import BlockInput
-from inference.isa.start_values import StartValues
+from inference.isa.start_values import BlockInput, StartValues
 from inference.isa.x86.block_inputs import reads_of
 from inference.measuring.blocks import BlockOptions
 from inference.predictors.protocol import Answer, Failure

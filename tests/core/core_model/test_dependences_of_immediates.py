@@ -15,7 +15,7 @@ from inference.isa.blocks.accesses import accesses_of
 from inference.isa.chains import QUICK, SLOW, ChainLink
 from inference.isa.x86 import schemes
 from inference.isa.x86.chains import connectors, links_of, pair_chains
-from inference.isa.x86.chains.operands import MEMORY, destinations, sources
+from inference.isa.x86.operand_places import MEMORY, destinations, sources
 from inference.isa.x86.scheme_set import described
 from inference.measuring.simulated_chains import SimulatedLatencies
 from inference.measuring.simulated_dataflow import DataflowCore, OperandWait

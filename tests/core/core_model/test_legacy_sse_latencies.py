@@ -7,20 +7,16 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from inference.core.core_model import Assumptions
-from inference.core.core_model import CoreModel
+from inference.core.core_model import Assumptions, CoreModel
 from inference.core.core_model.blocks import CoreModelBlocks
-from inference.core.core_model.dependences import ASSUMED
-from inference.core.core_model.dependences import ChainStep
-from inference.core.core_model.dependences import DependenceGraph
-from inference.isa.blocks import block_of_bytes
+from inference.core.core_model.dependences import ASSUMED, ChainStep, DependenceGraph
+from inference.isa.blocks import Block, block_of_bytes
 from inference.isa.blocks.accesses import accesses_of
 from inference.isa.exclusions import GROUPS
 from inference.isa.scheme import Scheme
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import unroll
-from inference.isa.x86.blocks import Block
 from inference.isa.x86.chains import idioms_of, links_of, pair_chains
 from inference.models import ISA
 from inference.models.scheme_search import latency_schemes

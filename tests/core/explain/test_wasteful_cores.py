@@ -23,7 +23,7 @@ from inference.core.explain import (
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Measurer, Reporter
 from inference.core.throughput import inverse_throughput
-from inference.core.waste import Simulated
+from inference.core.waste import SchedulerFit, Simulated
 from inference.measuring.simulated import NOTHING, SimulatedProcessor
 from tests.core.explain.small import mapping_of
 from tests.core.pmevo.small import Listener
@@ -96,6 +96,14 @@ class KnownCore:
             experiment: sum(count * self.chained.get(scheme, 0.0) for scheme, count in experiment.terms)
             for experiment in measured
         }
+
+    def experiments(self, mapping: PortMapping) -> Sequence[Experiment]:
+        raise AssertionError("the search for blocking instructions asks for none")
+
+    def fit(
+        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
+    ) -> SchedulerFit:
+        return SchedulerFit(self.simulated, 0.0)
 
     def simulator(
         self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]

@@ -11,7 +11,8 @@ from typing import Any
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST
 
 from inference.core.metrics import Unit
 from inference.core.predicting import ThroughputModel
@@ -257,3 +258,21 @@ def evaluation_address(row: PortMapping | ResourceMapping) -> str:
 
 def _url_name(row: PortMapping | ResourceMapping) -> str:
     return "mapping" if isinstance(row, PortMapping) else "resource-mapping"
+
+
+@require_POST
+def mapping_evaluate(request: HttpRequest, pk: int) -> HttpResponse:
+    """Submit a run that evaluates the mapping on `set`, and lead back to where its result will be."""
+    return start_evaluation(request, get_object_or_404(PortMapping, pk=pk))
+
+
+@require_POST
+def resource_mapping_evaluate(request: HttpRequest, pk: int) -> HttpResponse:
+    """The same of a resource mapping."""
+    return start_evaluation(request, get_object_or_404(ResourceMapping, pk=pk))
+
+
+urlpatterns = [
+    path("mappings/<int:pk>/evaluate/", mapping_evaluate, name="mapping-evaluate"),
+    path("resource-mappings/<int:pk>/evaluate/", resource_mapping_evaluate, name="resource-mapping-evaluate"),
+]

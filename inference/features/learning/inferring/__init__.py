@@ -67,14 +67,15 @@ def _front(request: HttpRequest, subject: ShownMapping) -> Context:
 def _has_front(subject: ShownMapping) -> bool:
     from inference.features.learning.inferring.query import front_of  # noqa: PLC0415  pages load it
 
-    return front_of(subject.row) is not None
+    return subject.once(front_of) is not None
 
 
 def _most_accurate(request: HttpRequest, subject: ShownMapping) -> Context | None:
     from inference.features.learning.inferring.evolution import most_accurate  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.query import front_of  # noqa: PLC0415  as above
 
     del request
-    return most_accurate(subject.row)
+    return most_accurate(subject.once(front_of))
 
 
 def _evidence(request: HttpRequest, subject: ShownMapping) -> Context:

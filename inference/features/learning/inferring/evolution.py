@@ -284,9 +284,8 @@ def front_told(points: Sequence[Json]) -> FrontView:
     )
 
 
-def most_accurate(row: PortMapping) -> dict[str, Any] | None:
-    """The most accurate point of the front, where the mapping is another one, with both errors."""
-    front = front_of(row)
+def most_accurate(front: StoredFront | None) -> dict[str, Any] | None:
+    """The most accurate point of a mapping's front, where the mapping is another one, with both errors."""
     if front is None or front.here is None or not front.points or front.points[0].pk == front.here.pk:
         return None
     return {"best": front.points[0], "here": front.here}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from statistics import median
+from typing import Any, TypeVar
 
 from django.db.models import (
     Case,
@@ -47,12 +49,23 @@ MAPPING_COLUMNS = {
 }
 
 
+FoundT = TypeVar("FoundT")
+
+
 @dataclass(frozen=True)
 class ShownMapping:
     """A mapping and its value, as its page shows it."""
 
     row: PortMapping
     value: Mapping
+    _known: dict[Callable[[PortMapping], Any], Any] = field(default_factory=dict)
+
+    def once(self, find: Callable[[PortMapping], FoundT]) -> FoundT:
+        """What a function finds for the row, looked up once for all panels of a page."""
+        if find not in self._known:
+            self._known[find] = find(self.row)
+        found: FoundT = self._known[find]
+        return found
 
 
 def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping]:

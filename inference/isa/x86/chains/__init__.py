@@ -22,8 +22,8 @@ nothing.
 from inference.isa.x86.chains.connectors import connectors
 from inference.isa.x86.chains.idioms import idioms_of, plain_additions
 from inference.isa.x86.chains.memory import memory_chains
-from inference.isa.x86.chains.operands import links_of
 from inference.isa.x86.chains.pairs import pair_chains
+from inference.isa.x86.operand_places import links_of
 
 __all__ = [
     "MixedChains",

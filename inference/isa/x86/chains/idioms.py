@@ -20,11 +20,11 @@ from inference.isa.x86.chains.making import (
     encoded,
     first_free,
 )
-from inference.isa.x86.chains.operands import MASK, Place, destinations, is_partial, sources
 from inference.isa.x86.chains.ready import SPARE_MASK
 from inference.isa.x86.chains.ways import REPEATED, CannotChainError, Families, WaysBack
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR64, ZMM
+from inference.isa.x86.operand_places import MASK, Place, destinations, is_partial, sources
 from inference.isa.x86.scheme_set import described
 
 _APART = 4

@@ -13,19 +13,6 @@ from inference.isa.exclusions import TOP_OF_STACK
 from inference.isa.scheme import Scheme
 from inference.isa.x86.assembling import pattern, put_register
 from inference.isa.x86.chains.connectors import assembled, register_of
-from inference.isa.x86.chains.operands import (
-    ADDRESS,
-    DATA,
-    FLAGS,
-    INDEX,
-    MASK,
-    MEMORY,
-    Place,
-    in_words,
-    is_in_address,
-    is_partial,
-    places,
-)
 from inference.isa.x86.chains.ready import (
     SPARE_MASK,
     UNWRITTEN,
@@ -41,6 +28,19 @@ from inference.isa.x86.demands import INDICES, Demands, demands, obstacle
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR32, GPR64, X87, XMM, ZMM
 from inference.isa.x86.instances import ADDRESS_OF_CODE
+from inference.isa.x86.operand_places import (
+    ADDRESS,
+    DATA,
+    FLAGS,
+    INDEX,
+    MASK,
+    MEMORY,
+    Place,
+    in_words,
+    is_in_address,
+    is_partial,
+    places,
+)
 
 KEPT = (8, 9, 10, 11, 12, 5, 7, 6, 3, 2, 1, 0)
 """General-purpose registers, in the order in which operands take them that are not of the link."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from inference.isa.chains import QUICK, SLOW, ValueClass
 from inference.isa.float_values import BITS, float_values
 from inference.isa.scheme import Scheme
-from inference.isa.x86.chains.operands import DATA, INDEX, MASK, MEMORY, Place, is_in_address, places
 from inference.isa.x86.forms import Form
+from inference.isa.x86.operand_places import DATA, INDEX, MASK, MEMORY, Place, is_in_address, places
 
 _LOW, _HIGH, _DIVISOR = 133, 0x343A9ED744556677, 0x75E6E44FCCDDEEFF
 """uops.info's slow division of 128 by 64 bits. Its upper bits are one of narrower numbers, signed or not."""

@@ -13,14 +13,7 @@ class AnicaConfig(AppConfig):
         """Say which features there are, and what they offer on pages of inference."""
         from anica_app import features  # noqa: PLC0415  models are there only now
         from inference.formats import other_formats  # noqa: PLC0415
-        from inference.web import offers  # noqa: PLC0415
 
         features.register_all()
         other_formats.register("anica_app.features.importing.import_job.AnicaImporter")
         other_formats.register_writer("campaign", "anica_app.formats.incoming.write_campaign_archive")
-        offers.find_more("anica_app.features.campaigns.query.found_of_anica")
-        where = "anica_app.features.campaigns.publishing"
-        offers.offer_to_publish(
-            offers.Publishable("campaign", "Campaigns", f"{where}.publishable", f"{where}.published_page")
-        )
-        offers.say_dependents("anica_app.Campaign", "anica_app.features.campaigns.query.of_campaign")

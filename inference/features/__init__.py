@@ -7,8 +7,9 @@ job.py        the run that does it, if there is one
 pages.py, api.py, command.py    thin doors, with the addresses of the pages at the end of their file
 
 What a feature is registered for stands in its `__init__.py`: `KINDS` of runs, `RECORDS` folded out of their
-journals, `ORIGINS` of them, `PANELS` on other pages, and `OPERATIONS`, the modules of its API with the paths
-that they answer below, where these are more than `api.py`.
+journals, `ORIGINS` of them; `PANELS` on other pages, `MENUS` of other objects, `FINDERS` of the search box,
+what is `PUBLISHED`, `DEPENDENTS` of rows; and `OPERATIONS`, the modules of its API with the paths that they
+answer below, where these are more than `api.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from inference.formats import journal_events
 from inference.runs import kinds, record_parts
-from inference.web import origins, panels
+from inference.web import dependents, finders, menus, origins, panels, publishable
 from inference.web.api import registry
 
 FEATURES = {
@@ -83,6 +84,10 @@ def register(features: Mapping[str, str]) -> None:
         panels.register(getattr(package, "PANELS", ()))
         origins.register(getattr(package, "ORIGINS", ()))
         record_parts.register(getattr(package, "RECORDS", {}))
+        menus.register(getattr(package, "MENUS", ()))
+        finders.register(getattr(package, "FINDERS", ()))
+        dependents.register(getattr(package, "DEPENDENTS", {}))
+        publishable.register(getattr(package, "PUBLISHED", ()))
         if find_spec(f"{feature}.events") is not None:
             journal_events.register(f"{feature}.events")
         if heading:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -14,7 +13,6 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.module_loading import import_string
 
 from inference.core.texts import check_line
 from inference.models import (
@@ -30,7 +28,7 @@ from inference.models import (
 from inference.models.isa import Named
 from inference.models.run import runs_on
 from inference.storage.names import NOTE_LIMIT, free_name, kind_of, rename
-from inference.web.offers import dependents_path
+from inference.web.dependents import Dependent, registered_for
 
 
 def validate_line(text: str) -> None:
@@ -126,19 +124,9 @@ CONVERTED = "resource mappings converted from it"
 FIRST = "to be deleted first"
 
 
-@dataclass(frozen=True)
-class Dependent:
-    """Rows that depend on something: what and how many, their fate, and whether they forbid its deletion."""
-
-    label: str
-    fate: str
-    blocks: bool = False
-
-
 def dependents_of(row: Named) -> list[Dependent]:
     """Everything that depends on a set, mapping, run or machine; kinds without any are left out."""
-    if path := dependents_path(row._meta.label):
-        of: Callable[[Named], list[Dependent]] = import_string(path)
+    if of := registered_for(row._meta.label):
         return of(row)
     for model, find in _FINDERS.items():
         if isinstance(row, model):

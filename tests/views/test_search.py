@@ -11,9 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from anica_app.models import Campaign
-from inference.features.library.search.query import SearchHits, find, pasted
+from inference.features.library.search.query import find, pasted
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.runs import lifecycle
+from inference.web.finders import SearchHits
 from tests.views.conftest import IMUL
 
 LOOP = "add rax, rbx\nimul rcx, rdx"

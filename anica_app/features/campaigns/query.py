@@ -22,12 +22,14 @@ from django.db.models.functions import Coalesce, Least
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
-from inference.features.library.search.query import Hit, SearchHits, group, with_words
+from inference.features.library.search.query import group, with_words
 from inference.isa.targets import X86
 from inference.models import ISA, BasicBlockSet, Run
 from inference.models.scheme_search import search_schemes
 from inference.predictors.samples import Sample, unpack
-from inference.web.naming import GONE, Dependent, counted
+from inference.web.dependents import Dependent
+from inference.web.finders import Hit, SearchHits
+from inference.web.naming import GONE, counted
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 CAMPAIGN_ORDERS: Mapping[str, str] = {

@@ -1,6 +1,13 @@
 """Basic-block sets: predictors are asked about them, and compared column by column."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from inference.runs.kinds import Lane, RunKind
+
+if TYPE_CHECKING:
+    from inference.web.dependents import Dependent
 
 KINDS = (
     RunKind(
@@ -25,3 +32,12 @@ KINDS = (
 )
 
 OPERATIONS = (("/block-sets", "api"), ("/block-sets", "accuracy_api"), ("/block-sets", "gate_api"))
+
+
+def _dependents(row: Any) -> list[Dependent]:
+    from inference.features.asking.block_sets.query import of_block_set  # noqa: PLC0415  pages load it
+
+    return of_block_set(row)
+
+
+DEPENDENTS = {"inference.BasicBlockSet": _dependents}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,12 +29,12 @@ from django.db.models import (
 )
 from django.db.models.functions import Abs, Coalesce
 
-from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.targets import DEFAULT, target_of
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.errors import ExchangeError
-from inference.web.naming import ENDED, GONE, NEEDED, Dependent, counted
+from inference.web.dependents import Dependent
+from inference.web.naming import ENDED, GONE, NEEDED, counted
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 SET_ORDERS: Mapping[str, str] = {
@@ -319,15 +318,3 @@ def _apart(metric: str) -> Case | Abs:
     return Case(
         When(first__lte=-F("second"), then=Value(0.0)), default=2 * apart / total, output_field=FloatField()
     )
-
-
-def scheme_texts(name: str) -> list[str]:
-    """The schemes that occur in the blocks of the set of this name. Raises `LookupError`."""
-    row = BasicBlockSet.objects.filter(name=name).first()
-    if row is None:
-        raise LookupError(f"there is no block set {name!r}")
-    found: dict[str, None] = {}
-    for code in row.blocks.values_list("code", flat=True).iterator(chunk_size=1000):
-        with contextlib.suppress(BlockError):
-            found |= dict.fromkeys(text for text, _ in block_of_bytes(bytes(code)).terms)
-    return sorted(found)

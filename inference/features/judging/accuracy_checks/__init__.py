@@ -1,6 +1,7 @@
 """How good predictors are on a machine: blocks of a set measured there, and everything that predicts them."""
 
 from inference.runs.kinds import Lane, RunKind
+from inference.web.menus import MenuEntry, MenuPlace
 
 KINDS = (
     RunKind(
@@ -16,3 +17,13 @@ KINDS = (
 )
 
 OPERATIONS = (("/accuracy-checks", "api"),)
+
+MENUS = (
+    MenuEntry(
+        MenuPlace.MACHINE,
+        "Check accuracy …",
+        "accuracy-check-new",
+        "How good its core model, its mappings and all tools predict blocks that are measured on it",
+        "chart",
+    ),
+)

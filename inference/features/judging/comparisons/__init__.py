@@ -1,6 +1,17 @@
 """Predictors beside the measurements of an experiment set."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from inference.runs.kinds import Lane, RunKind
+from inference.web.menus import MenuEntry, MenuPlace
+from inference.web.publishable import Publishable
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
+    from inference.web.published_page import PublishedPage
 
 KINDS = (
     RunKind(
@@ -15,3 +26,29 @@ KINDS = (
 )
 
 OPERATIONS = (("/predictor-comparisons", "api"),)
+
+
+def _rows() -> QuerySet[Any]:
+    from inference.features.judging.comparisons.publishing import publishable  # noqa: PLC0415  pages load it
+
+    return publishable()
+
+
+def _page(pk: int) -> PublishedPage:
+    from inference.features.judging.comparisons.publishing import published_page  # noqa: PLC0415  pages load it
+
+    return published_page(pk)
+
+
+PUBLISHED = (Publishable("comparison", "Predictor comparisons", _rows, _page),)
+
+MENUS = (
+    MenuEntry(
+        MenuPlace.SET,
+        "Compare predictors",
+        "comparison-new",
+        icon="chart",
+        listing="comparisons",
+        listed="Predictor comparisons",
+    ),
+)

@@ -42,8 +42,8 @@ from inference.models import (
 from inference.storage.evaluations import evaluations_on, listing_in
 from inference.storage.listing import WorstPredictions
 from inference.storage.rows import ids_of_schemes
-from inference.web import offers
 from inference.web.listed_mappings import evaluation_url
+from inference.web.menus import MenuPlace, entries_of
 from inference.web.paging import Order, page_in_memory
 from inference.web.requests import chosen_bin, one_of, row_number, start_or_tell, whole_number
 
@@ -100,7 +100,7 @@ def accuracy_tab(
         "unit_label": unit.label,
         "evaluate_url": evaluation_address(row),
         "pins": isinstance(row, PortMapping),
-        "set_offers": offers.OFFERS.values(),
+        "set_offers": entries_of(MenuPlace.SET),
         "predictor_field": predictor_field(row),
         "units": UNITS[:1] if chosen is not None and chosen.experiment_set is None else UNITS,
     }

@@ -1,6 +1,14 @@
 """A port mapping beside LLVM's scheduling model."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from inference.runs.kinds import Lane, RunKind
+from inference.web.menus import MenuEntry, MenuPlace
+
+if TYPE_CHECKING:
+    from inference.models import PortMapping
 
 KINDS = (
     RunKind(
@@ -14,3 +22,20 @@ KINDS = (
 )
 
 OPERATIONS = (("/llvm-differences", "api"),)
+
+
+def _suits(row: PortMapping) -> bool:
+    from inference.isa.targets import target_of  # noqa: PLC0415  pages load it
+
+    return target_of(row.isa.name).blocks is not None
+
+
+MENUS = (
+    MenuEntry(
+        MenuPlace.MAPPING,
+        "Difference to LLVM’s model …",
+        "mapping-llvm",
+        "what llvm-mca says of each scheme; a report in Markdown",
+        suits=_suits,
+    ),
+)

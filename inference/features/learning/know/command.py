@@ -18,8 +18,8 @@ from inference.isa.targets import code_target
 from inference.models import InstructionScheme, Machine, Run, StoredCoreModel
 from inference.models.scheme_search import CHAINABLE
 from inference.runs import lifecycle
+from inference.storage.block_sets import scheme_texts
 from inference.storage.names import by_name
-from inference.web.offers import schemes_of_blocks
 from inference.web.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 
 
@@ -85,7 +85,7 @@ class Command(RunCommand):
         if not blocks:
             return chosen
         try:
-            texts = schemes_of_blocks(blocks)
+            texts = scheme_texts(blocks)
         except LookupError as error:
             raise CommandError(f"--blocks: {error}") from error
         if not isinstance(chosen["schemes"], list):

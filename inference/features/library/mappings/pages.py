@@ -30,8 +30,8 @@ from inference.storage.evaluations import evaluations_of
 from inference.storage.judging import grounds_of
 from inference.storage.rows import load_mapping
 from inference.web.listed_mappings import evaluation_url, source_label
+from inference.web.menus import MenuPlace, entries_of
 from inference.web.naming import delete_page, edit_page
-from inference.web.offers import offers_for
 from inference.web.paging import Order, Page, page_in_memory
 from inference.web.panels import PanelPlace, panels_of, shown_panels
 from inference.web.requests import file_answer, one_of, whole_number
@@ -158,7 +158,7 @@ def mapping(request: HttpRequest, pk: int) -> HttpResponse:
         "panel": tab,
         "below": shown_panels(request, PanelPlace.BELOW_MAPPING, subject),
         "exports": [(name, each) for name, each in MAPPING_EXPORTS.items() if each.describes(found.isa.name)],
-        "offers": offers_for(found),
+        "offers": entries_of(MenuPlace.MAPPING, found),
         **(tab.context(request, subject) or {}),
     }
     return render(

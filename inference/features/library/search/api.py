@@ -9,7 +9,8 @@ from django.urls import reverse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.features.library.search.query import MOST_TEXT, SearchHits, find, pasted
+from inference.features.library.search.query import MOST_TEXT, find, pasted
+from inference.web.finders import SearchHits
 from inference.web.validation import Id
 
 router = Router()

@@ -10,7 +10,8 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from inference.features.library.instruction.query import instruction_named
-from inference.features.library.search.query import MOST_TEXT, Hit, Pasted, SearchHits, find, pasted
+from inference.features.library.search.query import MOST_TEXT, Pasted, find, pasted
+from inference.web.finders import Hit, SearchHits
 
 MOST_HITS = 8
 """Hits shown of each group; the list of the group has the others."""

@@ -1,7 +1,7 @@
 """What the search box finds: schemes, mappings, sets, runs, machines, and what other apps add to these.
 
 Each kind of thing is found in its own way and makes a group, in the order of `kinds`. Other apps register
-theirs when they start (`inference.web.offers`).
+theirs when they start (`inference.web.finders`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Length
-from django.utils.module_loading import import_string
 
 from inference.isa.blocks import Block, BlockError, read_blocks
 from inference.isa.search import SearchError
@@ -27,7 +26,8 @@ from inference.models import (
     Run,
 )
 from inference.models.scheme_search import FIT, by_fit, searched_schemes
-from inference.web import offers
+from inference.web.finders import Finder, Hit, SearchHits
+from inference.web.finders import finders as registered
 from inference.web.paging import having_words
 
 MOST_TEXT = 4000
@@ -37,32 +37,6 @@ MOST_NAME = 200
 """Characters of a text that could be in a name or a note."""
 
 MOST_BLOCKS = 20
-
-
-@dataclass(frozen=True)
-class Hit:
-    """Something that was found: the row `pk`, whose page has the address `route`."""
-
-    pk: int
-    name: str
-    detail: str
-    route: str
-
-
-@dataclass(frozen=True)
-class SearchHits:
-    """What there is of a kind, the best first; `total` counts those that are not among `hits` as well.
-
-    `listing` is the name of the page that lists them all by the same text; `listing_of` is what its address
-    takes, if anything.
-    """
-
-    key: str
-    title: str
-    hits: Sequence[Hit]
-    total: int
-    listing: str
-    listing_of: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,16 +53,12 @@ class Pasted:
     certain: bool
 
 
-Finder = Callable[[str, int], list[SearchHits]]
-"""What is found for a text, with at most so many hits in each group."""
-
-
 def find(text: str, most: int) -> list[SearchHits]:
     """The groups with anything in them; a text of more than `MOST_NAME` characters is no name."""
     text = " ".join(text.split())
     if not text or len(text) > MOST_NAME:
         return []
-    finders: list[Finder] = [schemes, named_rows, *map(import_string, offers.finders())]
+    finders: list[Finder] = [schemes, named_rows, *registered()]
     return [group for finder in finders for group in finder(text, most) if group.hits]
 
 

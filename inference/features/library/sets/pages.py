@@ -28,8 +28,8 @@ from inference.storage.errors import ExchangeError
 from inference.storage.evaluations import evaluations_on
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.storage.rows import StoredMeasurement, measurements_of
-from inference.web import offers
 from inference.web.listed_mappings import evaluation_url
+from inference.web.menus import MenuPlace, entries_of
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
 from inference.web.requests import file_answer, one_of, whole_number
@@ -49,7 +49,7 @@ def sets(request: HttpRequest) -> HttpResponse:
     q = request.GET.get("q", "").strip()
     order = Order.read(request.GET.get("sort", ""), SET_COLUMNS, "-added")
     page = page_of(experiment_sets(q), order, SET_COLUMNS, request.GET.get("page", ""))
-    context = {"page": page, "q": q, "sort": str(order), "offers": offers.OFFERS.values()}
+    context = {"page": page, "q": q, "sort": str(order), "offers": entries_of(MenuPlace.SET)}
     return render(request, "inference/sets/list.html", context)
 
 
@@ -126,7 +126,7 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
             "harness": harness_of(found.identity),
             "exports": SET_EXPORTS.items(),
             "resolved": Conflicts(found.making["conflicts"]).label if "conflicts" in found.making else "",
-            "offers": offers.OFFERS.values(),
+            "offers": entries_of(MenuPlace.SET),
             "evaluations": [(row, evaluation_url(row)) for row in evaluations_on(found)],
             "page": page,
             "rows": rows,

@@ -42,7 +42,7 @@ from inference.runs.kinds import label_of
 from inference.runs.machines.facts import obstacle_to_measuring, unsupported_runs
 from inference.runs.machines.tokens import AGENT_FILE, add_machine, agent_line, issue, revoke
 from inference.storage.names import NAME_LIMIT, free_name
-from inference.web import offers
+from inference.web.menus import MenuPlace, entries_of
 from inference.web.naming import delete_page, edit_page, validate_line
 from inference.web.panels import PanelPlace, shown_panels
 from inference.web.requests import one_of
@@ -175,7 +175,7 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
         "has_chains": "latencies" not in unsupported,
         "unsupported": _by_reason(unsupported),
         "facts": _facts(row),
-        "offers": offers.MACHINE_OFFERS.values(),
+        "offers": entries_of(MenuPlace.MACHINE, found),
         "hours": hours,
         "windows": WINDOWS.items(),
         "shares": shares_of(readings),

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
-from django.utils.module_loading import import_string
 
 from inference.models import PortMapping, StoredCoreModel
 from inference.storage.errors import ExchangeError
-from inference.web.offers import Publishable, published_by_others
+from inference.web.publishable import Publishable, publishable
 from inference.web.published_page import PrivateWords, PublishedKind, PublishedPage, cleaned
-
-_HERE = "inference.features.publishing.site"
-_OWN = (
-    Publishable(
-        PublishedKind.MAPPING, "Port mappings", f"{_HERE}.kinds.mappings", f"{_HERE}.cores.mapping_page"
-    ),
-    Publishable(PublishedKind.CORE, "Core models", f"{_HERE}.kinds.cores", f"{_HERE}.cores.core_page"),
-)
 
 
 def publishable_kinds() -> dict[PublishedKind, Publishable]:
-    """All that there are: our own, and those of other apps."""
-    return {PublishedKind(each.kind): each for each in (*_OWN, *published_by_others())}
+    """All that there are."""
+    return {PublishedKind(each.kind): each for each in publishable()}
 
 
 def rows_of(kind: PublishedKind) -> QuerySet[Any]:
     """What there is of a kind, the newest first."""
-    rows: Callable[[], QuerySet[Any]] = import_string(publishable_kinds()[kind].rows)
-    return rows()
+    return publishable_kinds()[kind].rows()
 
 
 def mappings() -> QuerySet[PortMapping]:
@@ -80,7 +69,7 @@ def page_of_item(
 
     Raises `ExchangeError` where it is gone or nothing of it can be shown.
     """
-    make: Callable[[int], PublishedPage] = import_string(publishable_kinds()[item.kind].page)
+    make = publishable_kinds()[item.kind].page
     try:
         page = cleaned(make(item.pk), private)
     except LookupError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.http.response import HttpResponseBase
-from django.urls import URLPattern, path, re_path, resolve
+from django.urls import URLPattern, path, re_path
 from ninja import NinjaAPI
 from ninja.operation import Operation
 
@@ -58,13 +58,6 @@ def _made() -> NinjaAPI:
     for prefix, router, tag in registry.routers():
         made.add_router(prefix, router, tags=[tag])
     return made
-
-
-def operation(request: HttpRequest) -> HttpResponseBase:
-    """Whatever answers at an address below `ROOT`; the first request of a process makes all of them."""
-    found = resolve(request.path_info, "inference.web.api.operations")
-    answer: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
-    return answer
 
 
 def addresses() -> list[URLPattern]:
@@ -129,6 +122,3 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
     except ProblemError as error:
         return answer(error.status, error.what, error.flaws, error.headers)
     return None
-
-
-operation.csrf_exempt = True  # type: ignore[attr-defined]  # `access` checks requests of sessions itself

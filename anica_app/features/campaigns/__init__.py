@@ -49,9 +49,9 @@ def _page(pk: int) -> PublishedPage:
 
 
 def _found(text: str, most: int) -> list[SearchHits]:
-    from anica_app.features.campaigns.query import found_of_anica  # noqa: PLC0415  searches load it
+    from anica_app.features.campaigns.query import found  # noqa: PLC0415  searches load it
 
-    return found_of_anica(text, most)
+    return found(text, most)
 
 
 def _dependents(row: Any) -> list[Dependent]:

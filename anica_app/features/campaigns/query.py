@@ -24,7 +24,7 @@ from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
 from inference.features.library.search.query import group, with_words
 from inference.isa.targets import X86
-from inference.models import ISA, BasicBlockSet, Run
+from inference.models import ISA, Run
 from inference.models.scheme_search import search_schemes
 from inference.predictors.samples import Sample, unpack
 from inference.web.dependents import Dependent
@@ -257,22 +257,13 @@ def of_campaign(row: Campaign) -> list[Dependent]:
     ]
 
 
-# What the search box finds of AnICA: campaigns and sets of basic blocks.
-
-
-def found_of_anica(text: str, most: int) -> list[SearchHits]:
-    """Campaigns and block sets by name and note."""
+def found(text: str, most: int) -> list[SearchHits]:
+    """What the search box finds: campaigns by name and note."""
     return [
         group(
             SearchHits("campaigns", "Campaigns", (), 0, "campaigns"),
             with_words(Campaign.objects.only("name", "note", "kind"), text),
             most,
             lambda row: Hit(row.pk, row.name, row.get_kind_display(), "campaign"),
-        ),
-        group(
-            SearchHits("block-sets", "Basic-block sets", (), 0, "block-sets"),
-            with_words(BasicBlockSet.objects.defer("report"), text),
-            most,
-            lambda row: Hit(row.pk, row.name, f"{row.size:,} blocks", "block-set"),
         ),
     ]

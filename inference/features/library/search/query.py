@@ -18,6 +18,7 @@ from inference.isa.search import SearchError
 from inference.isa.targets.recognising import looks_like_aarch64
 from inference.models import (
     ISA,
+    BasicBlockSet,
     ExperimentSet,
     InstructionScheme,
     Machine,
@@ -113,7 +114,7 @@ def _scheme(row: InstructionScheme) -> Hit:
 
 
 def named_rows(text: str, most: int) -> list[SearchHits]:
-    """Mappings, runs, sets and machines by name and note."""
+    """Mappings, runs, sets, machines and block sets by name and note."""
     return [
         group(
             SearchHits("mappings", "Port mappings", (), 0, "mappings"),
@@ -144,5 +145,11 @@ def named_rows(text: str, most: int) -> list[SearchHits]:
             with_words(Machine.objects.only("name", "note", "cpu"), text),
             most,
             lambda row: Hit(row.pk, row.name, row.cpu, "machine"),
+        ),
+        group(
+            SearchHits("block-sets", "Basic-block sets", (), 0, "block-sets"),
+            with_words(BasicBlockSet.objects.defer("report"), text),
+            most,
+            lambda row: Hit(row.pk, row.name, f"{row.size:,} blocks", "block-set"),
         ),
     ]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Sequence, Set
+from dataclasses import replace
 
 from inference.core import cegar
 from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Unexplained
 from inference.core.errors import InsufficientDataError
-from inference.core.experiment import Experiment
 from inference.core.explain.problem import BlockingAnswer, BlockingQuestion, LeftOut
-from inference.core.mapping import PortMapping
 from inference.core.protocols import Measurer, Reporter
-from inference.core.waste import SchedulerFit, Simulated, WasteSource
 
 LIMIT_WITH_IMPROPER = 8_000_000
 """z3 resource units for a call where schemes have two µops, which make proofs hard."""
@@ -27,40 +24,6 @@ _TIES = LeftOut(
 )
 TRUSTED = 3
 """How many schemes that behave alike are believed against a measurement that no mapping explains."""
-
-
-@dataclass(frozen=True)
-class _UnaskedSource:
-    """What is known of a core, for which no experiments of its own are measured: there are many questions."""
-
-    source: WasteSource
-
-    @property
-    def width(self) -> int | None:
-        return self.source.width
-
-    @property
-    def mapping(self) -> PortMapping | None:
-        return self.source.mapping
-
-    def least_cycles(
-        self, measured: Mapping[Experiment, float], *, pulse: Callable[[], None] = lambda: None
-    ) -> Mapping[Experiment, float]:
-        return self.source.least_cycles(measured, pulse=pulse)
-
-    def experiments(self, mapping: PortMapping) -> Sequence[Experiment]:
-        del mapping
-        return ()
-
-    def fit(
-        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
-    ) -> SchedulerFit:
-        return self.source.fit(mapping, measured, pulse)
-
-    def simulator(
-        self, mapping: PortMapping, measured: Mapping[Experiment, float], pulse: Callable[[], bool]
-    ) -> Simulated | None:
-        return self.source.simulator(mapping, measured, pulse)
 
 
 def solve_by_cegar(
@@ -76,7 +39,6 @@ def solve_by_cegar(
     are those that only a few are like where integer, vector and memory ports can be kept apart without them:
     what the front end holds up can pass for a scheme on a few ports.
     """
-    source = None if question.core is None else _UnaskedSource(question.core)
     dropped: dict[str, LeftOut] = {}
     waiting = () if question.known else question.improper
     while True:
@@ -87,8 +49,8 @@ def solve_by_cegar(
         # Seconds, where the search to its end takes minutes; with schemes of two µops it would not.
         unexplained = () if problem.improper else cegar.contradictions(problem, measurer, reporter, seed)
         if (culprit := _culprit(unexplained, question)) is None:
-            waste = None if problem.improper else source  # with it, these searches do not end
-            found = cegar.infer(problem, measurer, reporter, seed, waste=waste)
+            waste = None if problem.improper else question.core  # with it, these searches do not end
+            found = cegar.infer(problem, measurer, reporter, seed, waste=waste, asks_scheduler=False)
             unexplained, culprit = found.unexplained, _culprit(found.unexplained, question)
         if culprit is not None:
             about = [each for each in unexplained if culprit in each.experiment.schemes]
@@ -97,7 +59,10 @@ def solve_by_cegar(
             dropped[culprit] = LeftOut("; ".join(map(str, about)), contradicting, unplaced=is_waste)
             continue
         if not question.known and (lonely := _lonely(found, problem, question)):
-            without = cegar.infer(_without(problem, lonely), measurer, reporter, seed, waste=source)
+            smaller = _without(problem, lonely)
+            without = cegar.infer(
+                smaller, measurer, reporter, seed, waste=question.core, asks_scheduler=False
+            )
             is_shown = len(without.apart) > len(found.apart) and not without.reason
             if is_shown and _culprit(without.unexplained, question) is None:
                 found = without

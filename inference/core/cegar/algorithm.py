@@ -48,6 +48,8 @@ def infer(
     seed: int,
     resume: Checkpoint | None = None,
     waste: WasteSource | None = None,
+    *,
+    asks_scheduler: bool = True,
 ) -> CegarResult:
     """The port mapping that explains the measurements, and whether it is the only one.
 
@@ -61,9 +63,11 @@ def infer(
     `waste` simulates the core's scheduler under a mapping: an experiment may take as much longer than its
     ports need as the scheduler makes it. Each mapping that a search finds is simulated and the search goes
     on, a few times, until the shares that are wasted stay the same. Of mappings that explain as much, the one
-    counts that the scheduler explains best (`inference.core.cegar.wasting`).
+    counts that the scheduler explains best (`inference.core.cegar.wasting`); without `asks_scheduler`, the
+    experiments that show this are not measured, and the first one counts.
     """
-    return _Algorithm(CegarSearch(problem, measurer, reporter, seed, resume), waste).run()
+    search = CegarSearch(problem, measurer, reporter, seed, resume)
+    return _Algorithm(search, waste, asks_scheduler=asks_scheduler).run()
 
 
 def contradictions(
@@ -91,8 +95,9 @@ def _pairs(problem: CegarProblem) -> Apart:
 
 
 class _Algorithm:
-    def __init__(self, search: CegarSearch, waste: WasteSource | None) -> None:
+    def __init__(self, search: CegarSearch, waste: WasteSource | None, *, asks_scheduler: bool) -> None:
         self._search = search
+        self._asks_scheduler = asks_scheduler
         self._wasting = None if waste is None else Wasting(search, waste)
         self._known = None if waste is None else waste.mapping
         self._decider = Decider(search)
@@ -166,7 +171,8 @@ class _Algorithm:
         for number in range(WASTE_ROUNDS + 1):
             if settled.limit:
                 break
-            settled = self._wasting.preferring(settled)
+            if self._asks_scheduler:
+                settled = self._wasting.preferring(settled)
             if not self._wasting.allow(settled.mapping) or number == WASTE_ROUNDS:
                 break
             self._earlier = settled.mapping

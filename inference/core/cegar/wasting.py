@@ -8,7 +8,7 @@ the mapping counts whose simulated times are nearest to the measured ones.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -19,7 +19,7 @@ from inference.core.disjoint_units import disjoint_units
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.throughput import inverse_throughput
-from inference.core.waste import MOST_POLICIES, SchedulerFit, WasteSource, wasteful_times
+from inference.core.waste import SchedulerFit, WasteSource, few_policies, wasteful_times
 
 _MOST_CANDIDATES = 12
 """Mappings for which a scheduler is inferred beside the one at hand: about a second each."""
@@ -76,14 +76,14 @@ class Wasting:
             return settled
         best, least = settled.mapping, self._error(settled.mapping)
         enough = (1 - _CLEARLY) * least
-        tried = {self._shown(best)}
-        others = [alternative.mapping for alternative in settled.listed]
-        waiting = [*self._preferred, *_nearby(best), *others]
+        tried = {self._compared_uops(best)}
+        alternatives = [alternative.mapping for alternative in settled.listed]
+        waiting = [*self._preferred, *_nearby(best), *alternatives]
         while waiting and len(tried) <= _MOST_CANDIDATES and self._goes_on():
             mapping = waiting.pop(0)
-            if (shown := self._shown(mapping)) in tried:
+            if (uops := self._compared_uops(mapping)) in tried:
                 continue
-            tried.add(shown)
+            tried.add(uops)
             if (error := self._error(mapping)) < least:
                 best, least = mapping, error
                 waiting = [*_nearby(best), *waiting]
@@ -97,7 +97,7 @@ class Wasting:
         """Whether a scheduler decided between mappings before: then none is the only one by its ports."""
         return bool(self._preferred)
 
-    def _shown(self, mapping: PortMapping) -> tuple[Uops, ...]:
+    def _compared_uops(self, mapping: PortMapping) -> tuple[Uops, ...]:
         """What a mapping says of the schemes by which mappings are compared."""
         schemes = {scheme for experiment in self._telling for scheme in experiment.schemes}
         return tuple(mapping.usage[scheme] for scheme in sorted(schemes))
@@ -105,12 +105,12 @@ class Wasting:
     def _measure(self, mapping: PortMapping) -> None:
         """Measure what shows schedulers under a mapping; none of it is to be explained by ports alone."""
         answers, most = self._search.answers, self._search.settings.max_length
-        asked = [
+        experiments = [
             experiment
             for experiment in self._source.experiments(mapping)
             if answers.has(experiment) and experiment.length <= (most or experiment.length)
         ]
-        for measured in answers.measure(asked):
+        for measured in answers.measure(experiments):
             if measured.usable and measured.cycles is not None:
                 self._telling[measured.experiment] = measured.cycles
 
@@ -122,19 +122,8 @@ class Wasting:
         key = f"{mapping.digest} {len(self._telling)}"
         if key not in self._fits:
             measured = self._telling or self._search.readings.measured
-            self._fits[key] = self._source.fit(mapping, measured, self._patience())
+            self._fits[key] = self._source.fit(mapping, measured, few_policies(self._goes_on))
         return self._fits[key]
-
-    def _patience(self) -> Callable[[], bool]:
-        """Goes on for so many policies, as long as there is time."""
-        left = MOST_POLICIES
-
-        def goes_on() -> bool:
-            nonlocal left
-            left -= 1
-            return left >= 0 and self._goes_on()
-
-        return goes_on
 
     def _goes_on(self) -> bool:
         self._search.pace.pulse()
@@ -165,12 +154,14 @@ def _exchanged(mapping: PortMapping, schemes: Iterable[str], mask: int, instead:
 
 
 def _led_by(settled: Settled, mapping: PortMapping) -> Settled:
-    others: Mapping[str, tuple[PortMapping, Hidden]] = {
-        each.mapping.digest: (each.mapping, each.hidden) for each in settled.listed
+    """With this mapping in front, and the one that was there among the alternatives."""
+    alternatives: Mapping[str, tuple[PortMapping, Hidden]] = {
+        alternative.mapping.digest: (alternative.mapping, alternative.hidden)
+        for alternative in settled.listed
     } | {settled.mapping.digest: (settled.mapping, Hidden.SCHEDULER)}
     listed = tuple(
         Alternative(other, tuple(s for s in other.usage if other.usage[s] != mapping.usage[s]), hidden)
-        for other, hidden in others.values()
+        for other, hidden in alternatives.values()
         if other != mapping
     )
     return replace(settled, mapping=mapping, listed=listed)

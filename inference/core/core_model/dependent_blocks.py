@@ -44,7 +44,7 @@ def dependent_blocks(
         return []
     dice = Random(seed)  # noqa: S311  no secret
     telling: dict[str, Block] = {}
-    for block in _drawn(maker, kinds, dice):
+    for block in _random_blocks(maker, kinds, dice):
         if len(telling) == MOST_BLOCKS:
             break
         if is_telling(block, model):
@@ -63,7 +63,9 @@ def is_telling(block: Block, model: CoreModel) -> bool:
     return any(graph.nodes[edge.source][0] != graph.nodes[edge.target][0] for edge in graph.edges)
 
 
-def _drawn(maker: DependentBlockMaker, kinds: Mapping[str, OperationKind], dice: Random) -> Iterator[Block]:
+def _random_blocks(
+    maker: DependentBlockMaker, kinds: Mapping[str, OperationKind], dice: Random
+) -> Iterator[Block]:
     """Kinds of many ports come more often: so all ports have about as much to do."""
     schemes: defaultdict[OperationKind, list[str]] = defaultdict(list)
     for text, kind in sorted(kinds.items()):

@@ -104,7 +104,7 @@ class ExplainProblem:
     ports of some schemes, by name, which decides between mappings of the blocking instructions that no
     experiment tells apart (§6.3.4) and names the ports. `domains`: the part of the core that a scheme is for.
     `core`: what is known of the core beside its ports. Where that is its scheduler, what it may waste is
-    simulated; without, it is bounded by a constant.
+    simulated; without, blocking instructions show it.
     """
 
     schemes: tuple[str, ...]

@@ -30,7 +30,7 @@ from inference.core.pmevo.refit.second_uops import doubted, without_second_uops
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable
-from inference.core.waste import MOST_POLICIES, Simulated, WastefulTimes, WasteSource, wasteful_times
+from inference.core.waste import Simulated, WastefulTimes, WasteSource, few_policies, wasteful_times
 
 _SEARCHES, _PATIENCE = 30, 10
 """Local searches from a solution that only needs to be adapted."""
@@ -391,14 +391,10 @@ class Finishing:
         return wasteful_times(times, mapping, finished.simulated, self._data.least, beat)
 
     def _patience(self) -> Callable[[], bool]:
-        """Goes on for so many policies: how long these take depends on what else a computer does."""
         beat = heartbeat(self._pace, "scheduler policies simulated")
-        left = MOST_POLICIES
 
         def goes_on() -> bool:
-            nonlocal left
             beat()
-            left -= 1
-            return left >= 0 and not self._pace.finishing
+            return not self._pace.finishing
 
-        return goes_on
+        return few_policies(goes_on)

@@ -48,10 +48,10 @@ def _page(pk: int) -> PublishedPage:
     return published_page(pk)
 
 
-def _found(text: str, most: int) -> list[SearchHits]:
-    from anica_app.features.campaigns.query import found  # noqa: PLC0415  searches load it
+def _search_hits(text: str, most: int) -> list[SearchHits]:
+    from anica_app.features.campaigns.query import search_hits  # noqa: PLC0415  searches load it
 
-    return found(text, most)
+    return search_hits(text, most)
 
 
 def _dependents(row: Any) -> list[Dependent]:
@@ -62,6 +62,6 @@ def _dependents(row: Any) -> list[Dependent]:
 
 PUBLISHED = (Publishable("campaign", "Campaigns", _rows, _page),)
 
-FINDERS = (_found,)
+FINDERS = (_search_hits,)
 
 DEPENDENTS = {"anica_app.Campaign": _dependents}

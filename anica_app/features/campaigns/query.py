@@ -257,7 +257,7 @@ def of_campaign(row: Campaign) -> list[Dependent]:
     ]
 
 
-def found(text: str, most: int) -> list[SearchHits]:
+def search_hits(text: str, most: int) -> list[SearchHits]:
     """What the search box finds: campaigns by name and note."""
     return [
         group(

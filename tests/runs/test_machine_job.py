@@ -209,6 +209,9 @@ def test_a_search_that_is_taken_up_again_keeps_its_schemes_and_asks_nothing(mach
     settings = {**QUICK, "population": 1000, "max_generations": 40, "convergence": 0}
     config = {"source": {"machine": machine.pk}, "schemes": "all", "settings": settings, "mixes": 60}
     run = lifecycle.submit("infer", config, "a run")
+    # Each stage is in the journal, and wishes are heard, as soon as it begins: none is missed, however short.
+    for name in ("core.events.PULSE_EVERY", "runs.reporter.FLUSH_EVERY", "runs.reporter._COST_SHARE"):
+        monkeypatch.setattr(f"inference.{name}", 0)
 
     class UntilEvolution(StopRequests):
         def __call__(self):

@@ -87,8 +87,6 @@ def _block(number: int, code: str) -> Block:
 class BlockJob:
     """Runs of kind `block`; `BlockConfig` is their description."""
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

@@ -90,7 +90,7 @@ class BatchOut(Schema):
     facts: dict[str, Any] = Field(examples=[{"seconds": 3.2}])
 
 
-@router.get("/{campaign_id}/discoveries", response=DiscoveriesOut)
+@router.get("/campaigns/{campaign_id}/discoveries", response=DiscoveriesOut)
 def list_discoveries(
     request: HttpRequest,
     campaign_id: Id,
@@ -117,7 +117,7 @@ def list_discoveries(
     }
 
 
-@router.get("/{campaign_id}/best", response=BestSelectionOut)
+@router.get("/campaigns/{campaign_id}/best", response=BestSelectionOut)
 def get_best_selection(
     request: HttpRequest,
     campaign_id: Id,
@@ -150,7 +150,7 @@ def get_best_selection(
     }
 
 
-@router.post("/{campaign_id}/coverages", response={201: RunOut})
+@router.post("/campaigns/{campaign_id}/coverages", response={201: RunOut})
 def start_coverage_of_campaign(request: HttpRequest, campaign_id: Id, data: NewCoverageOfCampaign) -> Any:
     """Start to look how many blocks the discoveries of a campaign include, and which of them the most.
 
@@ -161,7 +161,7 @@ def start_coverage_of_campaign(request: HttpRequest, campaign_id: Id, data: NewC
     return started(request, KIND, coverage_config(row, over), f"Coverage of {row.name}"[:180])
 
 
-@router.get("/{campaign_id}/batches", response=PageOf[BatchOut])
+@router.get("/campaigns/{campaign_id}/batches", response=PageOf[BatchOut])
 def list_batches(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) -> Any:
     """What a campaign has sampled outside of generalisations, in order."""
     check_cursor(paging)
@@ -170,7 +170,7 @@ def list_batches(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) -
     return page_json(page, [{name: getattr(row, name) for name in names} for row in page.rows])
 
 
-@router.get("/{campaign_id}/batches/{number}/blocks", response=PageOf[JudgedBlockOut])
+@router.get("/campaigns/{campaign_id}/batches/{number}/blocks", response=PageOf[JudgedBlockOut])
 def list_batch_blocks(
     request: HttpRequest,
     campaign_id: Id,

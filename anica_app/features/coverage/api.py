@@ -53,14 +53,14 @@ class CoverageOut(Schema):
     best: list[BestOut]
 
 
-@router.post("", response={201: RunOut})
+@router.post("/coverages", response={201: RunOut})
 def start_coverage(request: HttpRequest, data: NewCoverage) -> Any:
     """Start to look how many interesting blocks the discoveries of campaigns include."""
     config = data.model_dump(exclude={"name"})
     return started(request, KIND, config, "Coverage through the API", data.name)
 
 
-@router.get("", response=PageOf[RunOut])
+@router.get("/coverages", response=PageOf[RunOut])
 def list_coverages(
     request: HttpRequest,
     paging: Query[Paging],
@@ -77,7 +77,7 @@ def list_coverages(
     return listed_runs(rows, paging)
 
 
-@router.get("/{coverage_id}", response=CoverageOut)
+@router.get("/coverages/{coverage_id}", response=CoverageOut)
 def get_coverage(request: HttpRequest, coverage_id: Id) -> Any:
     """What one of them has found out; 409 until it is done."""
     run = done_run(coverage_id, KIND, "coverage_id")
@@ -92,7 +92,7 @@ def get_coverage(request: HttpRequest, coverage_id: Id) -> Any:
     }
 
 
-@router.get("/{coverage_id}/uncovered", response=PageOf[SetBlockOut])
+@router.get("/coverages/{coverage_id}/uncovered", response=PageOf[SetBlockOut])
 def list_uncovered(request: HttpRequest, coverage_id: Id, paging: Query[Paging]) -> Any:
     """The interesting blocks of a set that no discovery includes, those furthest apart first.
 

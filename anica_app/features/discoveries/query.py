@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 
 from anica_app.core.domain.wording import Mention, mention_of
 from anica_app.core.errors import AnicaError
@@ -38,12 +38,6 @@ class JudgedBlock:
     def interesting(self) -> bool | None:
         """Whether it is; None where nobody can tell."""
         return None if self.verdict is None else self.verdict.interesting
-
-
-def discoveries_in_full() -> QuerySet[Discovery]:
-    """All discoveries with what `DiscoveryParts` needs of their campaigns at hand."""
-    rows = Discovery.objects.select_related("campaign", "campaign__run", "campaign__isa", "subsumed_by")
-    return rows.defer("campaign__note", "campaign__run__config")
 
 
 class DiscoveryParts:
@@ -105,6 +99,12 @@ class DiscoveryParts:
         """The shortest interesting one, by bytes; of equally short ones the most interesting."""
         shown = [one for one in examples if one.interesting is not False]
         return min(shown, key=_by_size, default=None)
+
+
+def discovery_or_404(pk: int) -> DiscoveryParts:
+    """A discovery with what its parts need of its campaign (one query)."""
+    rows = Discovery.objects.select_related("campaign", "campaign__run", "campaign__isa", "subsumed_by")
+    return DiscoveryParts(get_object_or_404(rows.defer("campaign__note", "campaign__run__config"), pk=pk))
 
 
 def judged(judge: InterestJudge | None, samples: Sequence[Sample], tools: int) -> list[JudgedBlock]:

@@ -51,7 +51,7 @@ class MatrixOut(Schema):
     differing: list[list[int]] = Field(examples=[[[0, 240], [240, 0]]])
 
 
-@router.post("", response={201: RunOut})
+@router.post("/matrices", response={201: RunOut})
 def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
     """Start to ask tools for the same blocks, and to count how often each two of them disagree."""
     with transaction.atomic():  # no predictor is stored for a matrix that is refused
@@ -62,13 +62,13 @@ def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
         return started(request, KIND, config, "Matrix through the API", data.name)
 
 
-@router.get("", response=PageOf[RunOut])
+@router.get("/matrices", response=PageOf[RunOut])
 def list_matrices(request: HttpRequest, paging: Query[Paging]) -> Any:
     """The runs that make matrices, newest first."""
     return listed_runs(Run.objects.filter(kind=KIND), paging)
 
 
-@router.get("/{matrix_id}", response=MatrixOut)
+@router.get("/matrices/{matrix_id}", response=MatrixOut)
 def get_matrix(request: HttpRequest, matrix_id: Id) -> Any:
     """One matrix; 409 until it is done."""
     run = done_run(matrix_id, KIND, "matrix_id")
@@ -76,7 +76,7 @@ def get_matrix(request: HttpRequest, matrix_id: Id) -> Any:
     return {"run": {**run_json(run), "result": {}}, **{name: run.result[name] for name in names}}
 
 
-@router.get("/{matrix_id}/cells/{first}/{second}", response=PageOf[SetBlockOut])
+@router.get("/matrices/{matrix_id}/cells/{first}/{second}", response=PageOf[SetBlockOut])
 def list_differing(
     request: HttpRequest,
     matrix_id: Id,

@@ -14,7 +14,8 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.query import BlockLoad, BlockPrediction, predictions_of, scheme_rows
 from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
 from inference.features.library.experiments.picture import picture
-from inference.features.running.runs.asked import DescriptionItem, links
+from inference.features.running.runs.asked import links
+from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.features.running.runs.record import RunRecord
 from inference.isa.blocks import Block, block_of_hex
 from inference.isa.blocks.frames import iteration_of

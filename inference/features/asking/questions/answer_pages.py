@@ -30,7 +30,7 @@ from inference.features.asking.questions.query import (
     said_of,
 )
 from inference.features.asking.questions.why import why_of, with_closest
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.csv_cells import written
 from inference.isa.blocks import block_of_hex
 from inference.isa.blocks.listing import intel_or_digits

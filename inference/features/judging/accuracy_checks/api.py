@@ -119,7 +119,7 @@ class AccuracyCheckOut(Schema):
     )
 
 
-@router.post("", response={201: RunOut})
+@router.post("/accuracy-checks", response={201: RunOut})
 def start_accuracy_check(request: HttpRequest, data: NewAccuracyCheck) -> Any:
     """Start to measure blocks of a set on a machine, and to ask everybody about them."""
     with transaction.atomic():  # no predictor is stored for a check that is refused
@@ -128,7 +128,7 @@ def start_accuracy_check(request: HttpRequest, data: NewAccuracyCheck) -> Any:
         return started(request, KIND, config, "Accuracy check through the API", data.name)
 
 
-@router.get("", response=PageOf[RunOut])
+@router.get("/accuracy-checks", response=PageOf[RunOut])
 def list_accuracy_checks(
     request: HttpRequest,
     paging: Query[Paging],
@@ -139,7 +139,7 @@ def list_accuracy_checks(
     return listed_runs(rows if machine is None else rows.filter(config__machine=machine), paging)
 
 
-@router.get("/{accuracy_check_id}", response=AccuracyCheckOut)
+@router.get("/accuracy-checks/{accuracy_check_id}", response=AccuracyCheckOut)
 def get_accuracy_check(request: HttpRequest, accuracy_check_id: Id) -> Any:
     """What a check found; 409 until it is done."""
     run = done_run(accuracy_check_id, KIND, "accuracy_check_id")

@@ -42,7 +42,7 @@ def tools(monkeypatch) -> dict[str, Predictor]:
         name: Predictor.objects.create(name=name, kind="planted", key=f"{number:064}")
         for number, name in enumerate(planted)
     }
-    monkeypatch.setattr(panel, "opened", lambda row, task=None: Refusing(planted[row.name], row.name))
+    monkeypatch.setattr(panel, "opened", lambda row, task=None, **_: Refusing(planted[row.name], row.name))
     return rows
 
 

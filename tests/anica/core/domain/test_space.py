@@ -6,7 +6,6 @@ from functools import cache
 
 import pytest
 
-from anica_app.core.domain.sampleable import group_of, why_not
 from anica_app.core.domain.settings import GROUPS, DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace, reasons
 from anica_app.core.errors import AnicaError
@@ -14,7 +13,6 @@ from anica_app.core.x86_domain import X86Domain
 from inference.core.errors import InvalidInputError
 from inference.isa.blocks import block_of_text
 from inference.isa.x86 import schemes
-from inference.isa.x86.scheme_set import forms_by_text
 from tests.anica.core.small import small_domain
 
 USUAL = SpaceSettings()
@@ -73,17 +71,16 @@ def test_what_blocks_are_usually_made_of_is_there(text: str) -> None:
 
 
 def test_groups_are_added_when_asked_for_and_stay_out_otherwise() -> None:
-    forms = forms_by_text()
-    some = [scheme for scheme in schemes() if scheme.encoding != "EVEX"][::3] + list(schemes())[::40]
+    members = SchemeSpace.of().operands.block_schemes().values()
+    some = [member for member in members if member.scheme.encoding != "EVEX"][::3] + list(members)[::40]
     gained: dict[str, set[str]] = {group: set() for group in GROUPS}
-    for scheme in some:
-        form = forms[scheme.text]
-        group = group_of(why_not(scheme, form, frozenset()))
-        for other in GROUPS if group else ():
-            if not why_not(scheme, form, frozenset({other})):
-                assert other == group, scheme.text
-                gained[group].add(scheme.text)
-        assert not group_of(why_not(scheme, form, frozenset(GROUPS)))
+    for member in some:
+        if not member.obstacle(frozenset()):
+            continue
+        groups = [group for group in GROUPS if not member.obstacle(frozenset({group}))]
+        assert len(groups) <= 1, member.scheme.text
+        for group in groups:
+            gained[group].add(member.scheme.text)
     assert all(gained.values()), gained
 
 

@@ -6,10 +6,10 @@ from functools import cache
 
 import pytest
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import GROUPS, DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace, reasons
 from anica_app.core.errors import AnicaError
-from anica_app.core.x86_domain import X86Domain
 from inference.core.errors import InvalidInputError
 from inference.isa.blocks import block_of_text
 from inference.isa.x86 import schemes
@@ -19,8 +19,8 @@ USUAL = SpaceSettings()
 
 
 @cache
-def with_legacy_sse() -> X86Domain:
-    return X86Domain.of(DomainSettings(), SpaceSettings(groups="legacy-sse"))
+def with_legacy_sse() -> BlockDomain:
+    return BlockDomain.of(DomainSettings(), SpaceSettings(groups="legacy-sse"))
 
 
 def test_every_scheme_is_in_the_space_or_has_a_reason_not_to_be() -> None:
@@ -103,7 +103,7 @@ def test_a_space_can_be_restricted_to_what_tools_support() -> None:
 
 def test_features_are_those_of_the_published_examples() -> None:
     texts = ["vaddpd XMM:W, XMM:R, XMM:R", "lock sub MEM[32]:RW, IMM[32]:R"]
-    domain = X86Domain(SchemeSpace.listed(texts, {texts[0]: 1}))
+    domain = BlockDomain(SchemeSpace.listed(texts, {texts[0]: 1}))
     first, second = (dict(zip(domain.vocabulary.names, row, strict=True)) for row in domain.table.rows)
     flags = {"af:W", "cf:W", "of:W", "pf:W", "sf:W", "zf:W"}
     assert first == {
@@ -174,5 +174,5 @@ def test_settings_out_of_their_domain_are_refused(make, wanted: str) -> None:
 
 def test_only_the_features_asked_for_are_spoken_of() -> None:
     settings = DomainSettings(features="memory mnemonic uops", edit_distance=1)
-    domain = X86Domain(SchemeSpace.listed(["nop"]), settings)
+    domain = BlockDomain(SchemeSpace.listed(["nop"]), settings)
     assert domain.vocabulary.names == ("mnemonic", "memory")  # no number of µops is known

@@ -98,7 +98,7 @@ def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
 def list_found_alone(request: HttpRequest, chosen: Query[Campaigns], paging: Query[Paging]) -> Any:
     """The discoveries that only one of some campaigns has, campaign by campaign; none until a run looked."""
     compared = _compared(chosen)
-    shown = Discovery.objects.select_related("campaign").defer("foreign", "remarks", "note")
+    shown = Discovery.objects.select_related("campaign__isa").defer("foreign", "remarks", "note")
 
     def told(pks: Any) -> list[dict[str, Any]]:
         rows = shown.defer("campaign__config", "campaign__facts").in_bulk(pks)

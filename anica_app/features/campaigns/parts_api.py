@@ -27,6 +27,7 @@ from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import BasicBlockSet
+from inference.storage.instruction_sets import code_isa
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, number_of_page, page_json, sorts
 from inference.web.api.runs import RunOut
@@ -181,7 +182,7 @@ def list_batch_blocks(
     ),
 ) -> Any:
     """The blocks of such a batch, with every tool's answer and whether they are interesting."""
-    rows = SampleBatch.objects.select_related("campaign")
+    rows = SampleBatch.objects.select_related("campaign__isa")
     batch = get_object_or_404(rows, campaign=campaign_id, number=number)
     names = [seat.predictor.name for seat in batch.campaign.seats.select_related("predictor")]
     page = sample_page(
@@ -192,7 +193,8 @@ def list_batch_blocks(
         size=paging.limit,
     )
     examined = judged(judge_of(batch.campaign), page.rows, len(names))
-    return page_json(page, [judged_json(one, names) for one in examined])
+    isa = code_isa(batch.campaign.isa)
+    return page_json(page, [judged_json(one, isa, names) for one in examined])
 
 
 def _needed(measure: Measure | None) -> Measure:

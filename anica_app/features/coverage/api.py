@@ -14,6 +14,7 @@ from anica_app.features.coverage.query import KIND
 from inference.features.asking.block_sets.query import answers_of, blocks_at, columns_of
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import BasicBlockSet, Run
+from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
@@ -107,12 +108,13 @@ def list_uncovered(request: HttpRequest, coverage_id: Id, paging: Query[Paging])
             right="that of a basic-block set",
         )
     row = get_object_or_404(BasicBlockSet, pk=run.config["block_set"])
+    isa = code_isa(row.isa)
     columns = [column for column in columns_of(row) if column.name in run.config["columns"]]
     return listed_in_memory(
         run.result.get("uncovered_at", []),
         paging,
         lambda places: [
-            block_json(each.block, each.answers, columns)
+            block_json(each.block, isa, each.answers, columns)
             for each in answers_of(blocks_at(row, places), columns)
         ],
     )

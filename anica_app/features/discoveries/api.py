@@ -34,7 +34,7 @@ from anica_app.features.discoveries.shapes import (
 from anica_app.features.discoveries.trees_api import router as trees_router
 from anica_app.formats.operand_values import repeated_findings
 from anica_app.models import Discovery
-from inference.isa.blocks import BlockError
+from inference.isa.blocks import BlockError, BlockName
 from inference.models import InstructionScheme
 from inference.storage.names import NOTE_LIMIT
 from inference.web.api import access
@@ -212,7 +212,9 @@ def list_examples(request: HttpRequest, discovery_id: Id, paging: Query[Paging])
     """The blocks that a discovery rests on, each with what the campaign's tools said."""
     found = discovery_or_404(discovery_id)
     names = [one.name for one in found.predictors]
-    return listed_in_memory(found.examples(), paging, lambda page: [judged_json(one, names) for one in page])
+    return listed_in_memory(
+        found.examples(), paging, lambda page: [judged_json(one, found.isa, names) for one in page]
+    )
 
 
 @router.get("/discoveries/{discovery_id}/reproduction", response=ReproductionOut)
@@ -222,8 +224,8 @@ def get_reproduction(request: HttpRequest, discovery_id: Id, block: str = Block)
     chosen = _chosen(found, block)
     session = session_of(found, chosen)
     return {
-        "hex": chosen.code.hex(),
-        "assembly": assembly(chosen.code),
+        **chosen.name.as_json(),
+        "assembly": assembly(chosen.name),
         "commands": [vars(one) for one in commands_of(found, chosen)],
         "compiler_explorer": session,
         "compiler_explorer_link": reproducing.link(session),
@@ -241,7 +243,7 @@ def export_bug_report(request: HttpRequest, discovery_id: Id, block: str = Block
 
 
 def _listed_discoveries() -> QuerySet[Discovery]:
-    rows = Discovery.objects.select_related("campaign").defer("foreign", "remarks", "note")
+    rows = Discovery.objects.select_related("campaign__isa").defer("foreign", "remarks", "note")
     return rows.defer("campaign__config", "campaign__facts", "campaign__note")
 
 
@@ -278,7 +280,7 @@ def _in_full(found: DiscoveryParts) -> dict[str, Any]:
         **{name: getattr(row, name) for name in copied},
         "campaign": ref(found.campaign),
         "predictors": [ref(one) for one in found.predictors],
-        "assembly": assembly(bytes(row.code)),
+        "assembly": assembly(BlockName(found.isa, bytes(row.code))),
         "start_hex": bytes(row.start_code).hex(),
         "constraints": _constraints(row),
         "includes": list(includes.values_list("pk", flat=True)),

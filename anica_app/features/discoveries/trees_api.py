@@ -37,6 +37,7 @@ from inference.features.asking.predictors.named import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND
 from inference.features.running.runs.runs_of_kind import started
+from inference.isa.blocks import BlockName
 from inference.predictors.samples import Sample
 from inference.web.api import access
 from inference.web.api.access import Deed
@@ -187,7 +188,7 @@ def list_step_blocks(
     if sort not in known:
         raise ProblemError(422, f"{sort!r} is no order", where="query sort", right=", ".join(known))
     page = page_of_blocks(found, seen, sort, number_of_page(paging), paging.limit)
-    return page_json(page, [judged_json(one, columns) for one in found.examined(page.rows)])
+    return page_json(page, [judged_json(one, found.isa, columns) for one in found.examined(page.rows)])
 
 
 @router.get(
@@ -257,7 +258,7 @@ def _against(found: DiscoveryParts, node: Node, samples: Sequence[Sample]) -> di
     example = None if node.taken else counter_example_among(samples, found.judge, tools, kind)
     if example is None:
         return None
-    return {"hex": example.code.hex(), "block": example.block, "said": example.said}
+    return {**BlockName(found.isa, example.code).as_json(), "block": example.block, "said": example.said}
 
 
 def _step(tree: Tree, node: Node) -> dict[str, Any]:

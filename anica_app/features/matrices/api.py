@@ -14,6 +14,7 @@ from inference.features.asking.block_sets.query import ORDERS, answers_of, diffe
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import BlockColumn, Run
+from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import PredictorNames, SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
@@ -89,7 +90,7 @@ def list_differing(
     run = done_run(matrix_id, KIND, "matrix_id")
     heads = run.result["columns"]
     ids = [heads[at]["id"] for at in (first, second) if at < len(heads)]
-    rows = BlockColumn.objects.in_bulk(ids)
+    rows = BlockColumn.objects.select_related("block_set__isa").in_bulk(ids)
     if first == second or len(rows) < 2:
         raise ProblemError(404, "There is no such cell, or its columns have been deleted", where="path first")
     check_cursor(paging)
@@ -99,6 +100,7 @@ def list_differing(
     page = differing_blocks(
         columns[0], columns[1], interest["metric"], interest["threshold"], order, paging.cursor, paging.limit
     )
+    isa = code_isa(columns[0].block_set.isa)
     return page_json(
-        page, [block_json(each.block, each.answers, columns) for each in answers_of(page.rows, columns)]
+        page, [block_json(each.block, isa, each.answers, columns) for each in answers_of(page.rows, columns)]
     )

@@ -32,6 +32,7 @@ from inference.features.asking.predictors.named import predictors_named
 from inference.features.running.runs.runs_of_kind import NameOfRun, started
 from inference.formats.block_sets import export
 from inference.models import BasicBlockSet, BlockColumn
+from inference.storage.instruction_sets import code_isa
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.answers import SetBlockOut, block_json
@@ -186,7 +187,8 @@ def list_set_blocks(
         ColumnKind(told) if told else None,
     )
     page = blocks_of(row, columns, looked, _order(columns, sort), paging.cursor, paging.limit)
-    return page_json(page, [block_json(each.block, each.answers, columns) for each in page.rows])
+    isa = code_isa(row.isa)
+    return page_json(page, [block_json(each.block, isa, each.answers, columns) for each in page.rows])
 
 
 @router.get("/block-sets/{block_set_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})

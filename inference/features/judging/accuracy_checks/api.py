@@ -17,7 +17,7 @@ from inference.features.judging.accuracy_checks.result import FACTS, BoundError,
 from inference.features.judging.evaluations.shapes import AccuracyJudgementOut
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
-from inference.web.api.answers import PredictorNames
+from inference.web.api.answers import NamedBlock, PredictorNames
 from inference.web.api.paging import PageOf, Paging
 from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import HeatMapOut, Scores
@@ -58,10 +58,9 @@ class TraitOut(Schema):
     p: float = Field(description="Likelihood of that by chance, corrected by Holm.", examples=[2e-7])
 
 
-class WorstBlockOut(Schema):
+class WorstBlockOut(NamedBlock):
     """A block with a large error."""
 
-    hex: str = Field(examples=["480fafc3"])
     measured: float = Field(examples=[3.0])
     said: float = Field(examples=[1.0])
     error: float = Field(description="In per cent of the measurement.", examples=[-66.7])

@@ -257,7 +257,8 @@ def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
         cycles = [line.cycles for line in question.lines(block)]
         rows.append([block.hex, *(-1.0 if one is None else one for one in cycles)])
     names = [line.name for line in question.lines()]
-    return table_answer(written(["bb", *names], rows), question.run.name, question=question.run.name)
+    about = {"question": question.run.name, "instruction set": isa_beside(question.run.config)}
+    return table_answer(written(["bb", *names], rows), question.run.name, **about)
 
 
 # What predictors make of memory dependencies, as Table 8.4 of the thesis shows it.

@@ -15,7 +15,7 @@ from inference.web.api.paging import PageOf, Paging, listed
 from inference.web.api.shapes import Text, Time, attachment
 from inference.web.validation import Id, OneOf
 from pmweb.accounts import audit
-from pmweb.accounts.audit import COLUMNS, VIA, AuditQuery
+from pmweb.accounts.audit_query import COLUMNS, VIA, AuditQuery
 from pmweb.models import AuditEntry
 
 router = Router()

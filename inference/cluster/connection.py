@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import inference
 from inference.core.errors import InterruptedRunError
-from inference.core.events import PacedReporter
 from inference.core.executor import Task, TaskContext
+from inference.core.pacing import PacedReporter
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -111,8 +111,6 @@ _QUIET = ("distributed", "distributed.client", "distributed.gc", "distributed.co
 _TROUBLE = (OSError, ValueError, TypeError, RuntimeError, KeyError, ImportError, CancelledError)
 """What Dask raises for addresses that make no sense, schedulers that are away or too slow, keys that do not
 fit, and answers that went away with their scheduler."""
-
-
 Answer = TypeVar("Answer")
 
 

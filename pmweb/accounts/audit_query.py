@@ -11,15 +11,9 @@ from inference.formats.csv_cells import written
 from pmweb.models import AuditEntry
 
 COLUMNS = {"at": "id"}
-
-
 VIA = ("page", "API", "command")
-
-
 MOST_ROWS = 50_000
 """Rows of a CSV file; the newest."""
-
-
 _HEADER = ("at", "who", "action", "kind", "id", "name", "detail", "via", "address")
 
 

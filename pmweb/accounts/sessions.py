@@ -1,4 +1,4 @@
-"""The sessions of a person: how they begin, what is known of each, how they end, and the ends of links and tokens.
+"""The sessions of a person: how they begin, what is known of each, how they end, links and tokens included.
 
 Whoever has the cookie of a session that ended is nobody; open connections are closed within a second
 (`watching`). Each end is noted in the audit log.

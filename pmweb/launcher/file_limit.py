@@ -6,8 +6,6 @@ import resource
 
 RESERVED_FILES = 256
 """Open files that are kept for everything but connections: the database, static files, logs."""
-
-
 MOST_FILES = 65_536
 
 

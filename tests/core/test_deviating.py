@@ -7,10 +7,10 @@ import pytest
 
 from inference.core.deviating import Sampling, deviation
 from inference.core.errors import InvalidInputError
-from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Unit, score
 from inference.core.predicting import MappingPredictor
+from inference.core.random_mixes import random_mixes
 from inference.core.resources import ResourceMapping, from_port_mapping
 from inference.core.throughput import inverse_throughput
 

@@ -31,7 +31,7 @@ from anica_app.core.search.state import (
     discovery_json,
     state_of,
 )
-from inference.core.events import PacedReporter
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Reporter
 from inference.predictors.panel import Panel
 

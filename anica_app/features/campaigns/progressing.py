@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import Counted
-from inference.core.events import PacedReporter
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint, Json
 from inference.runs.reporter import JournalReporter
 

@@ -28,7 +28,7 @@ from anica_app.models import Campaign, SampleBatch
 from anica_app.storage.descriptions import GROUPS, Interest
 from anica_app.storage.judging import judge_of
 from inference.core.errors import InvalidInputError, as_written
-from inference.core.events import PacedReporter
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
 from inference.models import BasicBlockSet, Run

@@ -18,7 +18,7 @@ from anica_app.features.campaigns.request import read_predictors, read_settings
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
 from anica_app.models import Campaign
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
-from inference.core.events import PacedReporter
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.panel import opened_panel

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inference.agent.protocol import Result
-from inference.core.events import PacedReporter
 from inference.core.executor import LocalExecutor
 from inference.core.mapping import PortMapping
+from inference.core.pacing import PacedReporter
 from inference.core.predicting import MappingPredictor
 from inference.isa.blocks import Block
 from inference.isa.start_values import StartValues

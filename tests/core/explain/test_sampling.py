@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment, MeasurementState
 from inference.core.explain.sampling import LEAST_NOISE, NOT_RECORDED, MeasurementSampler, Medians
+from inference.core.pacing import PacedReporter
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import Quirk, SimulatedProcessor
 from tests.core.explain.small import DISTURBED, ZENLIKE, DisturbedProcessor

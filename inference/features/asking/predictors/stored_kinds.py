@@ -13,7 +13,7 @@ import numpy.typing as npt
 from django.conf import settings
 
 from inference.agent.protocol import Result, Settings
-from inference.core.events import PacedReporter
+from inference.core.pacing import PacedReporter
 from inference.core.predicting import ThroughputModel as ExperimentPredictor
 from inference.core.tables import ExperimentTable
 from inference.features.learning.core_model.query import usable_core_models

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 from inference.core.experiment import Experiment, Measured, OrderedExperiment
-from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping
 from inference.core.model_check import (
     ORDER_LENGTHS,
@@ -26,6 +25,7 @@ from inference.core.model_check import (
 from inference.core.pmevo import plan
 from inference.core.predicting import MappingPredictor
 from inference.core.protocols import Checkpoint, Json, MeasurementStore, Measurer
+from inference.core.random_mixes import random_mixes
 from inference.core.tables import ExperimentTable
 from inference.features.judging.model_check.request import CheckConfig, read_config
 from inference.figures.heatmap import heat_map

@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Field
 
 from inference.core.errors import KEEP, InterruptedRunError, UnknownSchemeError
 from inference.core.experiment import Measured
-from inference.core.holdout import MIX_LENGTH, random_mixes
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
+from inference.core.random_mixes import MIX_LENGTH, random_mixes
 from inference.features.machines.measure.listed import (
     LISTED,
     MOST_REPEATS,

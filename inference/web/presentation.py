@@ -18,7 +18,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from inference.core.mapping import Uops, ports_in
-from inference.figures import plotly_json
+from inference.figures import colours
 from inference.formats import quoting
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.runs.kinds import label_of
@@ -43,7 +43,7 @@ UNKNOWN = "–"
 MINUS = "\N{MINUS SIGN}"
 R_MAX = mark_safe("R<sub>max</sub>")
 MOST_ALIGNED = 16  # ports: more would leave a table no room for anything else
-COLOURS = len(plotly_json.LIGHT)  # the palette starts again after them
+COLOURS = len(colours.LIGHT)  # the palette starts again after them
 _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^][]*\])?(?P<access>:[A-Za-z]+)?$")
 
 

@@ -27,8 +27,8 @@ from inference.features.judging.evaluations.query import (
     listed,
     worst_with,
 )
+from inference.figures.error_by_length import length_figure
 from inference.figures.heatmap import HeatMap
-from inference.figures.reach import length_figure
 from inference.isa.search import SearchError
 from inference.models import (
     ISA,

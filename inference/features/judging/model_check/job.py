@@ -31,8 +31,8 @@ from inference.features.judging.model_check.request import CheckConfig, read_con
 from inference.figures.heatmap import heat_map
 from inference.isa.targets import target_of
 from inference.measuring.cached import CachedMeasurer
-from inference.measuring.recorded import AsMultisets
 from inference.measuring.remote import RemoteMeasurer
+from inference.measuring.simulated import AsMultisets
 from inference.models import Machine, Run
 from inference.models import PortMapping as PortMappingRow
 from inference.models.scheme_search import MEASURABLE

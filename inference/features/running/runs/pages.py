@@ -31,8 +31,8 @@ from inference.features.running.runs.record import (
     whole_record_of,
 )
 from inference.features.running.runs.standing import failure_of, keeping, kept_of, waiting_of
+from inference.figures.error_by_length import length_figure
 from inference.figures.heatmap import HeatMap
-from inference.figures.reach import length_figure
 from inference.formats.run_archive.writing import write_archive
 from inference.models import ExperimentSet, Run, Upload
 from inference.models.experiment import UNDECIDED

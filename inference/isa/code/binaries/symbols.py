@@ -1,5 +1,4 @@
-"""Where functions begin and what they are called: symbol tables, the index of the unwinding tables, and what the
-linker has still to place.
+"""Where functions begin and how they are called: symbol tables, unwinding tables, relocations of object files.
 
 Tables can have millions of rows, which are looked at as arrays.
 """

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from inference.core.protocols import Json
-from inference.models.isa import Named
+from inference.models.named import Named
 from inference.predictors.protocol import Failure
 
 FAILURES = [(failure.value, failure.value) for failure in Failure]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from django import forms, template
+from django import template
 from django.core.serializers.json import DjangoJSONEncoder
 from django.templatetags.static import static
 from django.urls import reverse
@@ -279,13 +279,3 @@ def _operand(text: str) -> SafeString:
     found = _ACCESS.match(text)
     parts = found.groupdict("") if found else {"what": text, "width": "", "access": ""}
     return format_html("{}<i>{}{}</i>", parts["what"], parts["width"], parts["access"])
-
-
-# Telling screen readers which text on the page is a field's help.
-
-
-def describe_fields(form: forms.BaseForm) -> None:
-    """Tie each field that has a help text to it, by the id that the templates give that text."""
-    for field in form:
-        if field.help_text:
-            field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"

@@ -17,7 +17,7 @@ from django.db.models.signals import post_delete, post_save
 from django.http import HttpRequest
 
 from inference.models import Run, Upload
-from inference.models.isa import Named
+from inference.models.named import Named
 from inference.runs.lifecycle import asked_of_run
 from pmweb.accounts import audit, credentials, known_networks, sessions
 from pmweb.accounts.audit import Action

@@ -26,7 +26,7 @@ from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
 from inference.runs.request import DEFAULT_SEED
 from inference.storage.names import NOTE_LIMIT
-from inference.web.presentation import describe_fields
+from inference.web.request_fields import describe_fields
 from inference.web.requests import row_numbers
 
 SETTING, END = "set_", "end_"

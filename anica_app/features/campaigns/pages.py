@@ -47,9 +47,11 @@ from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
 from inference.features.asking.predictors.processors import different_processors
 from inference.models import BasicBlockSet, Predictor, Run
+from inference.web.file_answers import file_answer
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import PAGE_SIZE, Order
-from inference.web.requests import file_answer, one_of, row_number, start_or_tell, whole_number
+from inference.web.requests import one_of, row_number, whole_number
+from inference.web.run_forms import start_or_tell
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ from inference.isa.targets import X86
 from inference.models import ISA, Run
 from inference.models.scheme_search import search_schemes
 from inference.predictors.samples import Sample, unpack
+from inference.web.deleting import GONE, counted
 from inference.web.dependents import Dependent
 from inference.web.finders import Hit, SearchHits
-from inference.web.naming import GONE, counted
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 CAMPAIGN_ORDERS: Mapping[str, str] = {

@@ -42,7 +42,8 @@ from inference.web.api.answers import assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory
-from inference.web.api.shapes import Input, Note, Ref, Time, attachment, parameter, ref
+from inference.web.api.shapes import Input, Note, Ref, Time, parameter, ref
+from inference.web.file_answers import attachment
 from inference.web.validation import Id, OneOf
 
 router = Router()

@@ -43,7 +43,8 @@ from inference.isa.blocks.listing import intel_or_digits
 from inference.models import InstructionScheme
 from inference.predictors.protocol import Answer
 from inference.storage.names import NOTE_LIMIT
-from inference.web.requests import file_answer, one_of, whole_number
+from inference.web.file_answers import file_answer
+from inference.web.requests import one_of, whole_number
 
 
 def _chosen(request: HttpRequest, found: DiscoveryParts) -> ReproducedBlock:

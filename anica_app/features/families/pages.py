@@ -22,7 +22,8 @@ from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
-from inference.web.requests import file_answer, start_or_tell
+from inference.web.file_answers import file_answer
+from inference.web.run_forms import start_or_tell
 from inference.web.validation import what_is_wrong
 
 

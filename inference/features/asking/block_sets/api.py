@@ -35,23 +35,10 @@ from inference.web.api.access import Deed
 from inference.web.api.answers import SetBlockOut, block_json
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
+from inference.web.api.named_rows import DependentOut, NameAndNote, deleted, dependents_json, renamed
 from inference.web.api.paging import PageOf, Paging, check_cursor, listed, page_json, sorts
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import (
-    DependentOut,
-    Input,
-    Name,
-    NameAndNote,
-    Note,
-    Ref,
-    Text,
-    Time,
-    deleted,
-    dependents_json,
-    parameter,
-    ref,
-    renamed,
-)
+from inference.web.api.shapes import Input, Name, Note, Ref, Text, Time, parameter, ref
 from inference.web.paging import Order
 from inference.web.validation import Id
 

@@ -43,7 +43,8 @@ from inference.storage.names import NOTE_LIMIT
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
 from inference.web.panels import PanelPlace, panels_of
-from inference.web.requests import one_of, start_run, whole_number
+from inference.web.requests import one_of, whole_number
+from inference.web.run_forms import start_run
 
 
 def block_set_list(request: HttpRequest) -> HttpResponse:

@@ -33,8 +33,8 @@ from inference.isa.targets import DEFAULT, target_of
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.storage.errors import ExchangeError
+from inference.web.deleting import ENDED, GONE, NEEDED, counted
 from inference.web.dependents import Dependent
-from inference.web.naming import ENDED, GONE, NEEDED, counted
 from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 SET_ORDERS: Mapping[str, str] = {

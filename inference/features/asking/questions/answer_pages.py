@@ -41,10 +41,11 @@ from inference.predictors.odd_answers import apart, odd_answers
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web import panels
+from inference.web.file_answers import table_answer
 from inference.web.origins import origins_of
 from inference.web.paging import Order
 from inference.web.panels import Context, PanelPlace
-from inference.web.requests import table_answer, whole_number
+from inference.web.requests import whole_number
 
 PAGE_SIZE = 25
 

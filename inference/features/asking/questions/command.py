@@ -39,7 +39,7 @@ from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
-from inference.web.data_command import add_piece_option, blocks_of_file
+from inference.web.code_files import add_piece_option, blocks_of_file
 
 MOST_BLOCKS = 100_000
 _SHOWN = 44

@@ -19,7 +19,7 @@ from inference.models import Predictor
 from inference.predictors import machine
 from inference.predictors.protocol import PredictorError
 from inference.storage.names import NOTE_LIMIT
-from inference.web.presentation import describe_fields
+from inference.web.request_fields import describe_fields
 
 _LONGEST = 300
 """Characters of the text of an offer."""

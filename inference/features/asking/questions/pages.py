@@ -24,7 +24,8 @@ from inference.isa.targets import X86
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
-from inference.web.requests import row_named, start_run, whole_number
+from inference.web.requests import row_named, whole_number
+from inference.web.run_forms import start_run
 
 
 def ports_context(

@@ -33,19 +33,10 @@ from inference.figures.heatmap import heat_map
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.web.api.document import FILE
+from inference.web.api.mapping_shapes import HeatMapOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import (
-    HeatMapOut,
-    Ref,
-    SchemeText,
-    Scores,
-    Text,
-    Unit,
-    Uop,
-    attachment,
-    ref,
-    uops_json,
-)
+from inference.web.api.shapes import Ref, SchemeText, Scores, Text, Unit, Uop, ref, uops_json
+from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()

@@ -46,9 +46,10 @@ from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.storage.characterisations import KEY
 from inference.storage.rows import ids_of_schemes
+from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory
 from inference.web.presentation import COLOURS
-from inference.web.requests import file_answer, one_of, whole_number
+from inference.web.requests import one_of, whole_number
 from inference.web.small_maps import cells_of
 
 LABELS = {

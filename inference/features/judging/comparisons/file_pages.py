@@ -34,7 +34,8 @@ from inference.formats.csv_cells import cell, rows_text, written
 from inference.formats.provenance import head_of
 from inference.isa.search import SearchError
 from inference.models import ComparedColumn, Comparison, InstructionScheme
-from inference.web.requests import one_of, table_answer, whole_number
+from inference.web.file_answers import table_answer
+from inference.web.requests import one_of, whole_number
 
 _LINES = 2000
 """Lines of answers made at once."""

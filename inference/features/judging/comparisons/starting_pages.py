@@ -27,9 +27,9 @@ from inference.predictors.osaca import predictor as osaca
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import core_of
 from inference.storage.names import NOTE_LIMIT
-from inference.web.presentation import describe_fields
-from inference.web.request_fields import number_field
-from inference.web.requests import start_run, whole_number
+from inference.web.request_fields import describe_fields, number_field
+from inference.web.requests import whole_number
+from inference.web.run_forms import start_run
 
 _CPU_OF = {mca.KIND: "cpu", osaca.KIND: "arch"}
 """Kinds that are told the processor, by the option that tells it."""

@@ -25,18 +25,9 @@ from inference.storage.evaluations import evaluations_of, evaluations_on, listin
 from inference.storage.listing import WorstPredictions
 from inference.storage.resource_mappings import load_predictor
 from inference.web.api.errors import ProblemError
+from inference.web.api.mapping_shapes import HeatMapOut, SchemeErrorOut
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
-from inference.web.api.shapes import (
-    HeatMapOut,
-    Ref,
-    SchemeErrorOut,
-    Scores,
-    Text,
-    Time,
-    Unit,
-    parameter,
-    ref,
-)
+from inference.web.api.shapes import Ref, Scores, Text, Time, Unit, parameter, ref
 from inference.web.paging import Order
 from inference.web.validation import Id
 

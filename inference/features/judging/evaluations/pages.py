@@ -45,7 +45,8 @@ from inference.storage.rows import ids_of_schemes
 from inference.web.listed_mappings import evaluation_url
 from inference.web.menus import MenuPlace, entries_of
 from inference.web.paging import Order, page_in_memory
-from inference.web.requests import chosen_bin, one_of, row_number, start_or_tell, whole_number
+from inference.web.requests import chosen_bin, one_of, row_number, whole_number
+from inference.web.run_forms import start_or_tell
 
 HELD_OUT = "held-out"
 UNITS = tuple((unit.value, unit.label) for unit in Unit)

@@ -36,9 +36,11 @@ from inference.models.scheme_search import texts_found
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.request import MOST_MIXES
 from inference.storage.rows import ids_of_schemes
+from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
 from inference.web.request_fields import number_field
-from inference.web.requests import one_of, start_run, table_answer, whole_number
+from inference.web.requests import one_of, whole_number
+from inference.web.run_forms import start_run
 
 
 class ReferenceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic as it runs

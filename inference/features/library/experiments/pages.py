@@ -37,7 +37,8 @@ from inference.models import Experiment as ExperimentRow
 from inference.storage.errors import ExchangeError
 from inference.storage.judging import grounds_of
 from inference.storage.rows import experiment_of, texts_in
-from inference.web.requests import file_answer, row_named, whole_number
+from inference.web.file_answers import file_answer
+from inference.web.requests import row_named, whole_number
 
 
 @dataclass(frozen=True)

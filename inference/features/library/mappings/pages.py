@@ -24,17 +24,19 @@ from inference.features.library.mappings.query import ShownMapping, measured_slo
 from inference.formats.exporting import MAPPING_EXPORTS
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, PortMapping
-from inference.models.scheme_search import FIT, by_fit, search_schemes
+from inference.models.scheme_fit import FIT, by_fit
+from inference.models.scheme_search import search_schemes
 from inference.storage.errors import ExchangeError
 from inference.storage.evaluations import evaluations_of
 from inference.storage.judging import grounds_of
 from inference.storage.rows import load_mapping
+from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label
 from inference.web.menus import MenuPlace, entries_of
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_in_memory
 from inference.web.panels import PanelPlace, panels_of, shown_panels
-from inference.web.requests import file_answer, one_of, whole_number
+from inference.web.requests import one_of, whole_number
 
 # The scheme table of a mapping: µops, and how long one instance takes, predicted and measured.
 

@@ -24,13 +24,15 @@ from inference.features.library.schemes.query import (
 from inference.formats.mapping_csv import write_scheme_csv
 from inference.isa.search import SearchError, names_avx512, parse_search
 from inference.models import InstructionScheme, PortMapping
-from inference.models.scheme_search import AVX512, by_fit, search_schemes, searched_schemes
+from inference.models.scheme_fit import by_fit
+from inference.models.scheme_search import AVX512, search_schemes, searched_schemes
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
+from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url, source_label
 from inference.web.paging import Order, Page, page_of
 from inference.web.panels import PanelPlace, shown_panels
-from inference.web.requests import file_answer, whole_number
+from inference.web.requests import whole_number
 
 SYNTAX = (
     ("add", "in the scheme's text, or another name of it"),

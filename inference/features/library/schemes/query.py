@@ -24,7 +24,7 @@ from inference.models import (
     ResourceMapping,
     Witness,
 )
-from inference.models.scheme_search import FIT
+from inference.models.scheme_fit import FIT
 from inference.storage.evaluations import stored_residuals
 from inference.storage.judging import conflicts_of
 from inference.storage.rows import StoredMeasurement, load_part, load_parts, measurements_of

@@ -31,27 +31,18 @@ from inference.formats.exporting import SET_EXPORTS
 from inference.models import ExperimentSet
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts
-from inference.web.api.shapes import (
-    Cycles,
+from inference.web.api.mapping_shapes import HeatMapOut, SchemeErrorOut
+from inference.web.api.named_rows import (
     DependentOut,
-    HeatMapOut,
-    Name,
     NameAndNote,
-    Note,
-    Ref,
-    SchemeErrorOut,
-    Scores,
-    Text,
-    Time,
-    attachment,
     deleted,
     dependents_json,
-    file_answer,
-    parameter,
-    ref,
+    export_answer,
     renamed,
 )
+from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts
+from inference.web.api.shapes import Cycles, Name, Note, Ref, Scores, Text, Time, parameter, ref
+from inference.web.file_answers import attachment
 from inference.web.validation import Id, OneOf
 
 router = Router()
@@ -152,7 +143,7 @@ def list_measurements(
 def export_set(request: HttpRequest, set_id: Id, file_format: SetFormat) -> HttpResponse:
     """The whole set as a file: `csv` (docs/formats.md), which imports again."""
     row = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=set_id)
-    return file_answer(request, row, SET_EXPORTS[file_format])
+    return export_answer(request, row, SET_EXPORTS[file_format])
 
 
 def _set(row: Any) -> dict[str, Any]:

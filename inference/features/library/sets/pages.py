@@ -28,11 +28,12 @@ from inference.storage.errors import ExchangeError
 from inference.storage.evaluations import evaluations_on
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.storage.rows import StoredMeasurement, measurements_of
+from inference.web.file_answers import file_answer
 from inference.web.listed_mappings import evaluation_url
 from inference.web.menus import MenuPlace, entries_of
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
-from inference.web.requests import file_answer, one_of, whole_number
+from inference.web.requests import one_of, whole_number
 
 COUNTED = 10_000
 """Measurements that a filter finds that are counted; of more, the page says that there are more."""

@@ -35,7 +35,7 @@ from inference.figures.error_by_length import length_figure
 from inference.figures.heatmap import HeatMap
 from inference.formats.run_archive.writing import write_archive
 from inference.models import ExperimentSet, Run, Upload
-from inference.models.experiment import UNDECIDED
+from inference.models.upload import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError, RunStateError
 from inference.runs.kinds import JOBS, kinds, label_of

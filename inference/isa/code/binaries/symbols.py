@@ -1,4 +1,4 @@
-"""Where functions begin and how they are called: symbol tables, unwinding tables, relocations of object files.
+"""Where functions begin and how they are called: symbol tables, unwinding tables, and what is not linked yet.
 
 Tables can have millions of rows, which are looked at as arrays.
 """

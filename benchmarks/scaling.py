@@ -22,9 +22,10 @@ from distributed import LocalCluster
 
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import World, find_support
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import checkpoint_of
+from anica_app.core.search.support import find_support
+from anica_app.core.search.task import World
 from anica_app.core.x86_domain import X86Domain
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent

@@ -9,8 +9,9 @@ from typing import Any
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.panel import Support, World, find_support
 from anica_app.core.search.settings import SearchSettings
+from anica_app.core.search.support import Support, find_support
+from anica_app.core.search.task import World
 from anica_app.core.x86_domain import X86Domain
 from anica_app.models import Campaign, CampaignFile
 from inference.core.protocols import Checkpoint, Json

@@ -5,7 +5,7 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.features.judging.evaluations.query import listed, tool_scores
 from inference.models import ExperimentSet, PortMapping
 from inference.storage.errors import UnknownNameError
@@ -13,7 +13,7 @@ from inference.storage.evaluating import evaluate
 from inference.storage.evaluations import evaluations_of, evaluations_on, listing_in
 from tests.queries.conftest import ADD, VALUE
 
-PREDICTOR = MappingPredictor(VALUE)
+PREDICTOR = PortMappingModel(VALUE)
 
 
 def ids_of(measured: ExperimentSet) -> list[int]:

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.discovering import BlockExplanation
+from anica_app.core.search.explanation import BlockExplanation
 from anica_app.core.search.findings import CampaignCounters, News
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers, SameAs
-from anica_app.core.search.panel import Driver, Meter
+from anica_app.core.search.meter import Meter
+from anica_app.core.search.panel import Driver
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.request import read_predictors, read_settings
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign

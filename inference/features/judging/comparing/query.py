@@ -16,7 +16,7 @@ from inference.core.identity.comparison import NOISE
 from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops, described
-from inference.core.predicting import MappingPredictor, ThroughputModel
+from inference.core.predicting import PortMappingModel, ThroughputModel
 from inference.core.resources import Conversion, TooManyResourcesError, from_port_mapping
 from inference.core.resources import ResourceMapping as Resources
 from inference.core.resources.mapping import MAX_RESOURCES
@@ -183,7 +183,7 @@ def _model(kind: type[Model], pk: int, created: datetime) -> tuple[ThroughputMod
         # An equal model (Theorem 5.2) that answers thousands of experiments in hundredths of a second.
         return from_port_mapping(bare, Conversion(MAX_RESOURCES)), value.r_max
     except TooManyResourcesError:
-        return MappingPredictor(bare), value.r_max
+        return PortMappingModel(bare), value.r_max
 
 
 def beside_loads(row: PortMapping, other: ResourceMapping) -> tuple[ComparedScheme, ...]:

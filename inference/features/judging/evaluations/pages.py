@@ -86,7 +86,7 @@ class ExperimentBin:
 
 
 def accuracy_tab(
-    request: HttpRequest, row: PortMapping | ResourceMapping, predictor: ThroughputModel
+    request: HttpRequest, row: PortMapping | ResourceMapping, model: ThroughputModel
 ) -> dict[str, Any]:
     """The chosen evaluation of what predicts, beside others on the same set; or a button to make it."""
     sources = _sources(row)
@@ -111,8 +111,8 @@ def accuracy_tab(
     if evaluation is None:
         return {**context, "waiting": _evaluation_run(row, chosen, unit)}
     listing = listing_in(evaluation)
-    of_scheme = scheme_experiments(request, evaluation, predictor)
-    found = None if of_scheme else _bin(request, evaluation, listing, predictor)
+    of_scheme = scheme_experiments(request, evaluation, model)
+    found = None if of_scheme else _bin(request, evaluation, listing, model)
     lengths = listing.lengths or ()
     return {
         **context,
@@ -122,7 +122,7 @@ def accuracy_tab(
         "heat_map": {"figure": HeatMap.from_json(evaluation.heat_map).figure(unit)},
         "bin": found,
         "of_scheme": of_scheme,
-        "worst": [] if found or of_scheme else listed(predictor, listing.worst, unit),
+        "worst": [] if found or of_scheme else listed(model, listing.worst, unit),
         "lengths": lengths if len(lengths) > 1 else (),
         "lengths_figure": length_figure(lengths),
         **schemes_context(request, row.isa, listing.schemes or ()),
@@ -167,17 +167,17 @@ def _evaluation_run(row: PortMapping | ResourceMapping, chosen: MeasurementsChoi
 
 
 def _bin(
-    request: HttpRequest, evaluation: Evaluation, listing: WorstPredictions, predictor: ThroughputModel
+    request: HttpRequest, evaluation: Evaluation, listing: WorstPredictions, model: ThroughputModel
 ) -> ExperimentBin | None:
     heat_map = HeatMap.from_json(evaluation.heat_map)
     place = chosen_bin(request, heat_map.bins)
     if place is None:
         return None
-    rows = listed(predictor, listing.bins.get(place, ()), Unit(evaluation.unit))
+    rows = listed(model, listing.bins.get(place, ()), Unit(evaluation.unit))
     return ExperimentBin(
         rows,
         heat_map.counts[place[0]][place[1]],
-        common=common_in(rows, evaluation, predictor),
+        common=common_in(rows, evaluation, model),
         measured=heat_map.bounds(place[1]),
         predicted=heat_map.bounds(place[0]),
     )
@@ -221,7 +221,7 @@ def schemes_context(request: HttpRequest, isa: ISA, errors: Sequence[SchemeError
 
 
 def scheme_experiments(
-    request: HttpRequest, evaluation: Evaluation, predictor: ThroughputModel
+    request: HttpRequest, evaluation: Evaluation, model: ThroughputModel
 ) -> OfScheme | None:
     """The experiments with the scheme that the address names, the worst predicted first."""
     pk = whole_number(request, "scheme")
@@ -229,8 +229,8 @@ def scheme_experiments(
         return None
     scheme = get_object_or_404(InstructionScheme, pk=pk, isa=evaluation.predictor.isa_id)
     unit = Unit(evaluation.unit)
-    ids, total = worst_with(evaluation, scheme, predictor)
-    return OfScheme(scheme, listed(predictor, ids, unit), total)
+    ids, total = worst_with(evaluation, scheme, model)
+    return OfScheme(scheme, listed(model, ids, unit), total)
 
 
 # Starting an evaluation of whatever predicts from its page.

@@ -23,7 +23,7 @@ from inference.core.model_check import (
     summary_of,
 )
 from inference.core.pmevo import plan
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Checkpoint, Json, MeasurementStore, Measurer
 from inference.core.random_mixes import random_mixes
 from inference.core.tables import ExperimentTable
@@ -224,7 +224,7 @@ class _Check:
         if self._reference is None:
             return [None] * len(experiments)
         said: list[float] = (
-            MappingPredictor(self._reference).cycles(ExperimentTable.from_experiments(experiments)).tolist()
+            PortMappingModel(self._reference).cycles(ExperimentTable.from_experiments(experiments)).tolist()
         )
         return said
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.search.discovering import BlockExplanation, CampaignSearch
+from anica_app.core.search.discovering import CampaignSearch
+from anica_app.core.search.explanation import BlockExplanation
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver, World
+from anica_app.core.search.panel import Driver
 from anica_app.core.search.settings import SearchSettings, Termination
+from anica_app.core.search.task import World
 from anica_app.core.x86_domain import X86Domain
 from inference.isa.blocks import block_of_text
 from inference.predictors.panel import Panel

@@ -100,7 +100,7 @@ def convert(
 
 
 def load_model(row: PortMapping | ResourceMappingRow) -> ThroughputModel:
-    """The throughput model of a row: the value of a resource mapping, or a model of that of a port mapping."""
+    """The throughput model of a row: the value of a resource mapping, or a model over a port mapping."""
     if isinstance(row, ResourceMappingRow):
         return load_resource_mapping(row)
     return PortMappingModel(load_mapping(row))

@@ -35,7 +35,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "docs/operating.md": ("proof",),  # in a list of what pruning leaves
     # Names within the program: keys of JSON, columns, templates, addresses.
     "inference/features/library/instruction/telling.py": ("certainty",),
-    "inference/features/library/mappings/pages.py": ("checked",),
+    "inference/features/library/mappings/schemes_tab.py": ("checked",),
     "inference/features/learning/explained/__init__.py": ("proof",),
     "inference/features/learning/explained/pages.py": ("proof",),
     # The words as they are explained, and the list of values in a reference.

@@ -186,15 +186,14 @@ def _pin(prediction: MappingPrediction, value: ExperimentValue) -> Pinned:
     return Pinned(prediction, drawn, uops, gap_of(prediction, value))
 
 
-# The loop body with which an agent measures an experiment, as its page lists it.
-
-
 MOST_INSTRUCTIONS = 400
 """A longer experiment is not listed: nobody reads it, and it is a page of its own to load."""
 
 
 def code_of(experiment: Experiment, isa: ISA) -> dict[str, Any]:
-    """{"code": {"listing", "copies", "half_copies", "bytes", …}}, or {"no_code": why there is none}.
+    """The loop body with which an agent measures an experiment, as its page lists it.
+
+    {"code": {"listing", "copies", "half_copies", "bytes", …}}, or {"no_code": why there is none}.
 
     Where it cannot be measured otherwise, `breakers` tells what breaks its dependencies, and what that costs.
     """

@@ -1,4 +1,4 @@
-"""Instruction sets, and their scheme table with its search."""
+"""Instruction sets with their scheme tables, the page of a scheme, and loading a set from a document."""
 
 from __future__ import annotations
 
@@ -94,9 +94,6 @@ def isa(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-# The page of an instruction scheme: what mappings, measurements and discoveries say of it.
-
-
 LARGEST = 12  # loads of a resource mapping that are listed
 
 
@@ -147,9 +144,6 @@ def scheme_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The measurements that contain the scheme as a file that can be imported."""
     found = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=pk)
     return file_answer(write_scheme_csv(found), "text/csv", f"{found.text} experiments", "csv")
-
-
-# Loading an instruction set from a document, as `manage.py load-isa FILE` does.
 
 
 class DocumentForm(forms.Form):

@@ -2,6 +2,8 @@
 
 from inference.runs.kinds import Lane, RunKind
 
+OPERATIONS = (("", "api"), ("", "comparison_api"))
+
 KINDS = (
     RunKind(
         "compare-sets",

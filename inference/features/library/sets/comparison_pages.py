@@ -22,7 +22,7 @@ from inference.features.library.sets.comparing import (
     write_lengths_csv,
     write_schemes_csv,
 )
-from inference.features.library.sets.query import (
+from inference.features.library.sets.comparison_query import (
     RepeatedExperiment,
     comparable_sets,
     comparing_run,

@@ -134,11 +134,9 @@ def _decided(asked: ReadConfig, seen: Preview) -> Json:
     return {field: value for field, value in found.items() if value is not None}
 
 
-# Other uploads with which a file is read: lists of scheme names, and of schemes that runs have rejected.
-
 _NAMED = "palmed-mapping"
 _REJECTED = ("explained-mapping", "pmevo-mapping")
-"""Formats of files to which such lists belong."""
+"""Formats of files with which lists of names, or of schemes that runs have rejected, can be read."""
 
 
 def _side_files(reading: ParsedFile) -> Json:

@@ -15,7 +15,8 @@ from anica_app.features.families.reporting import FamilyParts
 from anica_app.features.families.request import FamilyJudgement, NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Discovery, Family
 from inference.features.asking.predictors.modes import common_mode
-from inference.features.asking.predictors.query import chosen, offers
+from inference.features.asking.predictors.offers import offers
+from inference.features.asking.predictors.query import chosen
 from inference.features.asking.questions.query import KIND as QUESTION
 from inference.features.asking.questions.query import asked_about
 from inference.isa.blocks import BlockError

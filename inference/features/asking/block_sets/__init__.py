@@ -13,7 +13,7 @@ KINDS = (
     RunKind(
         "columns",
         label="Predictions",
-        job="inference.features.asking.block_sets.columns.ColumnsJob",
+        job="inference.features.asking.block_sets.columns_job.ColumnsJob",
         summary="Predictions for all blocks of a set",
         example={"block_set": 6, "predictors": [2, 5]},
         words="inference.features.asking.block_sets.asked.columns_words",

@@ -11,8 +11,8 @@ from django.utils.text import slugify
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
-from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
-from inference.features.asking.block_sets.columns import MOST
+from inference.features.asking.block_sets.columns_job import KIND as NEW_COLUMNS
+from inference.features.asking.block_sets.columns_job import MOST
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,

@@ -1,4 +1,4 @@
-"""The forms of the pages about predictors."""
+"""The pages of predictors: those that there are with a box to try them, and the form to add one."""
 
 from __future__ import annotations
 
@@ -168,9 +168,6 @@ def _field(entry: dataclasses.Field[Any]) -> forms.Field:
         widget=forms.TextInput(attrs={"spellcheck": "false", "autocapitalize": "off"}),
         **shown,
     )
-
-
-# Pages: the predictors that there are and a box to try them; the form to add one.
 
 
 _PROBE = "4801d8"

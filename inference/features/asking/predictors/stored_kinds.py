@@ -243,9 +243,6 @@ STORED_KINDS = {
 """{name: kind} of all that needs the database."""
 
 
-# Predictors of runs, asked on the workers of the installation's Dask cluster where it has one.
-
-
 def shared(predictor: Predictor, row: PredictorRow, task: Task) -> Predictor:
     """The predictor of a row, for a run: itself, or one that asks the cluster and has it as a spare."""
     if not settings.DASK:

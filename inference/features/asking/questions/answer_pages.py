@@ -17,8 +17,8 @@ from inference.features.asking.blocks.query import scheme_rows
 from inference.features.asking.blocks.shown import rows_of
 from inference.features.asking.predictors.modes import mode_asked
 from inference.features.asking.predictors.processors import different_processors
-from inference.features.asking.questions.job import memory_question
-from inference.features.asking.questions.pages import ports_context
+from inference.features.asking.questions.memory import MemoryTable, memory_question, memory_table
+from inference.features.asking.questions.ports import ports_context
 from inference.features.asking.questions.query import (
     KIND,
     PredictorAnswer,
@@ -36,7 +36,7 @@ from inference.isa.blocks import block_of_hex
 from inference.isa.blocks.listing import intel_or_digits
 from inference.isa.targets import X86
 from inference.models import ISA, Predictor, Run
-from inference.predictors.memory_variants import Memory, variants
+from inference.predictors.memory_variants import variants
 from inference.predictors.odd_answers import apart, odd_answers
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
@@ -251,67 +251,6 @@ def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
         rows.append([code.hex(), *(-1.0 if one is None else one for one in cycles)])
     names = [line.name for line in question.lines(b"")]
     return table_answer(written(["bb", *names], rows), question.run.name, question=question.run.name)
-
-
-# What predictors make of memory dependencies, as Table 8.4 of the thesis shows it.
-
-
-ALIKE = 0.1
-"""Numbers within this relative distance are called the same in words."""
-
-
-@dataclass(frozen=True)
-class MemoryRow:
-    """A predictor with what it says of each variant, and what that means."""
-
-    line: PredictorAnswer
-    cells: list[tuple[Memory, PredictorAnswer]]
-    reading: str
-
-
-@dataclass(frozen=True)
-class MemoryTable:
-    """The answers to a question about variants; `variants`: of each, how it differs and its instructions."""
-
-    run: Run
-    variants: list[tuple[Memory, tuple[str, ...]]]
-    rows: list[MemoryRow]
-    ended: bool
-
-
-def memory_table(
-    run: Run, predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid]
-) -> MemoryTable:
-    """The table of a run that `campaigning.memory` has described: its blocks are in the order of `Memory`."""
-    codes = [bytes.fromhex(text) for text in run.config["blocks"]]
-    columns = [lines_of(predictors, said, code) for code in codes]
-    rows = [
-        MemoryRow(cells[0], list(zip(Memory, cells, strict=True)), reading(cells))
-        for cells in zip(*columns, strict=True)
-    ]
-    variants = [(kind, intel_or_digits(code)) for kind, code in zip(Memory, codes, strict=True)]
-    return MemoryTable(run, variants, rows, run.state in Run.FINAL)
-
-
-def reading(cells: tuple[PredictorAnswer, ...]) -> str:
-    """What a predictor's numbers for same address, other offset and other base say in words."""
-    cycles = [cell.cycles for cell in cells]
-    if any(one is None for one in cycles):
-        return ""
-    same, offset, base = (one or 0.0 for one in cycles)
-    if _alike(same, offset) and _alike(same, base):
-        return "makes no difference between them"
-    if _alike(offset, base) and same > base:
-        return "waits where the address is the same"
-    if _alike(same, offset) and same > base:
-        return "waits unless the base is another"
-    if _alike(same, base) and same > offset:
-        return "waits unless the offset tells that it is another place"
-    return "each is another case"
-
-
-def _alike(one: float, other: float) -> bool:
-    return abs(one - other) <= ALIKE * max(one, other)
 
 
 def answers_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:

@@ -123,9 +123,6 @@ _HEADS = (
 )
 
 
-# The form.
-
-
 class AccuracyCheckForm(ChoosingForm):
     """Which blocks are measured where, and who predicts them."""
 

@@ -18,13 +18,11 @@ from inference.core.mapping import described
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
 from inference.core.random_mixes import MIX_LENGTH
+from inference.features.judging.comparing.deviation_query import Model, deviation_of, require_same_isa
 from inference.features.judging.comparing.query import (
     DifferingExperiment,
-    Model,
     comparison_head,
-    deviation_of,
     differences_first,
-    require_same_isa,
     up_to_hidden,
     witnesses,
     write_comparison_csv,

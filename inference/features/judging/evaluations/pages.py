@@ -183,9 +183,6 @@ def _bin(
     )
 
 
-# The schemes that a mapping predicts worst, and the experiments behind each of them.
-
-
 PAGE = 25
 
 
@@ -231,9 +228,6 @@ def scheme_experiments(
     unit = Unit(evaluation.unit)
     ids, total = worst_with(evaluation, scheme, model)
     return OfScheme(scheme, listed(model, ids, unit), total)
-
-
-# Starting an evaluation of whatever predicts from its page.
 
 
 def start_evaluation(request: HttpRequest, row: PortMapping | ResourceMapping) -> HttpResponse:

@@ -115,9 +115,6 @@ def tool_scores(experiment_set: ExperimentSet, tool: str, unit: Unit) -> tuple[S
     return found[tool].scores, found[tool].skipped
 
 
-# A few measurements beside what is predicted for them: the lists beside a heat map.
-
-
 @dataclass(frozen=True)
 class Predicted:
     """A stored measurement with a prediction, both numbers in the unit that was asked for."""
@@ -177,9 +174,3 @@ def common_in(rows: Sequence[Predicted], evaluation: Evaluation, model: Throughp
     own = settled.filter(experiment_set=evaluation.experiment_set_id)
     cycles = [each for each in (own if own.exists() else settled).values_list("cycles", flat=True) if each]
     return BinCommon(found, median(cycles) if cycles else None, float(answers[0]) if len(answers) else None)
-
-
-# How far off an evaluation's predictions are for the experiments with each scheme, as it was stored.
-
-
-# What an inference run held out: the measurements behind an evaluation that has no set of its own.

@@ -10,8 +10,8 @@ KINDS = (
         summary="How well the port mapping model describes a machine",
         example={"machine": 2, "reference": 7, "mixes": 200, "sequences": 50},
         lane=Lane.MEASURING,
-        words="inference.features.judging.model_check.pages.check_words",
-        page="inference.features.judging.model_check.pages.model_checked",
+        words="inference.features.judging.model_check.result_pages.check_words",
+        page="inference.features.judging.model_check.result_pages.model_checked",
         archived="inference.features.judging.model_check.request.archived",
     ),
 )

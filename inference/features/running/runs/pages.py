@@ -180,9 +180,6 @@ def run_heat_map(request: HttpRequest, pk: int) -> HttpResponse:
     return JsonResponse(drawn(found, event.payload) if event else None, safe=False)
 
 
-# The zip of a run: to be had on its page, and looked at before it is imported elsewhere.
-
-
 def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
     """Everything about a run that has ended, as a file."""
     run = get_object_or_404(Run, pk=pk)
@@ -197,9 +194,6 @@ def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
         content_type="application/zip",
         headers={"Content-Disposition": f'attachment; filename="{name}.zip"'},
     )
-
-
-# What a user does to a run: pause, resume, cancel, keep (each a POST that leads back), name and note, delete.
 
 
 ACTIONS: dict[str, Callable[[Run], Run]] = {

@@ -15,9 +15,9 @@ from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs.kinds import kinds
 from inference.web.api.document import example_of, operations_of
 from inference.web.api.site import document
-from tests.api.conftest import ADD, Program
 from tests.api.test_operations import filled
 from tests.drawn import examples
+from tests.rows.programs import ADD, Program
 
 WITH_BODY = [
     (method.upper(), path.removeprefix("/api/v1"))

@@ -22,8 +22,8 @@ from inference.web.api.document import BY_SESSION, FILE, SCOPE, STREAM, operatio
 from inference.web.api.site import document
 from pmweb.accounts.people import invite
 from pmweb.models import AuditEntry, Role, Scope
-from tests.anica.predictors.fakes import script
-from tests.api.conftest import ADD, Program, program_of
+from tests.predictors.fakes import script
+from tests.rows.programs import ADD, Program, program_of
 
 OPERATIONS = {
     operation["operationId"]: (method.upper(), path.removeprefix("/api/v1"), operation)

@@ -31,7 +31,7 @@ from inference.runs.journal import events_since
 from pmweb.models import AuditEntry, Pruning
 from pmweb.retention import pruning
 from pmweb.retention.pruning import TRACES, policy, prune
-from tests.anica.exchange.published import write_directory
+from tests.anica.formats.published import write_directory
 
 pytestmark = pytest.mark.django_db
 

@@ -131,8 +131,8 @@ HEADER = (
     "difference %",
     "differs in hidden",
 )
-"""µops are written as on the pages, `2×[0,1] + 1×[5]`, both with the port names of the first mapping; cells
-are empty where a mapping does not describe the scheme. `differs in hidden` is 1 where only µops differ that no
+"""µops are written as on pages, `2×[0,1] + 1×[5]`, both with the port names of the first mapping; cells are
+empty where a mapping does not describe the scheme. `differs in hidden` is 1 where only µops differ that no
 experiment can show, 0 where others do.
 """
 

@@ -1,4 +1,4 @@
-"""The abstract domain of x86-64 in one object, as the search wants it (`search.protocols.Domain`)."""
+"""The abstract domain of x86-64 in one object, as the search wants it (`search.protocols.AbstractDomain`)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class RoundCandidate(Generic[BlockT, AbstractT]):
 
     @property
     def kind(self) -> str:
-        """In which way it is interesting, see `Verdict.kind`."""
+        """In which way it is interesting, see `BlockInterest.kind`."""
         return self.witness.verdict.kind
 
 

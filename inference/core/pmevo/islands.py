@@ -82,7 +82,7 @@ def evolve_apart(
     listen: Callable[[Evolved], None],
     executor: Executor,
 ) -> Evolved:
-    """As `evolution.evolve`, on several islands; `listen` hears of all of them after each epoch.
+    """The evolution on several islands; `listen` hears of all of them after each epoch.
 
     An epoch ends where `migrate_every` divides the number of the generation. An island that converged by
     itself rests until newcomers arrive. What comes back is the islands together, as one population.

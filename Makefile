@@ -68,6 +68,7 @@ check-rooms: $(VENV)/developing.stamp
 	$(PYTHON) .ci/cycles
 	$(PYTHON) .ci/names
 	$(PYTHON) .ci/docstrings
+	$(PYTHON) .ci/isa-names
 	$(PYTHON) .ci/patterns
 
 check-javascript:

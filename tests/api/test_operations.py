@@ -49,8 +49,9 @@ def schemas() -> dict[str, type[BaseModel]]:
     """The shapes of all answers and bodies, by name."""
     modules = {
         operation.view_func.__module__
-        for _, router, _ in registry.routers()
-        for view in router.path_operations.values()
+        for router, _ in registry.routers()
+        for mount in router.build_routers("")
+        for view in mount.template.path_operations.values()
         for operation in view.operations
     }
     modules |= {

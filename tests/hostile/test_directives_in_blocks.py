@@ -24,7 +24,11 @@ def test_the_page_of_basic_blocks_refuses_directives(visitor: Client, mapping: P
         for spelling, press in zip(SPELLINGS, cycle((None, "decode", "ask", "measure")), strict=False):
             code = written(spelling, watch.file)
             fields = {**FIELDS, "code": code, "press": press, "predictors": [MAPPED]}
-            page = visitor.post(address, fields) if press else visitor.get(address, {"code": code})
+            page = (
+                visitor.post(address, fields)
+                if press
+                else visitor.get(address, {"isa": "x86-64", "code": code})
+            )
             assert page.status_code == 400, (press, spelling)
             assert "Nothing was decoded" in page.text, (press, spelling)
             watch.expect_silence(page.text)

@@ -15,7 +15,7 @@ def checked_run(machine: Machine, block_set: BasicBlockSet) -> Run:
     codes = [bytes(code) for code in block_set.blocks.order_by("position").values_list("code", flat=True)]
     cycles = np.arange(1.0, len(codes) + 1)
     bounds = ["ports" if at % 2 else "front end" for at in range(len(codes))]
-    blocks = MeasuredBlockList(codes, cycles, bounds, traits_of(codes, bounds))
+    blocks = MeasuredBlockList("x86-64", codes, cycles, bounds, traits_of(codes, bounds))
     good = [Answer(1.01 * each) for each in cycles.tolist()]
     bad = [
         Answer(2 * each) if at % 2 else Answer(failure=Failure.CRASH)

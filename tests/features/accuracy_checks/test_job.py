@@ -162,6 +162,7 @@ def test_traits_are_schemes_accesses_lengths_and_bounds() -> None:
 
 def test_errors_are_told_by_component_and_by_share() -> None:
     measured = MeasuredBlockList(
+        "x86-64",
         [b"\x01", b"\x02", b"\x03", b"\x04"],
         np.array([1.0, 2.0, np.nan, 4.0]),
         ["ports", "slots", "", ""],

@@ -37,7 +37,7 @@ def block_set() -> BasicBlockSet:
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
-    monkeypatch.setattr(panel, "opened", lambda row, task=None: Refusing(lambda _: 0.0, row.name))
+    monkeypatch.setattr(panel, "opened", lambda row, task=None, **_: Refusing(lambda _: 0.0, row.name))
     return [Predictor.objects.create(name=name, kind="planted", key=name * 32) for name in ("aa", "bb")]
 
 

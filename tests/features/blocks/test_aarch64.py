@@ -124,7 +124,7 @@ def test_measuring_blocks_on_a_machine(visitor: Client, board: Machine, tmp_path
 
 
 def test_code_pasted_where_that_of_x86_64_is_expected(visitor: Client, db: None, tmp_path: Path) -> None:
-    page = visitor.get(reverse("blocks"), {"code": CODE})
+    page = visitor.get(reverse("blocks"), {"isa": "x86-64", "code": CODE})
     assert (page.status_code, plain(page.text)) == (400, True)
     for path in ("/blocks", "/questions"):
         status, said = api(visitor, path, {"code": CODE})

@@ -85,7 +85,7 @@ def test_decoding_many_blocks_asks_the_database_no_more(
 ):
     code = "\n\n".join(["add rax, rbx\nimul rcx, rdx", "4801d8"] * 10)
     with django_assert_max_num_queries(15):
-        assert visitor.get(reverse("blocks"), {"code": code}).status_code == 200
+        assert visitor.get(reverse("blocks"), {"isa": "x86-64", "code": code}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_block_that_cannot_be_measured_says_so(visitor: Client, machine: Machi
     answer = visitor.post(reverse("blocks"), asked)
     assert answer.status_code == 400
     assert "cannot be measured" in answer.text
-    assert "cannot be measured" in visitor.get(reverse("blocks"), {"code": "90f4"}).text
+    assert "cannot be measured" in visitor.get(reverse("blocks"), {"isa": "x86-64", "code": "90f4"}).text
 
 
 def test_more_predictors_take_no_more_queries(
@@ -181,7 +181,7 @@ def test_more_predictors_take_no_more_queries(
 
 def test_readers_decode_and_ask_nobody(client: Client, administrator: User, mapping: PortMapping):
     client.force_login(User.objects.create_user("reader"))
-    page = client.get(reverse("blocks"), {"code": "add rax, rbx"})
+    page = client.get(reverse("blocks"), {"isa": "x86-64", "code": "add rax, rbx"})
     assert page.status_code == 200
     assert "4801d8" in page.text
     assert 'value="ask"' not in page.text

@@ -98,7 +98,7 @@ def test_a_compiler_s_output_pasted_whole_has_its_loop_asked_in_two_clicks(
 
 def test_what_was_passed_over_or_assumed_is_on_the_page(visitor: Client):
     code = f"{COMPILED}\n.text\nmovss .LC0(%rip), %xmm0\njs .elsewhere\naddss %xmm0, %xmm0"
-    page = visitor.get(reverse("blocks"), {"code": code})
+    page = visitor.get(reverse("blocks"), {"isa": "x86-64", "code": code})
     assert "lines without code passed over: " in page.text
     assert ".cfi_startproc" in page.text
     assert ".LC0 is taken as 0" in page.text
@@ -142,7 +142,7 @@ def test_text_of_a_page_reads_back_to_the_same_blocks(visitor: Client):
 
 @pytest.mark.parametrize("text", [GCC, CLANG])
 def test_the_default_snippet_of_an_online_compiler_is_read(visitor: Client, text: str):
-    page = visitor.get(reverse("blocks"), {"code": text})
+    page = visitor.get(reverse("blocks"), {"isa": "x86-64", "code": text})
     assert page.status_code == 200
     (piece,) = page.context["pieces"]
     assert "imul" in piece.block.text
@@ -153,7 +153,7 @@ def test_the_mapping_s_page_gets_no_process(visitor: Client, mapping: PortMappin
         raise AssertionError("reading code starts no program")
 
     monkeypatch.setattr(subprocess, "Popen", never)
-    assert visitor.get(reverse("blocks"), {"code": COMPILED}).status_code == 200
+    assert visitor.get(reverse("blocks"), {"isa": "x86-64", "code": COMPILED}).status_code == 200
 
 
 LISTING = "  401126:\t48 01 d8\tadd %rbx,%rax\n  imul %rbx,%rax\n  401129:\tff c9\tdec %ecx\n"
@@ -161,7 +161,7 @@ LISTING = "  401126:\t48 01 d8\tadd %rbx,%rax\n  imul %rbx,%rax\n  401129:\tff c
 
 def test_a_line_that_looks_like_code_and_is_not_read_is_a_warning(visitor: Client, mapping: PortMapping):
     for address in (reverse("blocks"), reverse("mapping", args=[mapping.pk])):
-        page = visitor.get(address, {"code": LISTING, "tab": "loop"})
+        page = visitor.get(address, {"isa": "x86-64", "code": LISTING, "tab": "loop"})
         assert "1 line of this text looks like code and is in no block" in page.text
         assert "line 2 looks like code: <code>imul %rbx,%rax</code>" in page.text
 

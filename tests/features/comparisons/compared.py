@@ -50,7 +50,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Counting:
     """Predictors of the kind `planted` count; those called "absent" cannot work here."""
     tool = Counting()
 
-    def opened(row: Predictor, task: Any = None) -> Counting:
+    def opened(row: Predictor, task: Any = None, *, isa: str) -> Counting:
         if row.name == "absent":
             raise PredictorError("it is not installed")
         return tool

@@ -72,7 +72,7 @@ def chain_of(model: StoredCoreModel) -> float:
 
 
 def test_the_page_of_blocks_says_why(visitor: Client, model: StoredCoreModel) -> None:
-    page = visitor.get(reverse("blocks"), {"code": CODE})
+    page = visitor.get(reverse("blocks"), {"isa": "x86-64", "code": CODE})
     (each,) = page.context["shown"]
     assert each.reason.row == model
     assert each.reason.prediction.cycles == pytest.approx(chain_of(model), abs=0.01)
@@ -158,7 +158,7 @@ def test_what_does_the_work_of_one_without_ports_takes_its_time(model: StoredCor
 
 
 def test_without_latencies_the_page_is_as_it_was(visitor: Client, db: None) -> None:
-    page = visitor.get(reverse("blocks"), {"code": CODE})
+    page = visitor.get(reverse("blocks"), {"isa": "x86-64", "code": CODE})
     (each,) = page.context["shown"]
     assert each.reason is None
 
@@ -329,7 +329,7 @@ def test_a_part_that_is_deleted_is_lacking(visitor: Client, model: StoredCoreMod
     (told,) = dependents_of(model.front_end)
     assert told.label == "1 core model"
     model.front_end.delete()
-    page = visitor.get(reverse("blocks"), {"code": CODE})
+    page = visitor.get(reverse("blocks"), {"isa": "x86-64", "code": CODE})
     assert page.context["shown"][0].reason.prediction.lacking == ("no front end",)
 
 

@@ -32,7 +32,7 @@ _COUNT = "import sys; print(len(sys.stdin.read().split()[0]) // 2)"
 def test_a_predictor_of_straight_code_gets_the_body_once_for_both(trusting_operator):
     options = {"command": [sys.executable, "-c", _COUNT], "form": "hex", "title": "bytes"}
     row = row_for("command", options, may_choose=True)
-    (column,) = ask([row], [LOOP.code, STRAIGHT.code])
+    (column,) = ask([row], [LOOP.code, STRAIGHT.code], isa="x86-64")
     assert column.error == ""
     assert [one.cycles for one in column.answers] == [len(STRAIGHT.code)] * 2
 
@@ -42,14 +42,14 @@ def test_a_predictor_of_straight_code_gets_the_body_once_for_both(trusting_opera
 def test_llvm_mca_gets_the_jump():
     row = row_for("llvm-mca", {"cpu": "haswell"})
     jumps = block_of_text("again: nop\njmp again")
-    (column,) = ask([row], [jumps.code, block_of_text("nop").code])
+    (column,) = ask([row], [jumps.code, block_of_text("nop").code], isa="x86-64")
     looped, straight = (one.cycles for one in column.answers)
     assert looped is not None, column.answers
     assert looped > (straight or 0)
 
 
 def test_each_kind_says_how_it_is_asked():
-    said = {name: asked_as(name, LOOP.code) for name in (*KINDS, "mapping", "core-model")}
+    said = {name: asked_as(name, LOOP.name) for name in (*KINDS, "mapping", "core-model")}
     assert {name for name, words in said.items() if words == WITH_JUMP} == {
         "llvm-mca",
         "uica",
@@ -63,8 +63,8 @@ def test_each_kind_says_how_it_is_asked():
     assert {name for name in said if kinds[name].takes_jumps} == {
         name for name, words in said.items() if words == WITH_JUMP
     }
-    assert asked_as("machine", LOOP.code).startswith("closed by jne")
-    assert asked_as("osaca", STRAIGHT.code) == ""
+    assert asked_as("machine", LOOP.name).startswith("closed by jne")
+    assert asked_as("osaca", STRAIGHT.name) == ""
 
 
 ADD, DEC = "add GPR[64]:RW, GPR[64]:R", "dec GPR[64]:RW"
@@ -80,7 +80,7 @@ def test_a_mapping_counts_the_branch_of_a_loop(monkeypatch: pytest.MonkeyPatch) 
     predictor = row_for("mapping", {"mapping": "small"})
 
     def cycles() -> list[float | None]:
-        (column,) = ask([predictor], [looped.code, straight.code])
+        (column,) = ask([predictor], [looped.code, straight.code], isa="x86-64")
         assert column.error == ""
         return [one.cycles for one in column.answers]
 

@@ -21,7 +21,7 @@ from inference.models import BlockColumn, ExperimentSet, Machine, Predictor, Sto
 from inference.models import PortMapping as PortMappingRow
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.kinds import kinds
+from inference.runs.kinds import RUN_KINDS
 from inference.runs.request import RunRequest
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
@@ -121,8 +121,8 @@ def descriptions(root: type[RunRequest] = RunRequest) -> list[type[RunRequest]]:
 
 
 def test_every_description_with_predictors_has_a_mode() -> None:
-    for kind in kinds().values():
-        kind.load()
+    for kind in RUN_KINDS.values():
+        kind.job()
     asking = [one for one in descriptions() if {"predictors", "judge"} & one.model_fields.keys()]
     assert len(asking) >= 8
     without = {one.__name__ for one in asking if "mode" not in one.model_fields}
@@ -131,7 +131,7 @@ def test_every_description_with_predictors_has_a_mode() -> None:
 
 def test_every_run_asks_in_the_mode_of_the_question(machine: Machine) -> None:
     described = configs(machine)
-    named_there = {name for name, kind in kinds().items() if "predictors" in kind.example}
+    named_there = {name for name, kind in RUN_KINDS.items() if "predictors" in kind.example}
     assert named_there <= described.keys(), "a new kind of run that asks predictors"
     for name, config in described.items():
         for stated in MODES:

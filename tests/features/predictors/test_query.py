@@ -53,7 +53,7 @@ def test_options_may_be_texts_as_forms_and_shells_give_them(mine):
     row = row_for(
         "command", {"command": " ".join(mine["command"]), "scale": "0.5", "form": "hex"}, may_choose=True
     )
-    with_answer = opened(row)
+    with_answer = opened(row, isa=X86)
     assert with_answer.predict([ADD_CODE]) == [Answer(cycles=3.5)]
     with_answer.close()
 
@@ -61,12 +61,12 @@ def test_options_may_be_texts_as_forms_and_shells_give_them(mine):
 def test_answers_are_remembered_beyond_the_process(mine, tmp_path):
     row = row_for("command", mine, may_choose=True)
     for _ in range(2):
-        predictor = opened(row)
+        predictor = opened(row, isa=X86)
         assert [one.cycles for one in predictor.predict([ADD_CODE, XOR_CODE, ADD_CODE])] == [7.0] * 3
         predictor.close()
     assert (tmp_path / "calls").read_text() == "x\n" * 2
     assert AnswerCache.objects.count() == 2
-    anew = opened(row, remembering=False)
+    anew = opened(row, isa=X86, remembering=False)
     anew.predict([ADD_CODE])
     anew.close()
     assert (tmp_path / "calls").read_text() == "x\n" * 3
@@ -76,12 +76,12 @@ def test_a_tool_that_has_changed_does_not_answer_under_its_old_name(mine, tmp_pa
     row = row_for("command", mine, may_choose=True)
     script(tmp_path / "mine", "echo 88")
     with pytest.raises(PredictorError, match="is not what it was when it was stored: files was"):
-        opened(row)
+        opened(row, isa=X86)
 
 
 def test_failures_are_remembered_as_what_they_are():
     row = Predictor.objects.create(name="x", kind="command", key="k")
-    store = DatabaseAnswers(row)
+    store = DatabaseAnswers(row, X86)
     answers = {
         bytes([number]): Answer(failure=failure, detail="d" * 600) for number, failure in enumerate(Failure)
     }
@@ -89,7 +89,7 @@ def test_failures_are_remembered_as_what_they_are():
     assert store.known([b"good"]) == {b"good": Answer(cycles=1.25)}  # before they are written
     store.flush()
     assert AnswerCache.objects.count() == 5
-    fresh = DatabaseAnswers(row).known([*answers, b"good", b"other"])
+    fresh = DatabaseAnswers(row, X86).known([*answers, b"good", b"other"])
     assert {block: answer.failure for block, answer in fresh.items()} == {
         **{block: answer.failure for block, answer in answers.items()},
         b"good": None,
@@ -101,17 +101,17 @@ def test_failures_are_remembered_as_what_they_are():
 
 def test_the_oldest_answers_give_way():
     row = Predictor.objects.create(name="x", kind="command", key="k")
-    store = DatabaseAnswers(row, most=10)
+    store = DatabaseAnswers(row, X86, most=10)
     for begin in range(0, 30, 6):
         store.remember({bytes([number]): Answer(cycles=1.0) for number in range(begin, begin + 6)})
         store.flush()
-    kept = DatabaseAnswers(row).known([bytes([number]) for number in range(30)])
+    kept = DatabaseAnswers(row, X86).known([bytes([number]) for number in range(30)])
     assert sorted(block[0] for block in kept) == list(range(20, 30))
 
 
 def test_a_mapping_of_this_site_predicts(mapping):
     row = chosen("mapping:mapping=two ports")
-    predictor = opened(row)
+    predictor = opened(row, isa=X86)
     assert predictor.predict([ADD_CODE])[0].cycles == 0.5
     assert predictor.predict([XOR_CODE])[0].failure == Failure.UNSUPPORTED
     predictor.close()
@@ -121,7 +121,7 @@ def test_a_mapping_of_this_site_predicts(mapping):
 
 def test_a_machine_answers_within_a_run_alone(isa):
     Machine.objects.create(name="lab", kind=Machine.Kind.AGENT, isa=isa, facts={"flags": []})
-    predictor = opened(chosen("machine:machine=lab,mode=loop"))
+    predictor = opened(chosen("machine:machine=lab,mode=loop"), isa=X86)
     with pytest.raises(PredictorError, match="measures within a run alone"):
         predictor.predict([ADD_CODE])
 
@@ -130,7 +130,9 @@ def test_a_simulated_machine_measures_for_a_run(isa, mapping):
     document = write_mapping_json(load_mapping(mapping), name="toy", isa=X86)
     facts = {"mapping": document, "noise": 0.0, "seed": 1}
     Machine.objects.create(name="toy", kind=Machine.Kind.SIMULATED, isa=isa, facts=facts)
-    predictor = opened(chosen("machine:machine=toy"), task=object())  # which a simulated one does not ask
+    predictor = opened(
+        chosen("machine:machine=toy"), isa=X86, task=object()
+    )  # which a simulated one does not ask
     known, unknown = predictor.predict([ADD_CODE, XOR_CODE])
     predictor.close()
     assert known.cycles == pytest.approx(0.5)
@@ -140,7 +142,7 @@ def test_a_simulated_machine_measures_for_a_run(isa, mapping):
 def test_what_an_imported_file_names_cannot_be_asked():
     row = Predictor.objects.create(name="llvm-mca.9", kind="imported", key="k")
     with pytest.raises(PredictorError, match="comes from an imported file"):
-        opened(row)
+        opened(row, isa=X86)
 
 
 def test_the_list_has_what_is_usable_and_why_the_rest_is_not(mapping, mine, tmp_path, monkeypatch):
@@ -176,6 +178,6 @@ def test_names_are_found_without_their_signs_and_missed_with_a_hint(mapping):
 
 def test_a_command_that_is_asked_line_by_line_can_be_stored(tmp_path, trusting_operator):
     options = {"command": [asked(tmp_path / "asked")], "protocol": "lines", "form": "hex", "scale": 0.01}
-    predictor = opened(row_for("command", options, may_choose=True))
+    predictor = opened(row_for("command", options, may_choose=True), isa=X86)
     assert predictor.predict([ADD_CODE])[0].cycles == 1.5
     predictor.close()

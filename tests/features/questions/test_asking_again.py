@@ -43,7 +43,7 @@ def rows(monkeypatch):
         for number, name in enumerate(("counts bytes", "broken"))
     ]
 
-    def opened(row, task=None, *, remembering=True):
+    def opened(row, task=None, *, isa, remembering=True):
         if row.name == "broken":
             raise PredictorError("its program is gone")
         return Short()

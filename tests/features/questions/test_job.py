@@ -10,6 +10,7 @@ from inference.core.errors import MeasuringError
 from inference.features.asking.questions import asking
 from inference.features.asking.questions.asking import ask
 from inference.features.asking.questions.query import ANSWERS, KIND, lines_of, said_of
+from inference.isa.blocks import BlockName
 from inference.models import Predictor
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.runs import queue
@@ -48,7 +49,7 @@ def plant(monkeypatch):
     """Stores predictors by what they say; an error of theirs comes when they are opened or asked."""
     tools: dict[str, object] = {}
 
-    def opened(row, task=None, *, remembering=True):
+    def opened(row, task=None, *, isa, remembering=True):
         found = tools[row.name]
         if isinstance(found, PredictorError):
             raise found
@@ -68,7 +69,7 @@ def plant(monkeypatch):
 def test_columns_come_as_soon_as_they_are_there_whoever_was_asked_first(plant):
     seen = threading.Event()
     rows = plant(slow=Tool(Answer(cycles=2.0), after=seen), quick=Tool(Answer(cycles=1.0)))
-    columns = ask(rows, [ADD])
+    columns = ask(rows, [ADD], isa="x86-64")
     assert next(columns).predictor.name == "quick"
     seen.set()
     assert [column.predictor.name for column in columns] == ["slow"]
@@ -81,7 +82,7 @@ def test_one_that_cannot_work_says_why_in_its_column(plant):
         broken=Tool(PredictorError("no number even for add")),
         fine=Tool(Answer(cycles=1.0)),
     )
-    told = {column.predictor.name: column for column in ask(rows, [ADD])}
+    told = {column.predictor.name: column for column in ask(rows, [ADD], isa="x86-64")}
     errors = {name: column.error for name, column in told.items()}
     assert errors == {
         "gone": "its program is gone",
@@ -95,7 +96,7 @@ def test_one_that_cannot_work_says_why_in_its_column(plant):
 def test_a_fault_of_the_program_is_raised_with_its_trace(plant):
     rows = plant(faulty=Tool(ZeroDivisionError("of ours")))
     with pytest.raises(ZeroDivisionError, match="of ours") as caught:
-        list(ask(rows, [ADD]))
+        list(ask(rows, [ADD], isa="x86-64"))
     assert caught.traceback[-1].name == "predict"
 
 
@@ -103,7 +104,7 @@ def test_a_run_tells_every_kind_of_answer_with_what_the_tool_said(plant):
     rows = plant(**{f"tool{number}": Tool(says) for number, says in enumerate(KINDS)})
     run = do(KIND, {"predictors": [row.pk for row in rows], "blocks": [ADD.hex()]})
     assert run.state == "done", run.error
-    lines = lines_of({row.pk: row for row in rows}, said_of(run), ADD)
+    lines = lines_of({row.pk: row for row in rows}, said_of(run), BlockName("x86-64", ADD))
     assert [line.answer for line in lines] == KINDS
     assert payloads(run, "progress")[-1]["done"] == len(KINDS)
     assert payloads(run, "result")[-1]["name"] == run.name  # which the run's page tells
@@ -137,6 +138,6 @@ def test_numbers_are_compared_with_what_a_machine_measured(plant):
     Predictor.objects.filter(name="machine").update(kind="machine")
     run = do(KIND, {"predictors": [row.pk for row in rows], "blocks": [ADD.hex()]})
     known = {row.pk: row for row in Predictor.objects.order_by("pk")}
-    tool, measured = lines_of(known, said_of(run), ADD)
+    tool, measured = lines_of(known, said_of(run), BlockName("x86-64", ADD))
     assert (tool.difference, tool.share) == (50.0, 100.0)
     assert (measured.difference, round(measured.share or 0)) == (None, 67)

@@ -18,7 +18,7 @@ from inference.models import (
     Upload,
 )
 from inference.predictors.llvm.releases import installed
-from inference.runs.kinds import JOBS, job
+from inference.runs.kinds import RUN_KINDS, job
 from tests.api.test_operations import OPERATIONS
 from tests.rows.programs import measured_again
 
@@ -26,7 +26,7 @@ CONFIGS = examples()
 
 
 def test_every_kind_of_run_has_an_example_in_the_document() -> None:
-    assert CONFIGS.keys() == JOBS.keys()
+    assert CONFIGS.keys() == RUN_KINDS.keys()
     for name in ("start_run", "check_run"):
         ((_, content),) = OPERATIONS[name][2]["requestBody"]["content"].items()
         assert {kind: each["value"]["config"] for kind, each in content["examples"].items()} == CONFIGS

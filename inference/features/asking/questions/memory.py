@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import row_for
-from inference.features.asking.questions.query import (
-    PredictorAnswer,
-    PredictorSaid,
-    lines_of,
-)
+from inference.features.asking.questions.query import PredictorAnswer, PredictorSaid, lines_of, names_in
+from inference.isa.blocks import BlockName
 from inference.isa.blocks.listing import intel_or_digits
 from inference.models import Predictor, Run
 from inference.predictors.llvm import mca
@@ -25,18 +22,19 @@ MAY_ALIAS = "-noalias=false"
 """llvm-mca's switch for: any two accesses to memory may be to the same place."""
 
 
-def memory_question(predictors: Sequence[Predictor], code: bytes, **about: int) -> Json:
+def memory_question(predictors: Sequence[Predictor], name: BlockName, **about: int) -> Json:
     """The description of a run of kind `ask` about the block's variants, in the order of `Memory`.
 
     `about`: where it is asked from, `asked` a run of this kind and `block` the number of the block there.
 
     Raises `InvalidInputError` for a block whose addresses cannot be varied.
     """
-    found = variants(code)
+    found = variants(name.code, name.isa)
     return {
         "predictors": [row.pk for row in with_switch(predictors)],
+        "isa": name.isa,
         "blocks": [one.hex() for one in found.code.values()],
-        "about": {ABOUT: code.hex(), **about},
+        "about": {ABOUT: name.hex, **about},
     }
 
 
@@ -82,13 +80,15 @@ def memory_table(
     run: Run, predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid]
 ) -> MemoryTable:
     """The table of a run that `memory_question` describes: its blocks are in the order of `Memory`."""
-    codes = [bytes.fromhex(text) for text in run.config["blocks"]]
-    columns = [lines_of(predictors, said, code) for code in codes]
+    names = names_in(run)
+    columns = [lines_of(predictors, said, name) for name in names]
     rows = [
         MemoryRow(cells[0], list(zip(Memory, cells, strict=True)), reading(cells))
         for cells in zip(*columns, strict=True)
     ]
-    variants = [(kind, intel_or_digits(code)) for kind, code in zip(Memory, codes, strict=True)]
+    variants = [
+        (kind, intel_or_digits(name.code, name.isa)) for kind, name in zip(Memory, names, strict=True)
+    ]
     return MemoryTable(run, variants, rows, run.state in Run.FINAL)
 
 

@@ -19,8 +19,6 @@ def _tab(request: HttpRequest, subject: ShownMapping) -> Context:
     return compare_tab(request, subject.row, subject.value)
 
 
-OPERATIONS = (("", "api"), ("", "deviation_api"))
-
 PANELS = (
     PagePanel(PanelPlace.MAPPING, "compare", "Compare", "inference/comparing/compare.html", _tab, place=40),
 )

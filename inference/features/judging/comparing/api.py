@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -13,6 +13,8 @@ from pydantic import Field
 
 from inference.core.identity import ComparedScheme, MappingComparison, SchemeRelation
 from inference.core.mapping import Uops, ports_in
+from inference.features.judging.comparing.deviation_api import Shown
+from inference.features.judging.comparing.deviation_api import router as deviation_router
 from inference.features.judging.comparing.query import (
     DifferingExperiment,
     comparison_head,
@@ -32,7 +34,7 @@ from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()
-Shown = Literal["", "different", "only-first", "only-second", "equal"]
+router.add_router("", deviation_router)
 
 
 class WitnessOut(Schema):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
@@ -13,7 +13,6 @@ from pydantic import Field
 from inference.core.deviating import Sampling
 from inference.core.identity import ComparedScheme
 from inference.core.metrics import Unit as Units
-from inference.features.judging.comparing.api import Shown
 from inference.features.judging.comparing.deviation_query import (
     Model,
     beside_loads,
@@ -30,6 +29,7 @@ from inference.web.api.shapes import Ref, SchemeText, Scores, Text, Unit, Uop, r
 from inference.web.validation import Id
 
 router = Router()
+Shown = Literal["", "different", "only-first", "only-second", "equal"]
 MOST = 20_000
 
 

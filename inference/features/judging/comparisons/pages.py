@@ -31,7 +31,7 @@ from inference.features.judging.comparisons.selection import (
     column_in,
     filter_context,
 )
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.features.running.runs.query import newest_runs
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError

@@ -16,7 +16,8 @@ from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, AloneVe
 from inference.core.protocols import Json
 from inference.features.judging.model_check.query import TABLES, ModelCheck, model_check_of, reference_of
 from inference.features.learning.explained.query import usages_in
-from inference.features.running.runs.asked import DescriptionItem, links, schemes_in_words
+from inference.features.running.runs.asked import links, schemes_in_words
+from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run

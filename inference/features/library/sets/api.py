@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
+from inference.features.library.sets.comparison_api import router as comparison_router
 from inference.features.library.sets.query import (
     MEASUREMENT_COLUMNS,
     SET_COLUMNS,
@@ -34,6 +35,7 @@ from inference.web.api.shapes import Name, Note, Ref, Text, Time, parameter, ref
 from inference.web.validation import Id, OneOf
 
 router = Router()
+router.add_router("", comparison_router)
 SetSort = Annotated[str, sorts(SET_COLUMNS)]
 MeasurementSort = Annotated[str, sorts(MEASUREMENT_COLUMNS)]
 State = Literal["", "settled", "unsettled", "contended", "failed"]

@@ -41,7 +41,7 @@ def tools(monkeypatch):
     }
     made = {}
 
-    def opened(row, task=None):
+    def opened(row, task=None, *, isa):
         made[row.name] = Decoding(planted[row.name], row.name)
         return made[row.name]
 
@@ -205,7 +205,7 @@ def test_a_mapping_gives_the_numbers_of_uops_for_a_feature(tools):
 
 
 def test_a_predictor_that_cannot_work_fails_the_run_with_what_to_do(tools, monkeypatch):
-    def broken(row, task=None):
+    def broken(row, task=None, *, isa):
         raise PredictorError("llvm-mca 3 is not installed: apt install llvm")
 
     monkeypatch.setattr(panel, "opened", broken)

@@ -14,6 +14,7 @@ from anica_app.features.families import job as families_job
 from anica_app.models import Campaign, Family
 from inference.features.asking.predictors import panel
 from inference.features.asking.predictors.answers import DatabaseAnswers
+from inference.isa.targets import X86
 from inference.models import Predictor
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs import leases
@@ -48,7 +49,7 @@ def tools(monkeypatch):
         Predictor.objects.create(name=name, kind="planted", key=f"{number:064}", options={"release": number})
     gone = set()
 
-    def opened(row, task=None):
+    def opened(row, task=None, *, isa):
         if row.name in gone:
             raise PredictorError(f"{row.name} is not here any more")
         return Decoding(lambda code: sum(planted(code) for planted in PLANTED[row.name]), row.name)
@@ -155,7 +156,7 @@ def test_stored_answers_tell_what_tools_said_that_are_not_here(tools, tmp_path):
     forget_what_was_found(first)
     tools.add("tool 1")
     for name, cycles in (("tool 1", 30.0), ("plain", 1.0)):
-        store = DatabaseAnswers(Predictor.objects.get(name=name))
+        store = DatabaseAnswers(Predictor.objects.get(name=name), X86)
         store.remember({bytes(one.code): Answer(cycles=cycles) for one in second.discoveries.all()})
         store.flush()
     status, verdicts = against("third", "tool 2", tmp_path / "report.xml")

@@ -22,6 +22,7 @@ from anica_app.models import Campaign
 from inference.features.asking.predictors.offers import offers
 from inference.features.asking.predictors.query import chosen, kinds, listed, opened, row_for
 from inference.features.asking.questions.memory import with_switch
+from inference.isa.targets import X86
 from inference.models import Predictor, identity_key
 from inference.predictors.protocol import PredictorError
 from inference.runs import lifecycle
@@ -111,7 +112,7 @@ def test_nothing_of_it_is_run_whatever_is_asked(
 ) -> None:
     row = stored(options, identity)
     with pytest.raises(PredictorError, match="comes from an imported file"):
-        opened(row)
+        opened(row, isa=X86)
     with pytest.raises(PredictorError, match="comes from an imported file"):
         chosen("harmless")
     assert "harmless" not in {one.name for one in listed()}
@@ -142,7 +143,7 @@ def test_an_administrators_own_predictor_takes_the_place_of_what_a_file_named(
     row.refresh_from_db()
     assert (row.kind, row.origin, row.name) == ("command", "configured", "mine")
     assert row.options == {**options, "title": "mine"}
-    predictor = opened(row)
+    predictor = opened(row, isa=X86)
     assert predictor.predict([ADD])[0].cycles == 1.0
     predictor.close()
 

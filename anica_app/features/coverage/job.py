@@ -14,9 +14,7 @@ from pydantic import Field
 
 from anica_app.core.ranking import best_selection
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
-from anica_app.features.coverage.query import (
-    KIND,
-    MOST_CAMPAIGNS,
+from anica_app.features.coverage.covering import (
     Coverage,
     SetBlock,
     coverage_of,
@@ -24,6 +22,7 @@ from anica_app.features.coverage.query import (
     overlap_of,
     standing_discoveries,
 )
+from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS
 from anica_app.models import Campaign, SampleBatch
 from anica_app.storage.descriptions import GROUPS, Interest
 from anica_app.storage.judging import judge_of

@@ -13,8 +13,9 @@ from pydantic import Field
 
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import represented_schemes
-from anica_app.features.discoveries import reproducing
-from anica_app.features.discoveries.query import DiscoveryParts, Mentions, discovery_or_404, mentions_of
+from anica_app.features.discoveries import compiler_explorer
+from anica_app.features.discoveries.mentions import Mentions, mentions_of
+from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.reproducing import (
     ReproducedBlock,
     chosen_block,
@@ -229,7 +230,7 @@ def get_reproduction(request: HttpRequest, discovery_id: Id, block: str = Block)
         "assembly": assembly(chosen.name),
         "commands": [vars(one) for one in commands_of(found, chosen)],
         "compiler_explorer": session,
-        "compiler_explorer_link": reproducing.link(session),
+        "compiler_explorer_link": compiler_explorer.link(session),
         "report": report_of(found, chosen, _address(request, found)),
     }
 

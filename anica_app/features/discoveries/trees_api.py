@@ -31,8 +31,8 @@ from anica_app.features.discoveries.steps import (
     orders_of,
     page_of_blocks,
     question_about_step,
-    tree_document,
 )
+from anica_app.features.discoveries.tree_document import tree_document
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND

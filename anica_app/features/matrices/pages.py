@@ -132,9 +132,6 @@ def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpR
     return render(request, "anica/matrices/cell.html", context)
 
 
-# The form for a matrix: which blocks, and which tools.
-
-
 class MatrixForm(forms.Form):
     """Which blocks, which tools, and when they disagree."""
 

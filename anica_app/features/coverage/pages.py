@@ -27,9 +27,11 @@ from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import code_isa
+from inference.web.file_answers import table_answer
 from inference.web.paging import page_in_memory
 from inference.web.request_fields import number_field
-from inference.web.requests import start_or_tell, table_answer, whole_number
+from inference.web.requests import whole_number
+from inference.web.run_forms import start_or_tell
 
 GENERALISE = "generalise"
 OFFERED = 40

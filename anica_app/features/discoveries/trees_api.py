@@ -31,8 +31,8 @@ from anica_app.features.discoveries.steps import (
     orders_of,
     page_of_blocks,
     question_about_step,
-    tree_document,
 )
+from anica_app.features.discoveries.tree_document import tree_document
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND
@@ -46,7 +46,8 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, number_of_page, page_json
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Input, Ref, attachment, parameter, ref
+from inference.web.api.shapes import Input, Ref, parameter, ref
+from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()

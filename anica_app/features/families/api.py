@@ -29,7 +29,8 @@ from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, listed_in_memory
 from inference.web.api.runs import RunOut
-from inference.web.api.shapes import Note, Ref, attachment, ref
+from inference.web.api.shapes import Note, Ref, ref
+from inference.web.file_answers import attachment
 from inference.web.validation import Id
 
 router = Router()

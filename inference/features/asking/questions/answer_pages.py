@@ -33,7 +33,7 @@ from inference.features.asking.questions.query import (
 from inference.features.asking.questions.why import why_of, with_closest
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.csv_cells import written
-from inference.isa.blocks import BlockName, block_of_bytes
+from inference.isa.blocks import BlockName, block_of_bytes, isa_beside
 from inference.isa.blocks.listing import intel_or_digits
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, Predictor, Run

@@ -13,8 +13,8 @@ from django.db.models import Model
 
 from inference.core.bottleneck import measure_bottleneck
 from inference.core.experiment import Measured
-from inference.core.holdout import random_mixes
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
+from inference.core.random_mixes import random_mixes
 from inference.features.learning.inferring.algorithms import ALGORITHMS, bottleneck_facts, single_uops
 from inference.features.learning.inferring.request import InferConfig
 from inference.measuring.cached import CachedMeasurer, RepeatingCache

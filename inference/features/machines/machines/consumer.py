@@ -19,7 +19,8 @@ from typing import Any
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import OperationalError
 
-from inference.agent.protocol import NO_ENTRY, PROTOCOL, TRY_AGAIN, Allowance, decode, encode
+from inference.agent.allowance import Allowance
+from inference.agent.protocol import NO_ENTRY, PROTOCOL, TRY_AGAIN, decode, encode
 from inference.agent.reading import ProtocolError
 from inference.core.protocols import Json
 from inference.features.running.runs.consumer import NO_LAYER

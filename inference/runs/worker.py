@@ -1,6 +1,7 @@
 """The worker: claims runs and gives each a supervised child process.
 
-It looks for work twice a second, and at once when it is woken. A worker of Channels, so that
+It waits for the database, since hosts start in any order, then looks for work twice a second, and at once when
+it is woken. A worker of Channels, so that
 `manage.py work` takes the options of `runworker` and the layer that the settings name.
 """
 
@@ -24,15 +25,12 @@ from inference.models.schema import schema
 from inference.runs import chores, leases, queue, wakeups
 from inference.runs.child import RunProcesses
 from inference.runs.errors import NewerDatabaseError
-from inference.runs.journal import Lease
-from inference.runs.leases import LeaseMonitor
+from inference.runs.lease import Lease
+from inference.runs.lease_monitor import LeaseMonitor
 from inference.runs.lifeline import HEARTBEAT_INTERVAL, Heartbeat
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.warming import warm
-from inference.runs.webhooks import deliver_for_ever
-
-# A worker that is started before the database is there waits for it: hosts start in any order.
-
+from inference.runs.webhook_deliveries import deliver_for_ever
 
 logger = logging.getLogger(__name__)
 

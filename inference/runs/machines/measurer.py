@@ -237,9 +237,6 @@ def settled_share(results: Sequence[Measured]) -> float:
     return sum(result.usable for result in possible) / len(possible) if possible else 0.0
 
 
-# A machine of any kind as a measurer, with the schemes that a run was told to measure there.
-
-
 @contextmanager
 def opened(
     task: Task, machine: Machine, selection: str | list[int], options: Options = DEFAULTS
@@ -260,9 +257,6 @@ def opened(
     chosen = chosen_schemes(machine.isa, selection)
     with agent_measurer(task, machine, chosen, options) as measurer:
         yield measurer, chosen
-
-
-# Machines that are simulated by the site itself, from the port mapping that they keep.
 
 
 def simulated_machine(machine: Machine) -> tuple[SimulatedProcessor, set[str]]:

@@ -20,9 +20,6 @@ from inference.runs.machines.sessions import end_all
 from inference.storage.instruction_sets import load_supplied
 from inference.storage.names import free_or_refuse
 
-# The line that starts an agent on the computer that is to be measured.
-
-
 AGENT_FILE = "pmweb-agent.pyz"
 TOKEN_FILE = "pmweb-agent.token"  # noqa: S105  its name
 

@@ -30,7 +30,7 @@ from inference.predictors.kinds import FoundKind, PredictorKind
 from inference.predictors.protocol import Predictor, PredictorError
 from inference.predictors.shared_out import AskedHere, SharedOut
 from inference.runs.errors import JobError
-from inference.runs.execute import open_cluster
+from inference.runs.executors import open_cluster
 from inference.runs.kinds import Task
 from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.facts import obstacle_to_measuring

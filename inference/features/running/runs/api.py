@@ -19,8 +19,8 @@ from inference.formats.run_archive.writing import write_archive
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
 from inference.runs.kinds import RUN_KINDS, job
-from inference.runs.leases import versions
 from inference.runs.queue import ahead_of
+from inference.runs.versions import versions
 from inference.runs.webhook_address import URL_LIMIT
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api import access

@@ -27,7 +27,7 @@ from inference.formats.run_archive.storing import Storing
 from inference.formats.run_archive.writing import write_archive
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
-from inference.runs.leases import versions
+from inference.runs.versions import versions
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import BATCH

@@ -39,7 +39,8 @@ from inference.models.upload import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError, RunStateError
 from inference.runs.kinds import RUN_KINDS, label_of
-from inference.runs.leases import busy_seconds, versions
+from inference.runs.leases import busy_seconds
+from inference.runs.versions import versions
 from inference.runs.webhooks import replace, told_of
 from inference.storage.errors import ExchangeError
 from inference.storage.listing import lengths_from

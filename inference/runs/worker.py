@@ -1,8 +1,8 @@
 """The worker: claims runs and gives each a supervised child process.
 
-It waits for the database, since hosts start in any order, then looks for work twice a second, and at once when
-it is woken. A worker of Channels, so that
-`manage.py work` takes the options of `runworker` and the layer that the settings name.
+It waits for the database, since hosts start in any order, then looks for work twice a second, and at once
+when it is woken. A worker of Channels, so that `manage.py work` takes the options of `runworker` and the
+layer that the settings name.
 """
 
 from __future__ import annotations

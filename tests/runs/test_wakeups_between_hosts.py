@@ -51,8 +51,8 @@ class Wire:
 @pytest.fixture
 def layer(monkeypatch):
     wire = Wire()
-    monkeypatch.setattr(wakeups, "get_channel_layer", lambda: wire)
-    monkeypatch.setattr(wakeups, "_TRY_AGAIN_AFTER", 0.01)
+    monkeypatch.setattr(layer_relay, "get_channel_layer", lambda: wire)
+    monkeypatch.setattr(layer_relay, "_TRY_AGAIN_AFTER", 0.01)
     return wire
 
 

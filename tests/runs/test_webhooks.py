@@ -21,7 +21,6 @@ from django.utils import timezone
 from inference.models import Run, Webhook
 from inference.runs import leases, webhook_deliveries, webhook_post, webhooks
 from inference.runs import webhooks as webhook_delivery
-from inference.runs import webhooks as webhook_posting
 from inference.runs.errors import ConfigError, RunStateError
 from inference.runs.kinds import RUN_KINDS
 from inference.runs.lifecycle import cancel, submit
@@ -238,7 +237,7 @@ def test_a_fault_at_one_webhook_keeps_no_other_from_being_told(
     async def a_round_is_over(_seconds: float) -> None:
         raise asyncio.CancelledError
 
-    monkeypatch.setattr(webhook_delivery, "_message", faulty)
+    monkeypatch.setattr(webhook_deliveries, "_message", faulty)
     monkeypatch.setattr(webhook_delivery.asyncio, "sleep", a_round_is_over)
     with contextlib.suppress(asyncio.CancelledError):
         async_to_sync(webhook_deliveries.deliver_for_ever)()
@@ -256,7 +255,7 @@ def test_nobody_there_is_an_error_that_says_so() -> None:
 
 
 def test_an_answer_that_does_not_come_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook_posting, "ANSWER_TIME_OUT", 0.2)
+    monkeypatch.setattr(webhook_post, "ANSWER_TIME_OUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DeliveryError, match="answer"):
         post(f"http://127.0.0.1:{silent.getsockname()[1]}/", {}, internal=True)
 
@@ -341,7 +340,7 @@ def test_webhooks_do_not_wait_for_those_that_do_not_answer(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One whose owner never answers is asked to tell many runs; those of others are told meanwhile."""
-    monkeypatch.setattr(webhook_posting, "ANSWER_TIME_OUT", 3600.0)
+    monkeypatch.setattr(webhook_post, "ANSWER_TIME_OUT", 3600.0)
     silent = Silent("127.0.0.1")
     for number in range(webhook_deliveries.AT_ONCE + 1):
         cancel(submit("count", {}, f"slow {number}", webhook=silent.url))

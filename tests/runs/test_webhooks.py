@@ -20,7 +20,6 @@ from django.utils import timezone
 
 from inference.models import Run, Webhook
 from inference.runs import leases, webhook_deliveries, webhook_post, webhooks
-from inference.runs import webhooks as webhook_delivery
 from inference.runs.errors import ConfigError, RunStateError
 from inference.runs.kinds import RUN_KINDS
 from inference.runs.lifecycle import cancel, submit
@@ -238,7 +237,7 @@ def test_a_fault_at_one_webhook_keeps_no_other_from_being_told(
         raise asyncio.CancelledError
 
     monkeypatch.setattr(webhook_deliveries, "_message", faulty)
-    monkeypatch.setattr(webhook_delivery.asyncio, "sleep", a_round_is_over)
+    monkeypatch.setattr(webhook_deliveries.asyncio, "sleep", a_round_is_over)
     with contextlib.suppress(asyncio.CancelledError):
         async_to_sync(webhook_deliveries.deliver_for_ever)()
     assert [each["name"] for each in listener.heard] == ["two"]

@@ -11,6 +11,37 @@ import numpy.typing as npt
 from anica_app.core.search.protocols import AbstractDomain, AbstractT, BlockT, ExpansionT
 from inference.core.errors import InvalidInputError
 
+Covered = npt.NDArray[np.bool_]
+"""bool[d, b]: whether discovery d subsumes block b."""
+
+
+def covered_blocks(
+    domain: AbstractDomain[BlockT, AbstractT, ExpansionT],
+    discoveries: Sequence[AbstractT],
+    blocks: Sequence[BlockT],
+    pulse: Callable[[], None] = lambda: None,
+) -> Covered:
+    """Which discovery subsumes which block, through what represents the block (Definition 8.7).
+
+    `pulse` is called after every block.
+    """
+    covered = np.zeros((len(discoveries), len(blocks)), dtype=np.bool_)
+    for b, block in enumerate(blocks):
+        abstract = domain.represent(block)
+        for d, discovery in enumerate(discoveries):
+            covered[d, b] = domain.subsumes(discovery, abstract)
+        pulse()
+    return covered
+
+
+def share_covered(covered: Covered, among: Sequence[int] | None = None) -> float | None:
+    """The share of the blocks that at least one discovery (of those `among`) covers; None without blocks."""
+    if not covered.shape[1]:
+        return None
+    rows = covered if among is None else covered[list(among)]
+    return float(rows.any(axis=0).mean())
+
+
 _SECONDS = 60.0
 
 Weights = npt.NDArray[np.int64]
@@ -89,34 +120,3 @@ def _by_what_they_add(patterns: Covered, weights: Weights, rows: range | list[in
 
 def _weight(patterns: Covered, weights: Weights, rows: list[int]) -> int:
     return int(weights[patterns[rows].any(axis=0)].sum()) if rows else 0
-
-
-Covered = npt.NDArray[np.bool_]
-"""bool[d, b]: whether discovery d subsumes block b."""
-
-
-def covered_blocks(
-    domain: AbstractDomain[BlockT, AbstractT, ExpansionT],
-    discoveries: Sequence[AbstractT],
-    blocks: Sequence[BlockT],
-    pulse: Callable[[], None] = lambda: None,
-) -> Covered:
-    """Which discovery subsumes which block, through what represents the block (Definition 8.7).
-
-    `pulse` is called after every block.
-    """
-    covered = np.zeros((len(discoveries), len(blocks)), dtype=np.bool_)
-    for b, block in enumerate(blocks):
-        abstract = domain.represent(block)
-        for d, discovery in enumerate(discoveries):
-            covered[d, b] = domain.subsumes(discovery, abstract)
-        pulse()
-    return covered
-
-
-def share_covered(covered: Covered, among: Sequence[int] | None = None) -> float | None:
-    """The share of the blocks that at least one discovery (of those `among`) covers; None without blocks."""
-    if not covered.shape[1]:
-        return None
-    rows = covered if among is None else covered[list(among)]
-    return float(rows.any(axis=0).mean())

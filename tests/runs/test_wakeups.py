@@ -21,7 +21,7 @@ import os, sys
 from django.conf import settings
 from pathlib import Path
 settings.configure(HOME=Path(sys.argv[1]))
-from inference.runs.wakeups import Wakeup
+from inference.runs.local_wakeups import Wakeup
 wakeup = Wakeup("topic")
 print("listening", flush=True)
 print("heard" if wakeup.wait(30) else "nothing", flush=True)

@@ -19,12 +19,18 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from inference.models import Run, Webhook
-from inference.runs import leases, webhook_deliveries, webhook_post, webhooks
+from inference.runs import (
+    leases,
+    webhook_deliveries,
+    webhook_post,
+    webhooks,
+)
 from inference.runs.errors import ConfigError, RunStateError
 from inference.runs.kinds import RUN_KINDS
 from inference.runs.lifecycle import cancel, submit
 from inference.runs.webhook_address import is_public, masked
 from inference.runs.webhook_post import DeliveryError, post
+from inference.runs.webhook_posting import DeliveryError, post
 from tests.runs.counting.job import COUNTING
 
 pytestmark = pytest.mark.django_db

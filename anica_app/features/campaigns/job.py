@@ -44,8 +44,6 @@ _SEARCHED = "searched"
 class CampaignJob:
     """Runs of kind `campaign`; `CampaignConfig` is their description."""
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

@@ -40,7 +40,7 @@ from inference.models import InstructionScheme
 from inference.storage.names import NOTE_LIMIT
 from inference.web.api import access
 from inference.web.api.access import Deed
-from inference.web.api.answers import assembly
+from inference.web.api.answers import NamedBlock, assembly
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory
@@ -141,10 +141,9 @@ class CommandOut(Schema):
     own: bool = Field(examples=[True])
 
 
-class ReproductionOut(Schema):
+class ReproductionOut(NamedBlock):
     """All that somebody else needs to see the disagreement."""
 
-    hex: str = Field(examples=["480fbcc3"])
     assembly: list[str] = Field(examples=[["bsf rax, rbx"]])
     commands: list[CommandOut]
     compiler_explorer: dict[str, Any] = Field(

@@ -9,7 +9,7 @@ from functools import lru_cache
 from anica_app.core.domain.wording import Mention, mention_of
 from anica_app.core.errors import AnicaError
 from anica_app.models import Discovery
-from inference.isa.blocks import BlockError, schemes_of_bytes
+from inference.isa.blocks import BlockError, BlockName, isa_beside, schemes_of_bytes
 from inference.isa.targets import target_of
 from inference.models import InstructionScheme
 
@@ -45,9 +45,11 @@ def mentions_of(scheme: InstructionScheme) -> Mentions | None:
     rows = Discovery.objects.filter(subsumed_by=None).order_by("-id")
     told: dict[Mention, list[int]] = {Mention.NAMED: [], Mention.AMONG: []}
     looked = 0
-    for pk, abstract, code in rows.values_list("pk", "abstract", "code")[:LOOKED_THROUGH]:
+    facts = rows.values_list("pk", "abstract", "code", "campaign__isa__name")
+    for pk, abstract, code, isa in facts[:LOOKED_THROUGH]:
         looked += 1
-        how: Mention | None = Mention.NAMED if scheme.text in _schemes_in(bytes(code)) else None
+        witness = BlockName(isa_beside({"isa": isa}), bytes(code))
+        how: Mention | None = Mention.NAMED if scheme.text in _schemes_in(witness) else None
         if how is None and abstract is not None:
             try:
                 how = speaks(abstract)
@@ -70,9 +72,9 @@ def mentions_of(scheme: InstructionScheme) -> Mentions | None:
 
 
 @lru_cache(maxsize=2 * LOOKED_THROUGH)
-def _schemes_in(code: bytes) -> frozenset[str]:
+def _schemes_in(name: BlockName) -> frozenset[str]:
     """The schemes of a block, remembered: the same discoveries are looked through for every scheme."""
     try:
-        return frozenset(text for text in schemes_of_bytes(code) if text is not None)
+        return frozenset(text for text in schemes_of_bytes(name.code, name.isa) if text is not None)
     except BlockError:
         return frozenset()

@@ -145,7 +145,11 @@ HEADS = (
 
 def discoveries_csv(campaign: Campaign) -> str:
     """All discoveries as CSV below where they come from, with what each includes where that is known."""
-    return written(HEADS, _lines(campaign), head_of(campaign=campaign.name))
+    return written(
+        HEADS,
+        _lines(campaign),
+        head_of(**{"campaign": campaign.name, "instruction set": code_isa(campaign.isa)}),
+    )
 
 
 def _lines(campaign: Campaign) -> Iterator[list[object]]:

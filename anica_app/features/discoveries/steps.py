@@ -123,7 +123,8 @@ def blocks_csv(found: DiscoveryParts, row: Generalisation, number: int) -> str:
         [one.code.hex(), *(-1.0 if answer.cycles is None else answer.cycles for answer in one.answers)]
         for one in seen.extended
     ]
-    head = head_of(campaign=found.campaign.name, discovery=str(found.discovery), decision=f"step {number}")
+    about = {"campaign": found.campaign.name, "discovery": str(found.discovery), "decision": f"step {number}"}
+    head = head_of(**about, **{"instruction set": found.isa})
     return written(["bb", *seen.columns(found)], lines, head)
 
 

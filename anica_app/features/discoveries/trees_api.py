@@ -41,6 +41,7 @@ from inference.isa.blocks import BlockName
 from inference.predictors.samples import Sample
 from inference.web.api import access
 from inference.web.api.access import Deed
+from inference.web.api.answers import NamedBlock
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory, number_of_page, page_json
@@ -75,10 +76,9 @@ class DecisionStepOut(Schema):
     )
 
 
-class StepCounterExampleOut(Schema):
+class StepCounterExampleOut(NamedBlock):
     """A block that speaks against an expansion, with what the campaign's tools say of it."""
 
-    hex: str = Field(examples=["450fbcc9"])
     block: str = Field(examples=["bsf r9d, r9d"])
     said: str = Field(examples=["3.00 = 3.00"])
 

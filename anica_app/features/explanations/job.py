@@ -78,8 +78,6 @@ def read_config(given: Json) -> GeneraliseConfig:
 class GeneraliseJob:
     """Runs of kind `generalise`. They take a minute; interrupted, they begin anew with remembered answers."""
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

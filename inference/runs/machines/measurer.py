@@ -1,8 +1,7 @@
-"""A machine with an agent as a measurer, and which schemes can be measured there."""
+"""A machine as a measurer, and which schemes can be measured there."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -13,23 +12,21 @@ from inference.agent.protocol import Settings
 from inference.core.core_model.memory_reading import store_curves
 from inference.core.experiment import Measured, MeasurementState
 from inference.core.front_end import read_front_end
-from inference.core.mapping import PortMapping
 from inference.core.pmevo import plan
 from inference.core.protocols import Json, Measurer
-from inference.formats.parsing import AnyNames, parse
 from inference.isa.bodies import body_maker
 from inference.isa.body_options import DEFAULTS, FEWEST_WRITTEN_LINES, WRITTEN_LINES, Options
 from inference.isa.breakers import COSTS
 from inference.isa.cpu_flags import flags_of
 from inference.measuring.drift import DriftWatch
 from inference.measuring.remote import RemoteMeasurer
-from inference.measuring.simulated import NOISE, OF_BLOCKS, SimulatedProcessor
 from inference.measuring.simulated_agent import stand_in
 from inference.models import ISA, LatencySet, Machine
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
 from inference.runs.machines.board import DatabaseBoard
 from inference.runs.machines.drift import DriftJournal
+from inference.runs.machines.simulated import simulated_machine
 from inference.storage.front_ends import newest_front_end, settled_readings
 from inference.storage.recorded import selected_schemes
 
@@ -257,6 +254,7 @@ def opened(
     chosen = chosen_schemes(machine.isa, selection)
     with agent_measurer(task, machine, chosen, options) as measurer:
         yield measurer, chosen
+<<<<<<< HEAD
 
 
 def simulated_machine(machine: Machine) -> tuple[SimulatedProcessor, set[str]]:
@@ -278,3 +276,5 @@ def _truth(machine: Machine) -> PortMapping:
     if parsed.mapping is None:
         raise JobError("; ".join(parsed.lines()) or f"the machine {machine.name!r} has no port mapping")
     return parsed.mapping
+=======
+>>>>>>> main

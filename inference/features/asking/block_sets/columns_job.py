@@ -44,8 +44,6 @@ class ColumnsJob:
     its answers would be the same.
     """
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError` naming the field."""
         asked = ColumnsConfig.read(config)

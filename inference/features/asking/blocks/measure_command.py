@@ -104,6 +104,7 @@ class Command(RunCommand):
         )
         config = {
             "machine": machine.pk,
+            "isa": blocks[0].isa,
             "blocks": [block.hex for block in blocks],
             "options": {name: options[name] for name in BlockOptions.__dataclass_fields__},
             "values": options["values"],

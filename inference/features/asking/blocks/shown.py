@@ -19,6 +19,7 @@ from inference.isa.blocks import Block, block_of_hex, isa_beside
 from inference.isa.blocks.frames import iteration_of
 from inference.measuring.blocks import LOOP
 from inference.models import ISA, Machine, Run
+from inference.storage.instruction_sets import code_isa
 from inference.web.requests import whole_number
 
 
@@ -75,7 +76,7 @@ def shown(
                 compared,
                 block.obstacle(),
                 result,
-                iteration_of(block).words,
+                "" if block.closing is None else iteration_of(block).words,
                 reason,
             )
         )
@@ -84,7 +85,7 @@ def shown(
 
 def _reasons(blocks: Sequence[Block], mode: str) -> Sequence[BlockReason | None]:
     newest = usable_core_models().first() if blocks else None
-    if newest is None:
+    if newest is None or code_isa(newest.isa) != blocks[0].isa:
         return [None] * len(blocks)
     return reasons_of(blocks, newest, Assumptions(in_loop=mode == LOOP))
 

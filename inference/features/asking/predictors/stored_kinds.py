@@ -34,7 +34,8 @@ from inference.runs.executors import open_cluster
 from inference.runs.kinds import Task
 from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.runs.machines.measurer import identity_of, simulated_machine
+from inference.runs.machines.measurer import identity_of
+from inference.runs.machines.simulated import simulated_machine
 from inference.storage.core_models import fused_pairs
 from inference.storage.resource_mappings import load_model
 from inference.storage.rows import digest_of
@@ -244,7 +245,7 @@ STORED_KINDS = {
 
 
 def shared(predictor: Predictor, row: PredictorRow, task: Task) -> Predictor:
-    """The predictor of a row, for a run: itself, or one that asks the cluster and has it as a spare."""
+    """The predictor of a row, for a run: itself, or one that asks the cluster and has it as a fallback."""
     if not settings.DASK:
         return predictor
     with ExitStack() as stack:

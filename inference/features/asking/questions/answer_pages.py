@@ -33,7 +33,7 @@ from inference.features.asking.questions.query import (
 from inference.features.asking.questions.why import why_of, with_closest
 from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.csv_cells import written
-from inference.isa.blocks import BlockName, block_of_bytes
+from inference.isa.blocks import BlockName, block_of_bytes, isa_beside
 from inference.isa.blocks.listing import intel_or_digits
 from inference.isa.targets import DEFAULT
 from inference.models import ISA, Predictor, Run
@@ -253,7 +253,8 @@ def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
         cycles = [line.cycles for line in question.lines(block)]
         rows.append([block.hex, *(-1.0 if one is None else one for one in cycles)])
     names = [line.name for line in question.lines()]
-    return table_answer(written(["bb", *names], rows), question.run.name, question=question.run.name)
+    about = {"question": question.run.name, "instruction set": isa_beside(question.run.config)}
+    return table_answer(written(["bb", *names], rows), question.run.name, **about)
 
 
 def answers_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:

@@ -134,6 +134,7 @@ def _measure(request: HttpRequest, form: BlockForm) -> HttpResponse:
     row = Machine.objects.get(name=form.machines[0].options["machine"])
     config = {
         "machine": row.pk,
+        "isa": form.blocks[0].isa,
         "blocks": [block.hex for block in form.blocks],
         "options": form.options().as_json(),
     }

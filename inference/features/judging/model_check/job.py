@@ -56,8 +56,6 @@ class CheckModelJob:
     What has been measured stays in two experiment sets: single schemes and mixes, and orders.
     """
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

@@ -62,8 +62,6 @@ def load_loops() -> None:
 class InferJob:
     """Runs of kind `infer`; `InferConfig` is their description."""
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

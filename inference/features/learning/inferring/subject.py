@@ -29,13 +29,12 @@ from inference.runs.machines.facts import documented_r_max
 from inference.runs.machines.measurer import (
     agent_measurer,
     chosen_schemes,
-    known_schemes,
     measured_alone,
     settled_share,
-    simulated_machine,
     spread,
     within_reach,
 )
+from inference.runs.machines.simulated import known_schemes, simulated_machine
 from inference.runs.measurements import RunMeasurements
 from inference.runs.stages import BOTTLENECK, MIXES, SINGLETONS, Stages, facts_of
 from inference.storage.recorded import recorded_shares, selected_schemes

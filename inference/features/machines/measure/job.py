@@ -111,8 +111,6 @@ class MeasureJob:
     that, the run ends with the set as its result.
     """
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

@@ -22,7 +22,7 @@ from django.conf import settings
 
 from inference.agent import priority
 from inference.runs.errors import JobError
-from inference.runs.lease import Lease
+from inference.runs.journal import Lease
 from inference.runs.lifeline import end_with
 
 PARENT_VARIABLE = "PMWEB_LEASE_HOLDER"

@@ -15,8 +15,8 @@ from inference.core.protocols import Checkpoint
 from inference.models import Run, RunCheckpoint
 from inference.runs import leases
 from inference.runs.errors import LeaseLostError, RunsError
+from inference.runs.journal import Lease
 from inference.runs.kinds import Task, job
-from inference.runs.lease import Lease
 from inference.runs.reporter import JournalReporter
 from inference.storage.errors import ExchangeError
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Who computes for the runs of this installation: Dask workers, or the threads of the process."""
-=======
 """Executors of runs: workers of the Dask scheduler that `PMWEB_DASK` names, or threads of this process."""
->>>>>>> main
 
 from __future__ import annotations
 

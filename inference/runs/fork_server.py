@@ -27,8 +27,8 @@ from django.conf import settings
 from inference.agent.priority import set_session_niceness
 from inference.runs.child import limit_memory
 from inference.runs.execute import execute_claimed
+from inference.runs.journal import Lease
 from inference.runs.kinds import RUN_KINDS
-from inference.runs.lease import Lease
 from inference.runs.lifeline import call_process, end_with
 
 logger = logging.getLogger(__name__)

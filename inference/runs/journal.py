@@ -6,7 +6,10 @@ write, followed by the events, all in one transaction.
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +23,38 @@ from inference.formats import journal_events
 from inference.models import Run, RunCheckpoint, RunEvent
 from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
-from inference.runs.lease import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on a run, a value that travels to the process of the run.
+
+    `claimed` is the moment of the claim and `busy_before` the seconds that earlier holders worked, so that
+    every holder of this value can say how long the run has been worked on. The moment is one of the clock
+    that nobody sets, the same in all processes of a computer: a lease does not travel further. `kind`: the
+    run's, so that what it needs can be loaded before anybody looks at the run.
+    """
+
+    run_id: int
+    token: int
+    worker: str
+    busy_before: float = 0.0
+    claimed: float = field(default_factory=time.monotonic)
+    kind: str = ""
+
+    def busy_seconds(self) -> float:
+        """Seconds of work on this run so far, over all attempts."""
+        return self.busy_before + time.monotonic() - self.claimed
+
+    def as_text(self) -> str:
+        """For the process that does the run."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Lease:
+        """Back from `as_text`."""
+        return cls(**json.loads(text))
+
 
 LEASE_TIME = timedelta(seconds=10)
 """How long a holder may be silent before somebody else takes the run over."""

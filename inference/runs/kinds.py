@@ -10,8 +10,7 @@ from typing import Protocol
 from inference.core.protocols import Checkpoint, Json
 from inference.models import Run
 from inference.runs.errors import ConfigError
-from inference.runs.journal import Entry
-from inference.runs.lease import Lease
+from inference.runs.journal import Entry, Lease
 from inference.runs.reporter import JournalReporter
 
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Who is gone: a holder that leaves its ended lease as it is while somebody watches who could renew one.
-=======
 """Which holders of ended leases are gone: those that renew none while somebody watches who could.
->>>>>>> main
 
 That a lease has ended does not say so by itself. All of them end at once where somebody sets the clock,
 where the computer wakes from sleep or has stood still, or where a long transaction has kept everybody from

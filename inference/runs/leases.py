@@ -19,7 +19,6 @@ from inference.models import Run
 from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
 from inference.runs.journal import LEASE_TIME, Entry, Lease, held, hold, write
-from inference.runs.lease import Lease
 from inference.runs.lease_monitor import LeaseMonitor
 from inference.runs.versions import versions
 

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""How much a user may have here at a time: settings of the site, so that no user takes all of it.
-=======
 """How much a user may have at a time: settings of the site, so that nobody's accident is everybody's trouble.
->>>>>>> main
 
 What commands do, for nobody in particular, is not limited.
 """

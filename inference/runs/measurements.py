@@ -10,8 +10,7 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import Json
 from inference.models import ISA, ExperimentSet, Machine
 from inference.runs.errors import JobError, LeaseLostError
-from inference.runs.journal import held
-from inference.runs.lease import Lease
+from inference.runs.journal import Lease, held
 from inference.storage.names import free_name
 from inference.storage.rows import load_measurements, store_experiments, store_measurements
 

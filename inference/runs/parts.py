@@ -22,8 +22,8 @@ from inference.models import Run
 from inference.runs import leases, lifecycle
 from inference.runs.child import RunProcesses
 from inference.runs.errors import RunStateError
+from inference.runs.journal import Lease
 from inference.runs.kinds import Task, keeps
-from inference.runs.lease import Lease
 from inference.runs.supervisor import RunSupervisor
 
 _LOOK_EVERY = 0.3

@@ -15,8 +15,7 @@ from inference.core.protocols import Checkpoint, Event, Json
 from inference.formats import journal_events
 from inference.models import RunEvent
 from inference.runs import journal
-from inference.runs.journal import Entry
-from inference.runs.lease import Lease
+from inference.runs.journal import Entry, Lease
 
 FLUSH_EVERY = 0.4
 """Seconds between journal writes."""

@@ -20,8 +20,7 @@ from inference.runs import leases
 from inference.runs.child import RunChild, RunProcesses
 from inference.runs.errors import LeaseLostError
 from inference.runs.execute import STOP
-from inference.runs.journal import LEASE_TIME
-from inference.runs.lease import Lease
+from inference.runs.journal import LEASE_TIME, Lease
 
 logger = logging.getLogger(__name__)
 

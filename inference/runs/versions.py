@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Which software does a run: its journal has it from whenever somebody begins to work on it."""
-=======
 """The software that does a run: written into its journal whenever somebody begins to work on it."""
->>>>>>> main
 
 from __future__ import annotations
 

@@ -1,14 +1,7 @@
-<<<<<<< HEAD
-"""Wake-ups: messages that only make things quicker, since everybody also looks by themselves.
-
-Processes of one host and data directory hear each other by local sockets (`local_wakeups`), those of other
-hosts through the channel layer, if it is one that leaves its process (`layer_relay`).
-=======
 """Messages that only make things quicker: everybody also looks by themselves.
 
 Processes of one host and data directory hear each other by local sockets, those of other hosts through the
 channel layer, if it is one that leaves its process.
->>>>>>> main
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """Who is told when a run ends: the address that its user gave, and the site's own.
 
 The rows are made when the run is submitted, so that nothing has to happen in the transaction that ends it;
-<<<<<<< HEAD
-workers look for those of ended runs (`webhook_deliveries`).
-=======
 workers look for those of ended runs.
->>>>>>> main
 """
 
 from __future__ import annotations

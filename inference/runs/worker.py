@@ -1,8 +1,7 @@
 """The worker: claims runs and gives each a supervised child process.
 
-It waits for the database, since hosts start in any order, then looks for work twice a second, and at once
-when it is woken. A worker of Channels, so that `manage.py work` takes the options of `runworker` and the
-layer that the settings name.
+It looks for work twice a second, and at once when it is woken. A worker of Channels, so that
+`manage.py work` takes the options of `runworker` and the layer that the settings name.
 """
 
 from __future__ import annotations
@@ -23,12 +22,10 @@ from django.db import OperationalError
 from inference.runs import chores, leases, queue, wakeups
 from inference.runs.child import RunProcesses
 from inference.runs.journal import Lease
-from inference.runs.lease import Lease
 from inference.runs.lease_monitor import LeaseMonitor
 from inference.runs.lifeline import HEARTBEAT_INTERVAL, Heartbeat
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.warming import warm
-from inference.runs.webhook_deliveries import deliver_for_ever
 from inference.runs.webhook_delivery import deliver_for_ever
 
 logger = logging.getLogger(__name__)

@@ -25,8 +25,7 @@ from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, se
 from inference.runs import leases, lifecycle
 from inference.runs.child import RunProcesses
 from inference.runs.errors import RunsError, RunStateError
-from inference.runs.journal import events_since
-from inference.runs.lease import Lease
+from inference.runs.journal import Lease, events_since
 from inference.runs.supervisor import RunSupervisor
 from inference.runs.worker import worker_name
 from inference.storage.errors import ExchangeError

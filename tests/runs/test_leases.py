@@ -12,8 +12,8 @@ from django.utils import timezone
 from inference.models import ISA, Run, RunCheckpoint
 from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import JobError, LeaseLostError
+from inference.runs.journal import Lease
 from inference.runs.kinds import RUN_KINDS
-from inference.runs.lease import Lease
 from tests.runs.counting.job import COUNTING
 from tests.runs.fixtures import numbers, payloads, state
 

@@ -11,7 +11,8 @@ from django.db import connection
 from django.utils import timezone
 
 from inference.models import Run
-from inference.runs import lease_monitor, leases, lifecycle
+from inference.runs import lease_monitor as watch_module
+from inference.runs import leases, lifecycle
 from inference.runs.journal import LEASE_TIME
 from inference.runs.kinds import RUN_KINDS
 from inference.runs.lease_monitor import PATIENCE, LeaseMonitor
@@ -32,7 +33,7 @@ class Time:
 @pytest.fixture
 def clock(monkeypatch):
     made = Time()
-    monkeypatch.setattr(lease_monitor, "time", made)
+    monkeypatch.setattr(watch_module, "time", made)
     return made
 
 

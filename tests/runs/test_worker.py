@@ -16,7 +16,7 @@ from inference.core.compiling_ahead import compile_all
 from inference.models import ISA, ExperimentSet, Run, RunCheckpoint, Upload
 from inference.runs import lifecycle
 from inference.runs import worker as worker_module
-from inference.runs.lease import Lease
+from inference.runs.journal import Lease
 from inference.runs.worker import RunWorker
 from inference.storage.instruction_sets import new_isa
 from tests.launched import is_alive

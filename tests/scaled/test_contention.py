@@ -18,7 +18,7 @@ from inference.core.experiment import Experiment
 from inference.models import ISA, Batch, ExperimentTerm, Machine, Run, RunEvent, Upload
 from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
-from inference.runs.machines import batch_leases, sessions, tokens
+from inference.runs.machines import batches, sessions, tokens
 from inference.storage.instruction_sets import new_isa
 from inference.storage.names import free_name
 from inference.storage.rows import store_experiments
@@ -198,7 +198,7 @@ def test_a_replaced_connection_of_an_agent_gets_no_batch_while_the_new_one_begin
 
 
 def lease_by(session: sessions.Session):
-    return batch_leases.lease(session.machine_id, session.number)
+    return batches.lease(session.machine_id, session.number)
 
 
 def waits_for_a_lock() -> bool:

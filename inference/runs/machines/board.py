@@ -21,8 +21,6 @@ from inference.models import Machine
 from inference.runs import wakeups
 from inference.runs.errors import LeaseLostError
 from inference.runs.journal import Lease, held
-from inference.runs.lease import Lease
-from inference.runs.machines.batch_leases import cancel
 from inference.runs.machines.batches import cancel
 from inference.runs.machines.wait_reasons import Say, WaitTeller, reason_of
 

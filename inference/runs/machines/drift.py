@@ -11,8 +11,7 @@ from inference.core.protocols import Json
 from inference.measuring.drift import EVENT, DriftCheck, DriftComparison, DriftVerdict
 from inference.models import ISA, ExperimentSet, Measurement
 from inference.runs.errors import LeaseLostError
-from inference.runs.journal import held
-from inference.runs.lease import Lease
+from inference.runs.journal import Lease, held
 from inference.storage.rows import store_experiments, store_measurements
 
 Tell = Callable[[str, Json], None]

@@ -18,7 +18,6 @@ from inference.core.protocols import Json
 from inference.models import Machine
 from inference.runs import wakeups
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import batch_leases
 from inference.runs.machines import batches
 from inference.runs.machines.checking import clean_text
 from inference.runs.machines.readings import keep_reading
@@ -68,15 +67,9 @@ def open_session(
         row.last_seen = now
         row.noise = row.ghz = row.rate = None
         row.save(update_fields=_OF_A_SESSION)
-<<<<<<< HEAD
-        batch_leases.give_back(row.pk, "the connection to the agent ended")
-        keeps = holds is not None and batch_leases.keep(row.pk, row.session, *holds)
-        batch_leases.sweep()
-=======
         batches.give_back(row.pk, "the connection to the agent ended")
         keeps = holds is not None and batches.keep(row.pk, row.session, *holds)
         batches.sweep()
->>>>>>> main
     return Session(row.pk, row.name, row.session, keeps)
 
 
@@ -90,11 +83,7 @@ def beat(session: Session, given: Beat) -> None:
             raise SessionLostError(session.machine, session.number)
         if keep_reading(session.machine_id, given, now):
             _note_checks(session, given)
-<<<<<<< HEAD
-            batch_leases.sweep()
-=======
             batches.sweep()
->>>>>>> main
 
 
 def require(session: Session) -> None:
@@ -111,22 +100,14 @@ def close_session(session: Session) -> None:
     """
     with transaction.atomic():
         if _speaks(session).update(last_seen=None):
-<<<<<<< HEAD
-            batch_leases.give_back(session.machine_id, "the connection to the agent ended")
-=======
             batches.give_back(session.machine_id, "the connection to the agent ended")
->>>>>>> main
 
 
 def end_all(machine_id: int) -> None:
     """Let no present connection speak for the machine any longer."""
     with transaction.atomic():
         Machine.objects.filter(pk=machine_id).update(session=F("session") + 1, last_seen=None)
-<<<<<<< HEAD
-        batch_leases.give_back(machine_id, "the agent's token was revoked")
-=======
         batches.give_back(machine_id, "the agent's token was revoked")
->>>>>>> main
         wakeups.announce_batches(machine_id)
 
 

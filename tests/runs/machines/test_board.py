@@ -13,7 +13,7 @@ from inference.core.errors import InterruptedRunError, MeasuringError
 from inference.models import Batch, Machine
 from inference.runs import leases
 from inference.runs.errors import LeaseLostError
-from inference.runs.machines import batch_leases, sessions, wait_reasons
+from inference.runs.machines import batches, sessions, wait_reasons
 from inference.runs.machines.board import DatabaseBoard
 from inference.runs.machines.wait_reasons import NONE, WaitReason, WaitTeller
 from tests.runs.machines.answering import answers
@@ -36,9 +36,9 @@ def serve(machine, session=None, cycles=1.0) -> int:
     """Measure all that waits; how many batches there were."""
     session = session or connected(machine)
     served = 0
-    while leased := batch_leases.lease(machine.pk, session.number):
+    while leased := batches.lease(machine.pk, session.number):
         given = answers(leased.content, cycles)
-        assert batch_leases.take_results(machine.pk, session.number, leased.batch, leased.fence, given)
+        assert batches.take_results(machine.pk, session.number, leased.batch, leased.fence, given)
         served += 1
     return served
 
@@ -116,10 +116,10 @@ def test_what_was_not_collected_is_withdrawn(home, machine):
     with posting(lease, machine) as board:
         measured, waits = board.post(batch_of("add R, R")), board.post(batch_of("mul R, R"))
         session = connected(machine)
-        leased = batch_leases.lease(machine.pk, session.number)
+        leased = batches.lease(machine.pk, session.number)
         assert leased.batch == measured
     assert [state_of(number) for number in (measured, waits)] == ["cancelled"] * 2
-    assert not batch_leases.is_wanted(session.number, leased.batch, leased.fence)
+    assert not batches.is_wanted(session.number, leased.batch, leased.fence)
 
 
 def test_the_next_attempt_finds_the_results_and_withdraws_the_rest(home, machine):
@@ -149,7 +149,7 @@ def test_collected_results_stay_until_the_run_is_over(home, machine):
         board.collect()
     assert state_of(number) == "done"
     leases.finish(lease, lambda: ({}, []))
-    batch_leases.sweep()
+    batches.sweep()
     assert not Batch.objects.exists()
 
 
@@ -192,7 +192,7 @@ def test_the_user_hears_why_it_takes_long_and_when_that_is_over(home, machine, i
         _waits(board)
         assert said == [("waiting for lab: it is offline", True)]
         session = connected(machine)
-        leased = batch_leases.lease(machine.pk, session.number)
+        leased = batches.lease(machine.pk, session.number)
         _waits(board)
         assert said[1:] == [("waiting for lab: it is measuring for 'the other run'", True)]
         sessions.beat(session, Beat("contended", note="additions are 12 % slower"))
@@ -201,7 +201,7 @@ def test_the_user_hears_why_it_takes_long_and_when_that_is_over(home, machine, i
         assert said[2:] == [(why, True)]
         sessions.beat(session, Beat("measuring"))
         given = answers(leased.content)
-        assert batch_leases.take_results(machine.pk, session.number, leased.batch, leased.fence, given)
+        assert batches.take_results(machine.pk, session.number, leased.batch, leased.fence, given)
         serve(machine, session)
         board.collect()
         assert said[3:] == [("lab is back", False)]

@@ -13,7 +13,7 @@ from inference.isa.targets import AARCH64, X86
 from inference.models import Batch, Machine, MachineReading, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import batch_leases, readings, sessions, tokens
+from inference.runs.machines import batches, readings, sessions, tokens
 from inference.runs.machines.sessions import AgentRefusal, open_session
 from inference.storage.instruction_sets import new_isa
 from tests.runs.machines.answering import FACTS, answers
@@ -29,11 +29,11 @@ def posted(home, machine):
 
 
 def take(session, leased, given):
-    return batch_leases.take_results(session.machine_id, session.number, leased.batch, leased.fence, given)
+    return batches.take_results(session.machine_id, session.number, leased.batch, leased.fence, given)
 
 
 def lease_for(session):
-    return batch_leases.lease(session.machine_id, session.number)
+    return batches.lease(session.machine_id, session.number)
 
 
 def test_a_machine_tells_what_its_agent_says_of_it(machine):
@@ -129,7 +129,7 @@ def test_a_batch_that_somebody_else_was_given_meanwhile_is_not_kept(machine, pos
 def test_results_count_once_and_under_the_newest_lease_alone(machine, posted):
     session = connected(machine)
     leased = lease_for(session)
-    batch_leases.give_back(machine.pk, "for a reason")
+    batches.give_back(machine.pk, "for a reason")
     newer = lease_for(session)
     assert not take(session, leased, answers(leased.content, 7.0))
     assert take(session, newer, answers(newer.content, 1.0))
@@ -201,15 +201,15 @@ def test_what_is_being_measured_is_wanted_until_the_run_is_over(machine, posted)
     session = connected(machine)
     leased = lease_for(session)
     wanted = (session.number, leased.batch, leased.fence)
-    assert batch_leases.is_wanted(*wanted)
+    assert batches.is_wanted(*wanted)
     leases.give_back(lease, "its process died", counts=True)
-    assert batch_leases.is_wanted(*wanted)
+    assert batches.is_wanted(*wanted)
     lifecycle.cancel(Run.objects.get())
-    assert not batch_leases.is_wanted(*wanted)
+    assert not batches.is_wanted(*wanted)
 
 
 def test_a_batch_that_never_comes_back_is_given_up(machine, posted):
-    for _ in range(batch_leases.MAX_ATTEMPTS):
+    for _ in range(batches.MAX_ATTEMPTS):
         session = connected(machine)
         assert lease_for(session) is not None
         sessions.close_session(session)

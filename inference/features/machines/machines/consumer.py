@@ -28,7 +28,6 @@ from inference.models import Machine
 from inference.models.machine import SILENCE
 from inference.runs import wakeups
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import batch_leases, sessions, tokens
 from inference.runs.machines import batches, sessions, tokens
 from inference.runs.machines.checking import Hello, OtherProtocolError, read_beat, read_hello, read_number
 from inference.runs.machines.sessions import AgentRefusal, Session
@@ -290,45 +289,28 @@ class AgentConsumer(AsyncWebsocketConsumer):
             logger.info("agent of %s: %s", self._machine, error)
 
 
-<<<<<<< HEAD
-def _lease(session: Session) -> batch_leases.Leased | None:
-    leased = batch_leases.lease(session.machine_id, session.number)
-=======
 def _lease(session: Session) -> batches.Leased | None:
     leased = batches.lease(session.machine_id, session.number)
->>>>>>> main
     if leased is None:
         sessions.require(session)
     return leased
 
 
 def _is_wanted(session: Session, batch: int, fence: int) -> bool:
-<<<<<<< HEAD
-    if batch_leases.is_wanted(session.number, batch, fence):
-=======
     if batches.is_wanted(session.number, batch, fence):
->>>>>>> main
         return True
     sessions.require(session)
     return False
 
 
 def _take_results(session: Session, batch: int, fence: int, given: object) -> None:
-<<<<<<< HEAD
-    if not batch_leases.take_results(session.machine_id, session.number, batch, fence, given):
-=======
     if not batches.take_results(session.machine_id, session.number, batch, fence, given):
->>>>>>> main
         sessions.require(session)  # else they are acknowledged, and thrown away
 
 
 def _take_back(session: Session, note: str) -> None:
     sessions.require(session)
-<<<<<<< HEAD
-    batch_leases.give_back(session.machine_id, note)
-=======
     batches.give_back(session.machine_id, note)
->>>>>>> main
 
 
 def _now() -> float:

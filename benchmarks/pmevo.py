@@ -27,6 +27,7 @@ from benchmarks import Result, _evolution_rate
 from benchmarks._ten_ports import PORTS, ten_port_mapping
 from inference.core.errors import InterruptedRunError
 from inference.core.evaluator import Evaluator
+from inference.core.event import Event
 from inference.core.experiment import Experiment, Measured
 from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping
@@ -34,7 +35,7 @@ from inference.core.metrics import Scores, score
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
 from inference.core.pmevo.events import Snapshot
 from inference.core.pmevo.settings import PRESETS
-from inference.core.protocols import Checkpoint, Event, Measurer
+from inference.core.protocols import Checkpoint, Measurer
 from inference.core.tables import ExperimentTable
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor

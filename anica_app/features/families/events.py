@@ -1,25 +1,28 @@
-"""What a campaign tells of its families while it goes on."""
+"""The events of a campaign about its families while it goes on."""
 
 from __future__ import annotations
 
-from anica_app.features.families.query import GROWING
-from inference.formats.archived_parts import ArchivedPart
-from inference.formats.journal_events import JournalEvent
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference.core.event import Event
 
 
-class GrowingFamily(ArchivedPart):
+@dataclass(frozen=True)
+class GrowingFamily:
     """A family so far; `members` counts its discoveries."""
 
     name: str
     witness: str
     members: int
-    predictions: list[list[float | None]]
+    predictions: Sequence[Sequence[float | None]]
 
 
-class GrowingFamiliesEvent(JournalEvent):
+@dataclass(frozen=True)
+class FamiliesGrown(Event):
     """The families so far, by the classes of their instructions: nobody has asked for causes yet."""
 
-    kind = GROWING
+    kind = "families"
     replaced = True
     bulky = True
-    families: list[GrowingFamily]
+    families: Sequence[GrowingFamily]

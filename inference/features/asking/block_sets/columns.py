@@ -9,6 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from inference.core.event import Event
+from inference.core.events import Progress, ResultStored
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.asking.predictors.panel import opened_panel
@@ -18,7 +20,6 @@ from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_row, read_rows
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 
@@ -49,8 +50,8 @@ def answers_of(task: Task, panel: Panel, codes: Sequence[bytes], phase: str) -> 
         task.reporter.save(task.checkpoint or Checkpoint({}))  # it tells that the run gets on
         done = len(answers[0])
         rate = done / max(time.monotonic() - began, 1e-9)
-        facts = {"phase": phase, "done": done, "total": len(codes), "rate": rate}
-        task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": (len(codes) - done) / rate})
+        left = (len(codes) - done) / rate
+        task.reporter.emit(Progress(phase, done, len(codes), rate, "blocks", left))
     return answers
 
 
@@ -138,7 +139,7 @@ class ColumnsJob:
         return partial(_store, row.pk, config["predictors"], answers)
 
 
-def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> tuple[Json, Sequence[Entry]]:
+def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> tuple[Json, Sequence[Event]]:
     row = _set_or_gone(pk)
     columns = add_columns(row, predictors, answers)
     names = ", ".join(column.name for column in columns)
@@ -148,7 +149,7 @@ def _store(pk: int, predictors: Sequence[int], answers: list[list[Answer]]) -> t
         "columns": [column.pk for column in columns],
         "answers": [sum(one.cycles is not None for one in own) for own in answers],
     }
-    return result, [("result", result)]
+    return result, [ResultStored(result)]
 
 
 def _set_or_gone(pk: int) -> BasicBlockSet:

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import QUESTION
+from inference.features.asking.questions.events import PredictorAnswered
 from inference.formats.sample_document import read_samples, sample_document
 from inference.models import Predictor, Run, RunEvent
 from inference.predictors import machine
@@ -43,7 +44,7 @@ def asked_about(about: Json) -> QuestionAnswers:
     runs = list(rows[:_MOST_RUNS])
     if not runs:
         return QuestionAnswers()
-    events = RunEvent.objects.filter(run__in=[run.pk for run in runs], kind=ANSWERS)
+    events = RunEvent.objects.filter(run__in=[run.pk for run in runs], kind=PredictorAnswered.kind)
     newest: dict[int, PredictorSaid] = {}
     for payload in events.order_by("run_id", "seq").values_list("payload", flat=True):
         said = read_said(payload)
@@ -108,7 +109,7 @@ def asked_predictors(run: Run) -> dict[int, Predictor | None]:
 
 def said_of(run: Run) -> dict[int, PredictorSaid]:
     """What each predictor said last, by its id (one query)."""
-    events = RunEvent.objects.filter(run=run, kind=ANSWERS).order_by("seq")
+    events = RunEvent.objects.filter(run=run, kind=PredictorAnswered.kind).order_by("seq")
     said = (read_said(payload) for payload in events.values_list("payload", flat=True))
     return {one.predictor: one for one in said}
 
@@ -177,15 +178,7 @@ def memory_questions(runs: Sequence[Run]) -> dict[int, RunOrigin]:
     return origins
 
 
-# What a run of kind `ask` tells of each predictor: an event of its journal.
-#
-# {"predictor": 3, "name": "llvm-mca 19 · haswell", "error": "", "answers": as `sample_document` writes them}
-
-
 KIND = QUESTION
-
-ANSWERS = "answers"
-"""The kind of events."""
 
 
 @dataclass(frozen=True)
@@ -198,19 +191,14 @@ class PredictorSaid:
     error: str = ""
 
 
-def said_document(said: PredictorSaid) -> Json:
-    """The event's payload."""
+def event_of(said: PredictorSaid) -> PredictorAnswered:
+    """For the journal."""
     samples = [Sample(code, (answer,)) for code, answer in said.answers.items()]
-    return {
-        "predictor": said.predictor,
-        "name": said.name,
-        "error": said.error,
-        "answers": sample_document(samples),
-    }
+    return PredictorAnswered(said.predictor, said.name, said.error, sample_document(samples))
 
 
 def read_said(given: Json) -> PredictorSaid:
-    """Back from `said_document`. Raises `ExchangeError`."""
+    """Back from the payload of `event_of`. Raises `ExchangeError`."""
     samples = read_samples(given["answers"], 1, "answers")
     said = {sample.code: sample.answers[0] for sample in samples}
     return PredictorSaid(given["predictor"], given["name"], said, given["error"])

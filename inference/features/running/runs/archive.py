@@ -16,6 +16,7 @@ from django.utils.module_loading import import_string
 from pydantic import BaseModel, ConfigDict
 
 from inference.core.errors import InvalidInputError
+from inference.core.events import ResultStored
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.formats.archived_parts import read_strictly
@@ -79,7 +80,9 @@ def _store_events(run: Run, events: tuple[EventTold, ...], numbers: Numbers) -> 
             run=run,
             seq=event.seq,
             kind=event.kind,
-            payload=renumbered_result(event.payload, numbers) if event.kind == "result" else event.payload,
+            payload=renumbered_result(event.payload, numbers)
+            if event.kind == ResultStored.kind
+            else event.payload,
         )
         for event in events
     ]

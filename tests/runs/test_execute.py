@@ -61,7 +61,7 @@ def test_a_wish_ends_a_run_with_its_last_step_saved(wish, end):
     assert state(run) == end
     assert run.wanted == ""
     assert RunCheckpoint.objects.filter(run=run).exists()
-    assert payloads(run, "step") == [{"generation": 1}]
+    assert payloads(run, "step") == [{"number": 1}]
 
 
 def test_a_stopped_process_gives_its_run_back_and_another_ends_it():

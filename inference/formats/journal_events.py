@@ -5,27 +5,27 @@ Events without a class are kept in the journal one by one, and nobody looks into
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib import import_module
+from types import ModuleType
 
 from inference.core.event import Event, declared
 from inference.core.protocols import Json
 
-_MODULES: list[str] = []
+_LOADERS: list[Callable[[], Iterable[ModuleType]]] = []
 
 
-def register(module: str) -> None:
-    """Add a module by its dotted path; it, or what it imports, declares events."""
-    _MODULES.append(module)
+def register(load: Callable[[], Iterable[ModuleType]]) -> None:
+    """Add modules that declare events, or import those that do, when the first event is looked at."""
+    _LOADERS.append(load)
     kinds.cache_clear()
 
 
 @cache
 def kinds() -> Mapping[str, type[Event]]:
     """All classes by their stored names."""
-    for module in _MODULES:
-        import_module(module)
+    for load in _LOADERS:
+        load()
     return declared
 
 

@@ -18,8 +18,8 @@ import django
 django.setup()
 
 from inference.core.experiment import Experiment  # noqa: E402
-from inference.core.holdout import random_mixes  # noqa: E402
 from inference.core.mapping import PortMapping as Mapping  # noqa: E402
+from inference.core.random_mixes import random_mixes  # noqa: E402
 from inference.measuring.simulated import SimulatedProcessor  # noqa: E402
 from inference.models import ExperimentSet, PortMapping, Run  # noqa: E402
 from inference.runs import execute as execution  # noqa: E402
@@ -97,7 +97,7 @@ def main() -> None:
     lifecycle.cancel(submit("infer", {**learning, "settings": QUICK}, "cancelled"))
     if find_spec("anica_app") is not None and find_spec("anica_app.formats") is not None:
         from anica_app.formats.incoming import read_rows, tree_of_path
-        from tests.anica.exchange.published import write_directory
+        from tests.anica.formats.published import write_directory
 
         with tempfile.TemporaryDirectory() as directory:
             read_rows(tree_of_path(write_directory(Path(directory) / "small"))).store("small campaign")

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from anica_app.core.domain.wording import in_one_line
-from anica_app.core.search.state import Counted
+from anica_app.core.search.events import Counted
 from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS
 from anica_app.features.families.shell import (
     add_against_options,

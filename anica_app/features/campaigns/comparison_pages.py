@@ -14,7 +14,8 @@ from django.views.decorators.http import require_POST
 
 from anica_app.features.campaigns.asked import asked_of
 from anica_app.features.campaigns.comparing import ComparedCampaigns, compared_campaigns, differing
-from anica_app.features.campaigns.pages import DiscoveryRow, found_of, start_coverage
+from anica_app.features.campaigns.coverage_pages import start_coverage
+from anica_app.features.campaigns.discovery_rows import DiscoveryRow, found_of
 from anica_app.features.coverage.query import MOST_CAMPAIGNS
 from anica_app.models import Campaign, Discovery
 from inference.web.paging import page_in_memory
@@ -54,7 +55,7 @@ def _compared(request: HttpRequest, compared: ComparedCampaigns) -> dict[str, An
     if compared.found:
         alone = compared.alone
         page = page_in_memory(alone, whole_number(request, "page", 0) or 0)
-        shown = Discovery.objects.select_related("campaign").defer("foreign", "remarks", "note")
+        shown = Discovery.objects.select_related("campaign__isa").defer("foreign", "remarks", "note")
         by_pk = shown.defer("campaign__config", "campaign__facts").in_bulk(page.rows)
         context |= {"page": page, "alone": _found(page.rows, by_pk, compared.covered)}
     return context

@@ -1,5 +1,5 @@
 """Loads the events of a campaign's search."""
 
-from anica_app.core.search import state
+from anica_app.core.search import events as search
 
-__all__ = ["state"]
+__all__ = ["search"]

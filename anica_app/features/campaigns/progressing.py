@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from anica_app.core.search.events import Counted
 from anica_app.core.search.settings import Termination
-from anica_app.core.search.state import Counted
 from inference.core.event import Event
-from inference.core.events import PacedReporter, Progress
+from inference.core.events import Progress
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Checkpoint
 from inference.runs.reporter import JournalReporter
 

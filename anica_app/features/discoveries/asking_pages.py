@@ -14,7 +14,9 @@ from django.views.decorators.http import require_POST
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import represented_schemes
 from anica_app.features.discoveries.asking_again import tools_here
-from anica_app.features.discoveries.pages import PART, chosen_node, found_or_404, tree_or_404
+from anica_app.features.discoveries.pages import PART, tree_or_404
+from anica_app.features.discoveries.query import discovery_or_404
+from anica_app.features.discoveries.step_table import chosen_node
 from anica_app.features.discoveries.steps import name_of_question, question_about_step
 from inference.features.asking.predictors.modes import common_mode, mode_field
 from inference.features.asking.questions.form import ChoosingForm
@@ -22,7 +24,7 @@ from inference.features.asking.questions.query import KIND
 from inference.measuring.blocks import LOOP
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.web.requests import start_or_tell
+from inference.web.run_forms import start_or_tell
 
 
 class AskForm(ChoosingForm):
@@ -40,7 +42,7 @@ class AskForm(ChoosingForm):
 
 def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
     """The choice of predictors, as a page or as a part of the discovery's; a POST starts the run."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     tree = tree_or_404(request, found)
     node = None if tree is None else chosen_node(request, tree)
     if tree is None or node is None or not node.n:
@@ -76,7 +78,7 @@ def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask the campaign's own tools about the blocks of a decision once more, whatever is cached."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     tree = tree_or_404(request, found)
     node = None if tree is None else chosen_node(request, tree)
     if tree is None or node is None or not node.n:
@@ -91,15 +93,12 @@ def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(f"{reverse('discovery', args=[pk])}{where}")
 
 
-# What the instructions of an abstract block stand for.
-
-
 MOST_SCHEMES = 200
 
 
 def discovery_schemes(request: HttpRequest, pk: int) -> HttpResponse:
     """The schemes that each instruction represents, as a page or as a part of the discovery's."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     try:
         represented = represented_schemes(found.discovery.abstract, MOST_SCHEMES)
     except AnicaError as error:

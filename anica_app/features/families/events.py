@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from inference.core.event import Event
+from inference.isa.targets import DEFAULT
 
 
 @dataclass(frozen=True)
@@ -13,6 +14,7 @@ class GrowingFamily:
     """A family so far; `members` counts its discoveries."""
 
     name: str
+    isa: str = field(default=DEFAULT, kw_only=True)
     witness: str
     members: int
     predictions: Sequence[Sequence[float | None]]

@@ -15,20 +15,23 @@ from anica_app.features.families.reporting import FamilyParts
 from anica_app.features.families.request import FamilyJudgement, NewGrouping, name_of_grouping
 from anica_app.models import Campaign, Discovery, Family
 from inference.features.asking.predictors.modes import common_mode
-from inference.features.asking.predictors.query import chosen, offers
+from inference.features.asking.predictors.offers import offers
+from inference.features.asking.predictors.query import chosen
 from inference.features.asking.questions.query import KIND as QUESTION
 from inference.features.asking.questions.query import asked_about
 from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
-from inference.web.requests import file_answer, start_or_tell
+from inference.storage.instruction_sets import code_isa
+from inference.web.file_answers import file_answer
+from inference.web.run_forms import start_or_tell
 from inference.web.validation import what_is_wrong
 
 
 def family_or_404(pk: int) -> FamilyParts:
     """The family with its campaign."""
-    return FamilyParts(get_object_or_404(Family.objects.select_related("campaign", "before"), pk=pk))
+    return FamilyParts(get_object_or_404(Family.objects.select_related("campaign__isa", "before"), pk=pk))
 
 
 def family(request: HttpRequest, pk: int) -> HttpResponse:
@@ -119,6 +122,7 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
     mode = common_mode(seat.predictor for seat in seats) or LOOP
     config = {
         "predictors": [predictor.pk],
+        "isa": code_isa(row.campaign.isa),
         "blocks": [bytes(row.code).hex()],
         "about": _about(row),
         "mode": mode,

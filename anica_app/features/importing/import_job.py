@@ -39,8 +39,7 @@ from inference.features.library.uploads.query import claim_upload, discard_uploa
 from inference.formats.block_scales import Bounds
 from inference.formats.block_sets import BlockSetOptions, Look, look, store
 from inference.formats.blocks_csv import Broken, Scale
-from inference.isa.targets import X86
-from inference.models import ISA, BasicBlockSet, Run, Upload
+from inference.models import BasicBlockSet, Run, Upload
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
@@ -170,7 +169,6 @@ def _store_blocks(
         name,
         reading,
         note=config["note"],
-        isa=ISA.objects.filter(name=X86).first(),
         run=task.run,
     )
     result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
@@ -369,6 +367,5 @@ class AnicaImporter:
                 options["name"] or _stem(path.name),
                 reading,
                 note=options["note"],
-                isa=ISA.objects.filter(name=X86).first(),
             )
         return told_of_blocks(made, seen)

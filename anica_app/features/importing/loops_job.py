@@ -1,4 +1,4 @@
-"""How far the reading of a file is, told on its run's page."""
+"""Runs of kind `loops`: they find loops of an uploaded program, to be chosen from, and store nothing."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from inference.core.events import Log, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import free_upload
 from inference.formats.program_loops import LoopFilter, ProgramLoops, Weighing, find_loops
+from inference.isa.targets import DEFAULT
 from inference.models import Run, Upload
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
@@ -40,9 +41,6 @@ def telling(task: Task, unit: str) -> Callable[[int, int], None]:
             task.reporter.emit(Progress("read", done, total, rate, unit, eta))
 
     return tell
-
-
-# How runs describe loops of an uploaded program: which, and by what samples they are weighed.
 
 
 MOST_KEYS = 20_000
@@ -77,9 +75,6 @@ def samples_of(config: Json) -> tuple[bytes, str] | None:
     if row is None:
         raise JobError("the uploaded file with the samples has been deleted")
     return bytes(row.content), row.file_name
-
-
-# Runs of kind `loops`: they find the loops of an uploaded program, to be chosen from, and store nothing.
 
 
 KIND = "loops"
@@ -150,7 +145,7 @@ def _result(upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Event]]
         for one in found.loops[:LISTED]
     ]
     told: list[Event] = [Log("info", line) for line in found.lines()]
-    return {**facts, "total": found.total, "lines": found.lines(), "loops": listed}, [
+    return {**facts, "total": found.total, "isa": DEFAULT, "lines": found.lines(), "loops": listed}, [
         *told,
         ResultStored(facts),
     ]

@@ -31,6 +31,7 @@ from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
+from inference.storage.instruction_sets import code_isa
 from inference.storage.names import free_name
 
 KIND = "matrix"
@@ -99,8 +100,6 @@ def _interest(config: Json) -> Json:
 class MatrixJob:
     """Runs of kind `matrix`. Interrupted, they begin anew with remembered answers."""
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()
@@ -119,7 +118,8 @@ class MatrixJob:
         codes = _fresh(config) if row is None else codes_of(row)
         answers: list[list[Answer]] = [[] for _ in config.predictors]
         if config.predictors:
-            with opened_panel(task, config.predictors) as panel:
+            isa = X86 if row is None else code_isa(row.isa)
+            with opened_panel(task, config.predictors, isa) as panel:
                 answers = answers_of(task, panel, codes, KIND)
         columns = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
         held = [cycles_of(column, len(codes)) for column in columns]

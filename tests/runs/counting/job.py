@@ -16,6 +16,7 @@ from inference.core.event import Event
 from inference.core.events import Progress, ResultStored
 from inference.core.protocols import Checkpoint
 from inference.models import ISA
+from inference.runs.kinds import RunKind
 
 DEFAULTS = {
     "steps": 5,
@@ -79,6 +80,9 @@ class CountJob:
             raise InsufficientDataError("nothing to count")
         if step == config["crash_at"]:
             raise RuntimeError("lost count")
+
+
+COUNTING = RunKind("count", label="count", job=CountJob, summary="count", example={})
 
 
 def counted(steps):

@@ -1,4 +1,4 @@
-"""What runs have made of basic-block sets, for the list of runs and their pages."""
+"""What runs over basic-block sets are about and what they have made of them, for pages of runs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from django.urls import reverse
 
 from inference.core.protocols import Json
-from inference.features.running.runs.asked import DescriptionItem, links
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.asked import links
+from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 
 _TABS = {"columns": "?tab=columns", "accuracy": "?tab=accuracy&reference={reference}"}
@@ -29,9 +29,6 @@ def sets_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
 def _address(run: Run) -> str:
     tab = _TABS.get(run.kind, "").format(reference=run.config.get("reference", ""))
     return reverse("block-set", args=[run.result["block_set"]]) + tab
-
-
-# Descriptions of runs over basic-block sets and campaigns in words, for the pages of the runs.
 
 
 def columns_words(run: Run) -> Iterator[DescriptionItem]:

@@ -1,4 +1,4 @@
-"""The load that a block puts on the ports of a mapping: the table of its instructions, and the picture."""
+"""Basic blocks as pages show them: instructions, predictions, and what a run has measured so far."""
 
 from __future__ import annotations
 
@@ -9,58 +9,19 @@ from typing import Any, cast
 from django.http import HttpRequest
 
 from inference.core.core_model import Assumptions
-from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.features.asking.blocks.events import BlocksRecord
-from inference.features.asking.blocks.query import BlockLoad, BlockPrediction, predictions_of, scheme_rows
+from inference.features.asking.blocks.query import BlockPrediction, predictions_of, scheme_rows
 from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
-from inference.features.library.experiments.picture import picture
-from inference.features.running.runs.asked import DescriptionItem, links
+from inference.features.running.runs.asked import links
+from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.features.running.runs.record import RunRecord
-from inference.isa.blocks import Block, block_of_hex
+from inference.isa.blocks import Block, block_of_hex, isa_beside
 from inference.isa.blocks.frames import iteration_of
-from inference.isa.targets import X86
 from inference.measuring.blocks import LOOP
 from inference.models import ISA, Machine, Run
-from inference.storage.judging import grounds_of
+from inference.storage.instruction_sets import code_isa
 from inference.web.requests import whole_number
-
-SHADES = 4
-"""Steps from no load to the load of the busiest port."""
-
-
-def load_context(block: Block, load: BlockLoad) -> dict[str, Any]:
-    """What `inference/blocks/load.html` needs."""
-    drawn = picture(load.schedule, load.experiment.terms)
-    letters = {text: letter for letter, text, _ in drawn.schemes}
-    return {"load": load, "drawing": drawn, "load_rows": list(_rows(block, load, letters))}
-
-
-def _rows(
-    block: Block, load: BlockLoad, letters: dict[str, str]
-) -> Sequence[tuple[str, str, Uops | None, list[tuple[float, int]], Sequence[str]]]:
-    """Letter in the picture, text, µops, per port (cycles, shade), and what other results say instead, of
-    every instruction."""
-    grounds = grounds_of(load.mapping, load.experiment.schemes)
-    most = max((max(one.ports) for one in load.instructions if one.ports), default=0.0)
-    return [
-        (
-            letters.get(one.scheme, ""),
-            text,
-            one.uops,
-            [(cycles, _shade(cycles, most)) for cycles in one.ports or ()],
-            grounds.conflict_words(one.scheme),
-        )
-        for (_, text), one in zip(block.listing, load.instructions, strict=True)
-    ]
-
-
-def _shade(cycles: float, most: float) -> int:
-    """0 for no load, else 1 to `SHADES`."""
-    return 0 if cycles <= 0 else max(1, round(SHADES * cycles / most))
-
-
-# A basic block as pages show it: instructions with their schemes, what is predicted, what was measured.
 
 
 @dataclass(frozen=True)
@@ -116,7 +77,7 @@ def shown(
                 compared,
                 block.obstacle(),
                 result,
-                iteration_of(block).words,
+                "" if block.closing is None else iteration_of(block).words,
                 reason,
             )
         )
@@ -125,7 +86,7 @@ def shown(
 
 def _reasons(blocks: Sequence[Block], mode: str) -> Sequence[BlockReason | None]:
     newest = usable_core_models().first() if blocks else None
-    if newest is None:
+    if newest is None or code_isa(newest.isa) != blocks[0].isa:
         return [None] * len(blocks)
     return reasons_of(blocks, newest, Assumptions(in_loop=mode == LOOP))
 
@@ -153,9 +114,6 @@ def _change(predicted: float, result: Json) -> float | None:
     return 100 * (predicted - float(measured)) / float(measured)
 
 
-# What a run over basic blocks has measured so far, from its journal.
-
-
 PAGE = 10
 """Blocks on one page, each with its instructions."""
 
@@ -171,8 +129,9 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
         shapes = (("operands", dict), ("repeated", list))
         values = {name: stored[name] for name, shape in shapes if isinstance(stored.get(name), shape)}
         results[number] = {**results.get(number, {}), **values}
-    page = [block_of_hex(code) for code in codes[first : first + PAGE]]
-    isa = ISA.objects.filter(name=X86).first()
+    set_name = isa_beside(run.config)
+    page = [block_of_hex(code, set_name) for code in codes[first : first + PAGE]]
+    isa = ISA.objects.filter(name=set_name).first()
     return {
         "blocks": shown(page, isa, results, first + 1, mode=run.config["options"]["mode"]),
         "block_count": len(codes),

@@ -12,14 +12,12 @@ from inference.core.event import Event
 from inference.core.events import Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_mode
-from inference.features.asking.predictors.query import MOST_PREDICTORS, row_for
+from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.asking import ask
 from inference.features.asking.questions.query import KIND, PredictorSaid, event_of
-from inference.isa.blocks import BlockError, block_of_hex
+from inference.isa.blocks import BlockError, block_of_hex, isa_beside
+from inference.isa.targets import DEFAULT
 from inference.models import Predictor, Run
-from inference.predictors.llvm import mca
-from inference.predictors.memory_variants import variants
-from inference.predictors.protocol import PredictorError
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import Store, Task
@@ -32,7 +30,7 @@ MOST_BLOCKS = 1000
 
 
 class AskConfig(RunRequest):
-    """`predictors` are ids, `blocks` machine code in hexadecimal digits.
+    """`predictors` are ids, `blocks` machine code of the instruction set `isa` in hexadecimal digits.
 
     With `anew`, cached answers are ignored. `about` is for whoever asks: what the blocks belong to. `mode`:
     in which all are asked; "" as each predictor's options say.
@@ -40,6 +38,7 @@ class AskConfig(RunRequest):
 
     noun = "a question"
     predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
+    isa: str = DEFAULT
     blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
     anew: bool = False
     about: Json = {}
@@ -54,7 +53,7 @@ class AskJob:
         asked = AskConfig.read(config)
         rows = rows_in_mode(read_rows(Predictor, "predictors", asked.predictors), asked.mode)
         predictors = [row.pk for row in rows]
-        return asked.as_json() | {"predictors": predictors, "blocks": _blocks(asked.blocks)}
+        return asked.as_json() | {"predictors": predictors, "blocks": _blocks(asked.blocks, asked.isa)}
 
     def submitted(self, run: Run) -> None:
         """Nothing belongs to it: its answers are in its journal."""
@@ -62,6 +61,7 @@ class AskJob:
     def work(self, task: Task) -> Store:
         """Ask them side by side; what one cannot say does not keep the others from it."""
         config = task.run.config
+        isa = isa_beside(config)
         codes = [bytes.fromhex(text) for text in config["blocks"]]
         wanted = config["predictors"]
         rows = Predictor.objects.in_bulk(wanted)
@@ -71,7 +71,7 @@ class AskJob:
             if pk not in rows:
                 _tell(task, told, PredictorSaid(pk, f"predictor {pk}", error=GONE))
         known = [rows[pk] for pk in wanted if pk in rows]
-        for column in ask(known, codes, remembering=not config["anew"], task=task):
+        for column in ask(known, codes, isa=isa, remembering=not config["anew"], task=task):
             row = column.predictor
             answers = {} if column.error else dict(zip(codes, column.answers, strict=True))
             _tell(task, told, PredictorSaid(row.pk, row.name, answers, column.error))
@@ -79,7 +79,7 @@ class AskJob:
 
 
 def _tell(task: Task, told: list[Json], said: PredictorSaid) -> None:
-    task.reporter.emit(event_of(said))
+    task.reporter.emit(event_of(said, isa_beside(task.run.config)))
     told.append({"predictor": said.predictor, "name": said.name, "error": said.error})
     _progress(task, told)
 
@@ -96,51 +96,11 @@ def _store(run: Run, told: Sequence[Json]) -> tuple[Json, Sequence[Event]]:
     return made, [ResultStored(made)]
 
 
-def _blocks(given: Sequence[str]) -> list[str]:
+def _blocks(given: Sequence[str], isa: str) -> list[str]:
     found = []
     for number, text in enumerate(given, start=1):
         try:
-            found.append(block_of_hex(text).hex)
+            found.append(block_of_hex(text, isa).hex)
         except BlockError as error:
             raise ConfigError(f"blocks, number {number}: {error}") from error
     return found
-
-
-# What predictors make of dependencies through memory: the question of Table 8.4 about any block.
-
-
-ABOUT = "memory"
-"""In what a run is about: the machine code, in hexadecimal digits, of the block that was varied."""
-
-MAY_ALIAS = "-noalias=false"
-"""llvm-mca's switch for: any two accesses to memory may be to the same place."""
-
-
-def memory_question(predictors: Sequence[Predictor], code: bytes, **about: int) -> Json:
-    """The description of a run of kind `ask` about the block's variants, in the order of `Memory`.
-
-    `about`: where it is asked from, `asked` a run of this kind and `block` the number of the block there.
-
-    Raises `InvalidInputError` for a block whose addresses cannot be varied.
-    """
-    found = variants(code)
-    return {
-        "predictors": [row.pk for row in with_switch(predictors)],
-        "blocks": [one.hex() for one in found.code.values()],
-        "about": {ABOUT: code.hex(), **about},
-    }
-
-
-def with_switch(predictors: Sequence[Predictor]) -> list[Predictor]:
-    """These, and behind each llvm-mca the same that assumes accesses to memory to alias."""
-    found: list[Predictor] = []
-    for row in predictors:
-        found.append(row)
-        flags = str(row.options.get("flags") or "")
-        if row.askable and row.kind == mca.KIND and "noalias" not in flags:
-            try:
-                options = {**row.options, "flags": f"{flags} {MAY_ALIAS}".strip()}
-                found.append(row_for(row.kind, options, may_choose=True))  # the rest is as it was stored
-            except PredictorError:
-                continue  # it is not here any more, which it will say itself when it is asked
-    return list(dict.fromkeys(found))

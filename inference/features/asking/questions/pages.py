@@ -1,4 +1,4 @@
-"""The part of a block's page about ports: a chosen mapping, the load of each instruction, the picture."""
+"""The page where basic blocks are pasted: decoded at once; predicted and measured by a run."""
 
 from __future__ import annotations
 
@@ -12,42 +12,19 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from inference.features.asking.blocks.query import describing, load_of
-from inference.features.asking.blocks.shown import load_context, shown
+from inference.features.asking.blocks.shown import shown
 from inference.features.asking.predictors.modes import mode_asked
 from inference.features.asking.predictors.query import all_kinds, written
 from inference.features.asking.questions.form import SURROUNDINGS, BlockForm
 from inference.features.asking.questions.query import KIND
-from inference.isa.blocks import Block, block_of_hex
+from inference.isa.blocks import Block, block_of_hex, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.targets import X86
+from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
-from inference.web.requests import row_named, start_run, whole_number
-
-
-def ports_context(
-    request: HttpRequest, block: Block, isa: ISA | None, schemes: dict[str, int]
-) -> dict[str, Any]:
-    """What `inference/questions/ports.html` needs; `schemes`: {text: row id} of the block (three queries)."""
-    choices = [] if isa is None else describing(schemes.values(), isa)
-    wanted = whole_number(request, "mapping")
-    chosen = next((one for one in choices if one.mapping.pk == wanted), choices[0] if choices else None)
-    load = None if chosen is None else load_of(block, chosen.mapping)
-    context: dict[str, Any] = {
-        "choices": choices,
-        "distinct": len(block.terms),
-        "load": load,
-        "no_such_mapping": wanted is not None and (chosen is None or chosen.mapping.pk != wanted),
-    }
-    if load is not None:
-        context |= load_context(block, load)
-    return context
-
-
-# The page where basic blocks are pasted: decoded at once; predicted and measured by a run.
-
+from inference.web.requests import row_named, whole_number
+from inference.web.run_forms import start_run
 
 MOST_SHOWN = 20
 """Blocks decoded on the page; a run may have more."""
@@ -76,6 +53,8 @@ def blocks(request: HttpRequest) -> HttpResponse:
     form = _at_first(request)
     if "code" not in request.GET and "code" not in form.initial:
         return _page(request, form)
+    if "code" in request.GET and "isa" not in request.GET:  # an address from before blocks were named by both
+        return redirect(f"{reverse('blocks')}?{urlencode({'isa': DEFAULT})}&{request.GET.urlencode()}")
     form = BlockForm(_filled(form, request.GET), known=form.offers)
     return _page(request, form, status=200 if form.is_valid() else 400)
 
@@ -84,7 +63,9 @@ def _address(posted: QueryDict) -> str:
     """What of the form travels in the address of the page."""
     named = ("code", "processor", *SURROUNDINGS)
     kept: list[tuple[str, Any]] = [(name, posted[name]) for name in named if posted.get(name)]
-    return urlencode([*kept, *(("predictors", text) for text in posted.getlist("predictors"))])
+    return urlencode(
+        [("isa", isa_beside(posted)), *kept, *(("predictors", text) for text in posted.getlist("predictors"))]
+    )
 
 
 def _filled(form: BlockForm, given: QueryDict) -> QueryDict:
@@ -114,8 +95,10 @@ def _at_first(request: HttpRequest) -> BlockForm:
 def _as_before(run: Run) -> dict[str, Any]:
     """The blocks and predictors of an earlier question."""
     rows = Predictor.objects.in_bulk(run.config["predictors"])
-    texts = [block_of_hex(code).text for code in run.config["blocks"]]
+    isa = isa_beside(run.config)
+    texts = [block_of_hex(code, isa).text for code in run.config["blocks"]]
     return {
+        "isa": isa,
         "code": "\n\n".join(texts),
         "predictors": [_offered_as(row) for row in rows.values()],
         "mode": mode_asked(run, rows.values()),
@@ -132,6 +115,7 @@ def _offered_as(row: Predictor) -> str:
 def _ask(request: HttpRequest, form: BlockForm) -> HttpResponse:
     config = {
         "predictors": [row.pk for row in form.rows],
+        "isa": form.blocks[0].isa,
         "blocks": [block.hex for block in form.blocks],
         "anew": form.cleaned_data["anew"],
         "mode": form.cleaned_data["mode"],
@@ -150,6 +134,7 @@ def _measure(request: HttpRequest, form: BlockForm) -> HttpResponse:
     row = Machine.objects.get(name=form.machines[0].options["machine"])
     config = {
         "machine": row.pk,
+        "isa": form.blocks[0].isa,
         "blocks": [block.hex for block in form.blocks],
         "options": form.options().as_json(),
     }
@@ -165,7 +150,7 @@ def name_of(found: list[Block]) -> str:
 
 
 def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpResponse:
-    isa = ISA.objects.filter(name=X86).first()
+    isa = ISA.objects.filter(name=form["isa"].value() or DEFAULT).first()
     mode = str(form["mode"].value() or LOOP)
     pieces = form.reading.pieces if form.is_bound and "code" not in form.errors else ()
     decoded = shown([piece.block for piece in pieces[:MOST_SHOWN]], isa, mode=mode) if pieces else []

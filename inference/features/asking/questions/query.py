@@ -1,4 +1,4 @@
-"""What runs of kind `ask` were told, while they go on and afterwards."""
+"""What runs of kind `ask` were told, while they go on and afterwards, of all blocks and of each."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.query import QUESTION
 from inference.features.asking.questions.events import PredictorAnswered
 from inference.formats.sample_document import read_samples, sample_document
+from inference.isa.blocks import BlockName, isa_beside
 from inference.models import Predictor, Run, RunEvent
 from inference.predictors import machine
 from inference.predictors.loops import asked_as
@@ -55,9 +56,6 @@ def asked_about(about: Json) -> QuestionAnswers:
         tuple(run for run in runs if run.state not in Run.FINAL),
         runs[0] if runs[0].state == Run.State.FAILED else None,
     )
-
-
-# What was said of one block: a line for each predictor that was asked, answered or not.
 
 
 @dataclass(frozen=True)
@@ -115,21 +113,21 @@ def said_of(run: Run) -> dict[int, PredictorSaid]:
 
 
 def lines_of(
-    predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid], code: bytes
+    predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid], name: BlockName
 ) -> list[PredictorAnswer]:
-    """A line for each predictor, in their order."""
-    told = [_line(pk, row, said.get(pk), code) for pk, row in predictors.items()]
+    """A line for each predictor, in their order; `name`: of a block of the question, or without code."""
+    told = [_line(pk, row, said.get(pk), name) for pk, row in predictors.items()]
     numbers = [one.cycles for one in told if one.cycles is not None]
     most = max(numbers, default=0.0)
     measured = next((one.cycles for one in told if one.measures and one.cycles), None)
     return [_compared(one, most, measured) for one in told]
 
 
-def _line(pk: int, row: Predictor | None, said: PredictorSaid | None, code: bytes) -> PredictorAnswer:
-    words = asked_as(row.kind, code) if row is not None and code else ""
+def _line(pk: int, row: Predictor | None, said: PredictorSaid | None, name: BlockName) -> PredictorAnswer:
+    words = asked_as(row.kind, name) if row is not None and name.code else ""
     if said is None:
         return PredictorAnswer(pk, f"predictor {pk}" if row is None else row.name, row, asked_as=words)
-    return PredictorAnswer(pk, said.name, row, said.answers.get(code), said.error, asked_as=words)
+    return PredictorAnswer(pk, said.name, row, said.answers.get(name.code), said.error, asked_as=words)
 
 
 def _compared(line: PredictorAnswer, most: float, measured: float | None) -> PredictorAnswer:
@@ -147,9 +145,10 @@ def furthest_apart(lines: Sequence[PredictorAnswer]) -> tuple[int, int] | None:
     return None if len(told) < 2 else (told[0][1], told[-1][1])
 
 
-def memory_run(code: bytes) -> Run | None:
+def memory_run(name: BlockName) -> Run | None:
     """The newest question about the variants of a block (one query)."""
-    return Run.objects.filter(kind=KIND, config__about__memory=code.hex()).order_by("-pk").first()
+    rows = Run.objects.filter(kind=KIND, config__about__memory=name.hex).order_by("-pk")
+    return next((run for run in rows[:_MOST_RUNS] if isa_beside(run.config) == name.isa), None)
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ class ShownBlock:
 
     run: Run
     number: int
-    code: bytes
+    name: BlockName
     lines: Sequence[PredictorAnswer]
 
 
@@ -191,10 +190,10 @@ class PredictorSaid:
     error: str = ""
 
 
-def event_of(said: PredictorSaid) -> PredictorAnswered:
-    """For the journal."""
+def event_of(said: PredictorSaid, isa: str) -> PredictorAnswered:
+    """For the journal; `isa`: the instruction set of the blocks."""
     samples = [Sample(code, (answer,)) for code, answer in said.answers.items()]
-    return PredictorAnswered(said.predictor, said.name, said.error, sample_document(samples))
+    return PredictorAnswered(said.predictor, said.name, said.error, sample_document(samples, isa))
 
 
 def read_said(given: Json) -> PredictorSaid:
@@ -202,3 +201,9 @@ def read_said(given: Json) -> PredictorSaid:
     samples = read_samples(given["answers"], 1, "answers")
     said = {sample.code: sample.answers[0] for sample in samples}
     return PredictorSaid(given["predictor"], given["name"], said, given["error"])
+
+
+def names_in(run: Run) -> list[BlockName]:
+    """The blocks of a question, in the order asked."""
+    isa = isa_beside(run.config)
+    return [BlockName(isa, bytes.fromhex(text)) for text in run.config["blocks"]]

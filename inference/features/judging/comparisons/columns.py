@@ -11,14 +11,14 @@ import numpy as np
 from inference.core.arrays import Floats, Int64s
 from inference.core.events import Progress
 from inference.core.judging.compared_points import Points
-from inference.core.predicting import ThroughputModel as Model
-from inference.core.predicting import predicted
+from inference.core.predicting import ThroughputModel, predicted
 from inference.core.tables import ExperimentTable
 from inference.features.asking.block_sets.columns import answers_of
 from inference.features.asking.predictors.query import opened
 from inference.features.judging.comparisons.experiment_blocks import ExperimentBlock, blocks_of, sampled
 from inference.features.judging.comparisons.request import ComparisonConfig
 from inference.features.judging.comparisons.rows import ColumnCycles
+from inference.isa.targets import DEFAULT
 from inference.models import ExperimentSet, Measurement, Predictor
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer
@@ -46,7 +46,7 @@ def tell_progress(task: Task, phase: str, done: int, total: int, unit: str, bega
 class ComparisonPass:
     """Goes through a set once: its points, and on the way what mappings and annotated tools say of them."""
 
-    def __init__(self, judge: ExperimentSet, models: Sequence[Model], tools: Sequence[str]) -> None:
+    def __init__(self, judge: ExperimentSet, models: Sequence[ThroughputModel], tools: Sequence[str]) -> None:
         self._judge = judge
         self._models = models
         self._tools = tools
@@ -159,7 +159,7 @@ class Asking:
         """What a tool says; raises `PredictorError` where it cannot work here."""
         codes = [block.code for block in self._blocks if block.copies]
         with (
-            closing(opened(row, self._task)) as tool,
+            closing(opened(row, self._task, isa=DEFAULT)) as tool,
             closing(Panel([tool], self._task.reporter.pulse)) as panel,
         ):
             answers = iter(answers_of(self._task, panel, codes, row.name)[0])

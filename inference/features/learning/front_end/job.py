@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from inference.core.event import Event
-from inference.core.events import Log, PacedReporter, PhaseStarted, Progress, ResultStored
+from inference.core.events import Log, PhaseStarted, Progress, ResultStored
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.isa.blocks.front_end import front_end_codes
 from inference.isa.bodies import obstacle_to_blocks

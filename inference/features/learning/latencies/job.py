@@ -9,7 +9,7 @@ from typing import Any
 
 from inference.agent.protocol import Settings
 from inference.core.event import Event
-from inference.core.events import Log, PacedReporter, PhaseStarted, Progress, ResultStored
+from inference.core.events import Log, PhaseStarted, Progress, ResultStored
 from inference.core.latency import (
     ChainMeasurer,
     ChainReading,
@@ -17,6 +17,7 @@ from inference.core.latency import (
     LatencyResult,
     infer_latencies,
 )
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.isa.blocks import block_of_bytes
 from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, PairChains

@@ -25,8 +25,9 @@ from inference.core.core_model.scheduler_inference import (
     infer_core_scheduler,
 )
 from inference.core.event import Event
-from inference.core.events import Log, PacedReporter, PhaseStarted, Progress, ResultStored
+from inference.core.events import Log, PhaseStarted, Progress, ResultStored
 from inference.core.experiment import Experiment, Measured
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.learning.scheduler.query import summary
 from inference.formats.core_model_json import core_model_of

@@ -22,7 +22,7 @@ from inference.features.library.sets.comparing import (
     write_lengths_csv,
     write_schemes_csv,
 )
-from inference.features.library.sets.query import (
+from inference.features.library.sets.comparison_query import (
     RepeatedExperiment,
     comparable_sets,
     comparing_run,
@@ -30,7 +30,7 @@ from inference.features.library.sets.query import (
     report_at_hand,
     two_sets,
 )
-from inference.features.running.runs import outcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Run
 from inference.models.scheme_search import texts_found
@@ -38,8 +38,9 @@ from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import ExchangeError
 from inference.storage.rows import ids_of_schemes
+from inference.web.file_answers import file_answer
 from inference.web.paging import Order, page_in_memory
-from inference.web.requests import chosen_bin, file_answer, one_of, row_numbers, whole_number
+from inference.web.requests import chosen_bin, one_of, row_numbers, whole_number
 
 _WITHIN = 5.0
 _CHOSEN_FROM = 500  # sets that the page offers; others are compared by their numbers in the address
@@ -202,7 +203,7 @@ def sets_compare_csv(request: HttpRequest) -> HttpResponse:
     return file_answer(text, "text/csv", f"{first.name} and {second.name} by {by}", "csv")
 
 
-def comparisons_of(runs: Iterable[Run]) -> dict[int, outcome.RunOutcome]:
+def comparisons_of(runs: Iterable[Run]) -> dict[int, RunOutcome]:
     """Of runs that compared two sets, as long as both are there."""
     shown = [run for run in runs if run.result]
     wanted = {run.result.get(field) for run in shown for field in ("first", "second")} - {None}
@@ -214,7 +215,7 @@ def comparisons_of(runs: Iterable[Run]) -> dict[int, outcome.RunOutcome]:
             name = " and ".join(names[pk] for pk in ids.values())
             share = run.result.get("within_5")
             note = "" if share is None else f"{share:.1f} % within 5 % of each other"
-            found[run.pk] = outcome.RunOutcome(name, f"{reverse('sets-compare')}?{urlencode(ids)}", note)
+            found[run.pk] = RunOutcome(name, f"{reverse('sets-compare')}?{urlencode(ids)}", note)
     return found
 
 

@@ -12,13 +12,13 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.utils.module_loading import import_string
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
 from inference.features.running.runs.asked import asked_of
+from inference.features.running.runs.kind_presentation import presentation_of
 from inference.features.running.runs.outcome import outcomes_of
 from inference.features.running.runs.query import RUN_COLUMNS
 from inference.features.running.runs.query import runs as filtered_runs
@@ -31,16 +31,17 @@ from inference.features.running.runs.record import (
     whole_record_of,
 )
 from inference.features.running.runs.standing import failure_of, keeping, kept_of, waiting_of
+from inference.figures.error_by_length import length_figure
 from inference.figures.heatmap import HeatMap
-from inference.figures.reach import length_figure
 from inference.formats.run_archive.writing import write_archive
 from inference.models import ExperimentSet, Run, Upload
-from inference.models.experiment import UNDECIDED
+from inference.models.upload import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError, RunStateError
 from inference.runs.events import HeatMapDrawn
-from inference.runs.kinds import JOBS, kinds, label_of
-from inference.runs.leases import busy_seconds, versions
+from inference.runs.kinds import RUN_KINDS, label_of
+from inference.runs.leases import busy_seconds
+from inference.runs.versions import versions
 from inference.runs.webhooks import replace, told_of
 from inference.storage.errors import ExchangeError
 from inference.storage.listing import lengths_from
@@ -54,7 +55,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     """All runs, newest first, filtered by name or note, state and kind."""
     q = request.GET.get("q", "").strip()
     state = one_of(request, "state", tuple(Run.State.values))
-    kind = one_of(request, "kind", tuple(JOBS))
+    kind = one_of(request, "kind", tuple(RUN_KINDS))
     order = Order.read(request.GET.get("sort", ""), RUN_COLUMNS, "-created")
     page = page_of(filtered_runs(q, state, kind), order, RUN_COLUMNS, request.GET.get("page", ""))
     outcomes = outcomes_of(page.rows)
@@ -69,7 +70,7 @@ def runs(request: HttpRequest) -> HttpResponse:
             "kind": kind,
             "sort": str(order),
             "states": Run.State.choices,
-            "kinds": sorted(((name, label_of(name)) for name in JOBS), key=lambda pair: pair[1]),
+            "kinds": sorted(((name, label_of(name)) for name in RUN_KINDS), key=lambda pair: pair[1]),
             "any_run": bool(page.rows) or Run.objects.exists(),
         },
     )
@@ -80,7 +81,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Run, pk=pk)
     record = record_of(found)
     asked = asked_of(found)
-    kind = kinds().get(found.kind)
+    kind = RUN_KINDS.get(found.kind)
     return render(
         request,
         "inference/runs/run.html",
@@ -98,7 +99,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "kept": kept_of(found) if found.state in Run.UNFINISHED else [],
             "judged_on": judged_on(found, record.heat_map),
             "idle": (*Run.FINAL, Run.State.QUEUED),
-            **(import_string(kind.page)(request, found, record) if kind is not None and kind.page else {}),
+            **presentation_of(found.kind).page(request, found, record),
             "stoppable": Run.UNFINISHED,
             "asked": [item for item in asked if not item.usual],
             "usual": [item for item in asked if item.usual],
@@ -141,16 +142,10 @@ def _live(found: Run, record: RunRecord) -> Json:
         "state": found.state,
         "final": list(Run.FINAL),
         "progress": record.progress,
-        **_live_of_kind(found, record),
+        **presentation_of(found.kind).live(found, record),
         "heat_map": drawn(found, record.heat_map),
         "heat_map_url": reverse("run-heat-map", args=[found.pk]),
     }
-
-
-def _live_of_kind(found: Run, record: RunRecord) -> Json:
-    kind = kinds().get(found.kind)
-    live: Json = import_string(kind.live)(found, record) if kind is not None and kind.live else {}
-    return live
 
 
 def drawn(found: Run, payload: Json) -> Json | None:
@@ -181,9 +176,6 @@ def run_heat_map(request: HttpRequest, pk: int) -> HttpResponse:
     return JsonResponse(drawn(found, event.payload) if event else None, safe=False)
 
 
-# The zip of a run: to be had on its page, and looked at before it is imported elsewhere.
-
-
 def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
     """Everything about a run that has ended, as a file."""
     run = get_object_or_404(Run, pk=pk)
@@ -198,9 +190,6 @@ def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
         content_type="application/zip",
         headers={"Content-Disposition": f'attachment; filename="{name}.zip"'},
     )
-
-
-# What a user does to a run: pause, resume, cancel, keep (each a POST that leads back), name and note, delete.
 
 
 ACTIONS: dict[str, Callable[[Run], Run]] = {

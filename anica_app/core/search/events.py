@@ -1,0 +1,65 @@
+"""The events of a campaign's search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from anica_app.core.domain.wording import in_one_line
+from anica_app.core.search.findings import CampaignCounters
+from inference.core.event import Event
+from inference.core.protocols import Json
+
+
+@dataclass(frozen=True)
+class Counted(CampaignCounters, Event):
+    """Where the campaign stands; a newer one replaces it. `rate` is in blocks judged per second."""
+
+    kind = "counters"
+    replaced = True
+    discoveries: int = field(kw_only=True)
+    standing: int = field(kw_only=True)
+    generalising: int = field(kw_only=True)
+    rate: float = field(kw_only=True)
+    failures: dict[str, int] = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class SampledRound(Event):
+    """The fresh blocks of a round: how many of them are interesting, and how many lead on.
+
+    `candidates` are those that no earlier discovery subsumes once they are minimised.
+    """
+
+    kind = "batch"
+    counted_by = "round"
+    round: int
+    sampled: int
+    interesting: int
+    candidates: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Discovered(Event):
+    """A new discovery; the abstract block is its document, code is in hexadecimal digits.
+
+    `interestingness` is None where it is infinite.
+    """
+
+    kind = "discovery"
+    counted_by = "number"
+    number: int
+    abstract: Json
+    way: str
+    code: str
+    length: int
+    interestingness: float | None
+    generality: int
+    concrete: bool
+    subsumes: list[int]
+    seconds: float
+
+    @staticmethod
+    def line(payload: Json) -> str:
+        """Its number, and the abstract block in words."""
+        return f"  {payload['number']}. {in_one_line(payload['abstract'])}"

@@ -18,10 +18,10 @@ def number_field(
 
     Its limits are told to whoever exceeds them; the browser is not told, which would keep the form back.
     """
-    number = request.number(field)
+    number = request.shape(field)
     limits = ((MinValueValidator, number.least), (MaxValueValidator, number.most))
     validators = [check(limit) for check, limit in limits if limit is not None]
-    made = forms.IntegerField if number.whole else forms.FloatField
+    made = forms.IntegerField if number.kind is int else forms.FloatField
     return made(**{"initial": request.usual(field), "validators": validators, **options})
 
 

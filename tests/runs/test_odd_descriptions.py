@@ -13,11 +13,12 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.job import BlockConfig
 from inference.features.judging.evaluations.job import EvaluationConfig
 from inference.features.judging.model_check.request import CheckConfig
-from inference.features.learning.inferring.algorithms import ALGORITHMS, KNOWN
-from inference.features.learning.inferring.request import NOISE, InferConfig
+from inference.features.learning.inferring.algorithms import ALGORITHMS
+from inference.features.learning.inferring.request import InferConfig, KnownFacts
 from inference.features.library.uploads.job import ImportConfig
 from inference.features.machines.measure.job import MeasureConfig
 from inference.measuring.blocks import BlockOptions
+from inference.measuring.simulated import NOISE
 from inference.models import ExperimentSet, Machine, PortMapping, Upload
 from inference.runs.errors import RunsError
 from inference.runs.kinds import job
@@ -90,8 +91,8 @@ def _odd(good: dict[str, tuple[Json, list[str]]]) -> Iterator[tuple[str, Json]]:
         yield from (("block", {**block, "options": {each.name: odd}}) for each in fields(BlockOptions))
         for algorithm in ("cegar", "explain"):
             chosen = {**infer, "algorithm": algorithm}
-            for setting in ALGORITHMS[algorithm].settings({"ports": 3}):
+            for setting in ALGORITHMS[algorithm].settings().as_json():
                 yield "infer", {**chosen, "settings": {setting: odd}}
-            for name in KNOWN:
+            for name in KnownFacts.model_fields:
                 yield "infer", {**chosen, "known": {name: odd}}
                 yield "infer", {**chosen, "known": {name: {ADD: odd}}}

@@ -21,6 +21,7 @@ from anica_app.features.discoveries.query import discoveries_csv
 from anica_app.formats.campaign_zip import write_campaign
 from anica_app.models import Campaign, CampaignFile
 from inference.models import Run
+from inference.runs.request import OneOf
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
@@ -41,7 +42,7 @@ from inference.web.api.shapes import (
     renamed,
 )
 from inference.web.paging import Order
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 CampaignSort = Annotated[str, sorts(CAMPAIGN_ORDERS)]
 Kind = Annotated[str, OneOf(["", *Campaign.Kind.values])]

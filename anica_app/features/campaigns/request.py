@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from functools import partial
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from anica_app.core.domain import documents
 from anica_app.core.domain.features import everything
@@ -23,7 +22,7 @@ from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, Predictor
 from inference.runs.described_rows import is_id, read_row, read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.request import DEFAULT_SEED, SEED_LIMIT, RunRequest, chosen
+from inference.runs.request import DEFAULT_SEED, SEED_LIMIT, OneOf, RunRequest
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class CampaignConfig(RunRequest):
     domain: Json = {}
     space: Json = {}
     end: Json = {}
-    preset: Annotated[str, AfterValidator(partial(chosen, tuple(PRESETS)))] = "tools"
+    preset: Annotated[str, OneOf(PRESETS)] = "tools"
     scheme_filter: str | None = None
     uops: int | None = None
     excluded: list[Any] = []

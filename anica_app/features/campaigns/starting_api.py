@@ -18,11 +18,12 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import QuestionMode
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.running.runs.runs_of_kind import submitted
+from inference.runs.request import OneOf
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api.errors import ProblemError
 from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import Input, Ref, ref
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 """Of all operations on campaigns themselves; those that name one by its number come behind these."""

@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.storage.descriptions import DEFAULT_FRESH, MOST_FRESH
 from inference.core.protocols import Json
+from inference.runs.request import OneOf
 from inference.storage.names import NOTE_LIMIT
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 Mark = Annotated[str, OneOf(Discovery.Mark.values)]
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from django.db import transaction
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from anica_app.features.importing.importing_loops import SORTS as LOOP_SORTS
 from anica_app.features.importing.importing_loops import add_loop_arguments, import_loops, import_loops_of
@@ -43,7 +43,7 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.request import chosen
+from inference.runs.request import OneOf
 from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT, free_name
 
@@ -63,7 +63,7 @@ class ImportAnicaConfig(LoopsConfig):
     noun = "an import"
     name: str = ""
     note: str = ""
-    broken: Annotated[str, AfterValidator(partial(chosen, tuple(Broken)))] = Broken.STOP.value
+    broken: Annotated[str, OneOf(Broken)] = Broken.STOP.value
     numbers: str | list[str] = FOUND_OUT
     issue_width: Annotated[float, Field(ge=0.01, le=1000)] | None = None
     bounds: str = ""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Annotated
 
 from django import forms
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import all_kinds, row_for
@@ -21,7 +20,7 @@ from inference.models import Predictor, Run
 from inference.predictors import machine, nanobench
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
-from inference.runs.request import chosen
+from inference.runs.request import OneOf
 
 MEASURING = (machine.KIND, nanobench.KIND)
 AS_NAMED = ""
@@ -29,7 +28,7 @@ AS_NAMED = ""
 
 QuestionMode = Annotated[
     str,
-    AfterValidator(partial(chosen, (AS_NAMED, *MODES))),
+    OneOf((AS_NAMED, *MODES)),
     Field(
         description="How blocks without a jump follow each other for everybody who is asked: unrolled, or "
         "loop. Empty: as they are measured where a machine takes part, else as each predictor says.",

@@ -15,8 +15,7 @@ from inference.models import Predictor
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.machines.described import read_machine
-from inference.runs.request import RunRequest
-from inference.web.validation import OneOf
+from inference.runs.request import OneOf, RunRequest
 
 KIND = "accuracy-check"
 MOST_PREDICTORS = 20

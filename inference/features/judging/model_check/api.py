@@ -14,12 +14,13 @@ from inference.features.judging.model_check.query import TABLES, model_check_of,
 from inference.formats.provenance import head_of
 from inference.models import ISA, Run
 from inference.models.scheme_search import texts_found
+from inference.runs.request import OneOf
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import HeatMapOut, Ref, SchemeText, Scores, Text, attachment, ref
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 KIND = "check-model"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -14,7 +14,7 @@ from inference.runs.errors import ConfigError
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.facts import seconds_for
 from inference.runs.request import DEFAULT_SEED, MOST_MIXES, SEED_LIMIT, RunRequest
-from inference.runs.selections import read_schemes
+from inference.runs.selections import Schemes
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS
 
 MOST_PERMUTATIONS = 100
@@ -33,7 +33,7 @@ class CheckConfig(RunRequest):
     machine: int
     isa: str = ""
     reference: int | None = None
-    schemes: Any = "default"
+    schemes: Schemes = "default"
     scheme_filter: str = ""
     mixes: Annotated[int, Field(ge=0, le=MOST_MIXES)] = 200
     sequences: Annotated[int, Field(ge=0, le=MOST_MIXES)] = 50
@@ -53,7 +53,7 @@ def read_config(given: Json) -> CheckConfig:
     machine = read_machine("", config.machine)
     if config.isa not in ("", machine.isa.name):
         raise ConfigError(f"isa is {config.isa!r}, but the machine is for {machine.isa.name!r}")
-    found = {"isa": machine.isa.name, "schemes": read_schemes(config.schemes)}
+    found = {"isa": machine.isa.name}
     return config.model_copy(update=found | {"reference": _read_reference(config.reference, machine)})
 
 
@@ -78,6 +78,4 @@ def check_effort(machine: Machine, schemes: int, mixes: int, sequences: int, per
 
 def archived(config: Json) -> Json:
     """The description of a run from elsewhere. Raises `ExchangeError` or `ConfigError`."""
-    value = CheckConfig.archived(config, "isa")
-    read_schemes(value.schemes)
-    return dict(value.as_json())
+    return CheckConfig.archived(config, "isa").as_json()

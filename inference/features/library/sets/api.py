@@ -29,6 +29,7 @@ from inference.features.library.sets.query import (
 from inference.features.library.sets.shapes import MeasurementOut, measurements_json
 from inference.formats.exporting import SET_EXPORTS
 from inference.models import ExperimentSet
+from inference.runs.request import OneOf
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts
@@ -52,7 +53,7 @@ from inference.web.api.shapes import (
     ref,
     renamed,
 )
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 SetSort = Annotated[str, sorts(SET_COLUMNS)]

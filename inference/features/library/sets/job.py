@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
-from pydantic import AfterValidator
-
 from inference.core.protocols import Json
 from inference.features.library.sets.comparing import (
     SetReport,
@@ -29,7 +27,7 @@ from inference.runs.described_rows import is_id
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest, chosen
+from inference.runs.request import OneOf, RunRequest
 from inference.storage.errors import ExchangeError
 from inference.storage.names import free_name, free_or_refuse
 from inference.storage.set_summary import rows_of
@@ -56,7 +54,7 @@ class MergedSets(RunRequest):
     sets: list[int] = []
     name: str = ""
     note: str = ""
-    conflicts: Annotated[str, AfterValidator(partial(chosen, tuple(Conflicts)))] = Conflicts.FIRST.value
+    conflicts: Annotated[str, OneOf(Conflicts)] = Conflicts.FIRST.value
     tolerance: float = TOLERANCE
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from inference.formats.file_units import FileUnit
 from inference.formats.importing import Preview, name_list_of, preview_of, rejects_of
@@ -14,7 +13,7 @@ from inference.formats.packing import unpack
 from inference.formats.parsing import ParsedFile, read
 from inference.models import ISA, ExperimentSet, Upload
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.request import RunRequest, chosen
+from inference.runs.request import OneOf, RunRequest
 from inference.storage.names import by_name
 
 STOP, LEAVE_OUT = "stop", "leave out"
@@ -38,12 +37,12 @@ class FileChoices(RunRequest):
     upload: int
     isa: str = ""
     new_isa: str = ""
-    unit: Annotated[str, AfterValidator(partial(chosen, tuple(FileUnit)))] = FileUnit.CYCLES.value
+    unit: Annotated[str, OneOf(FileUnit)] = FileUnit.CYCLES.value
     names: int | None = None
     rejects: list[int] | None = None
     microarchitecture: Annotated[str, Field(max_length=40)] | None = None
     taken: dict[SchemeName, SchemeName] | None = None
-    broken: Annotated[str, AfterValidator(partial(chosen, (STOP, LEAVE_OUT)))] | None = None
+    broken: Annotated[str, OneOf((STOP, LEAVE_OUT))] | None = None
 
     def check(self) -> None:
         """What only rows of the database tell. Raises `ConfigError` or `UnknownNameError`."""

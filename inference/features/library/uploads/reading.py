@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.urls import reverse
-from pydantic import AfterValidator
 
 from inference.core.protocols import Json
 from inference.features.library.uploads.choices import LEAVE_OUT, FileChoices, preview_as, read_upload
@@ -27,7 +26,7 @@ from inference.runs.errors import JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.lifecycle import submit, unused_name
-from inference.runs.request import chosen
+from inference.runs.request import OneOf
 from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT, by_name
 from inference.storage.resource_mappings import load_predictor
@@ -46,7 +45,7 @@ class ReadConfig(FileChoices):
     """
 
     noun = "the reading of a file"
-    unit: Annotated[str, AfterValidator(partial(chosen, (GUESSED, *FileUnit)))] = GUESSED
+    unit: Annotated[str, OneOf((GUESSED, *FileUnit))] = GUESSED
     take_nearest: bool = False
     ports: str = ""
     options: dict[str, Any] = {}

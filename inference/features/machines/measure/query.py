@@ -8,7 +8,6 @@ from inference.core.protocols import Json
 from inference.features.machines.measure.job import MeasureConfig
 from inference.features.running.runs.asked import DescriptionItem, links, schemes_in_words
 from inference.models import Machine, Run
-from inference.runs.selections import read_schemes
 
 _PLANS_IN_WORDS = {
     "singletons": "every scheme alone",
@@ -41,6 +40,4 @@ def kept_measurements(run: Run) -> str:
 
 def archived(config: Json) -> Json:
     """The description of a run from elsewhere. Raises `ExchangeError` or `ConfigError`."""
-    value = MeasureConfig.archived(config, "isa")
-    read_schemes(value.schemes)
-    return dict(value.as_json())
+    return MeasureConfig.archived(config, "isa").as_json()

@@ -86,15 +86,15 @@ class FieldShape:
         if len(members) == 1 and members[0] is not info.annotation:
             return cls.of(members[0], marks)
         limits = {type(mark): mark for mark in marks}
-        low, high, short, long = (limits.get(kind) for kind in (Ge, Le, MinLen, MaxLen))
-        texts = next((mark.texts for mark in marks if isinstance(mark, OneOf)), ())
         return cls(
             info.annotation,
-            None if low is None else low.ge,
-            None if high is None else high.le,
-            None if short is None else short.min_length,
-            None if long is None else long.max_length,
-            get_args(info.annotation) if get_origin(info.annotation) is Literal else texts,
+            getattr(limits.get(Ge), "ge", None),
+            getattr(limits.get(Le), "le", None),
+            getattr(limits.get(MinLen), "min_length", None),
+            getattr(limits.get(MaxLen), "max_length", None),
+            get_args(info.annotation)
+            if get_origin(info.annotation) is Literal
+            else getattr(limits.get(OneOf), "texts", ()),
         )
 
     def in_words(self) -> str:
@@ -103,15 +103,17 @@ class FieldShape:
             return f"one of {', '.join(self.choices)}"
         members = [member for member in _members(self.kind) if member is not type(None)]
         parts = parts_of(self.kind)
-        if len(members) > 1 and len(parts) == len(members):
-            return f"an object with exactly one of {', '.join(part.key() for part in parts)}"
-        if len(members) > 1:
+        if len(members) > 1 and len(parts) < len(members):
             return " or ".join(FieldShape.of(member).in_words() for member in members)
+        if len(parts) > 1:
+            return f"an object with exactly one of {', '.join(part.key() for part in parts)}"
         if self.kind in _SHAPES:
             both = self.least is not None and self.most is not None
             limits = f" from {self.least} to {self.most}" if both else ""
             length = "" if self.longest is None else f" of up to {self.longest:,} characters"
             return f"{_SHAPES[self.kind]}{limits}{length}"
+        if parts and self.kind is parts[0]:
+            return f"an object with {', '.join(parts[0].model_fields)}"
         return self._container_in_words()
 
     def _container_in_words(self) -> str:
@@ -123,8 +125,7 @@ class FieldShape:
             return f"a list of {number}{_ENTRIES.get(entries[0].kind, 'entries')}"
         if get_origin(self.kind) is dict and entries[1].kind is not Any:
             return f"an object {{…: {entries[1].in_words()}}}"
-        parts = parts_of(self.kind)
-        return f"an object with {', '.join(parts[0].model_fields)}" if parts else "an object {…}"
+        return "an object {…}"
 
 
 def _members(kind: Any) -> tuple[Any, ...]:
@@ -265,7 +266,7 @@ DEFAULT_SEED = 1
 """Wherever a run is asked for: the same question in the shell and in the browser has the same answer."""
 
 
-SEED_LIMIT = 2**63
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
 MOST_MIXES = 100_000

@@ -1,28 +1,127 @@
-"""Fields of forms that are made of the requests of runs: default and limits stand in the request alone."""
+"""Forms of runs: fields whose limits, choices and defaults come from the run's request, and from it alone."""
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, get_type_hints
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 
-from inference.runs.request import RunRequest
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.runs.request import FieldShape, RequestPart, RunRequest
+from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
+
+_PLAIN: Mapping[Any, type[forms.Field]] = {
+    int: forms.IntegerField,
+    float: forms.FloatField,
+    bool: forms.BooleanField,
+    str: forms.CharField,
+}
 
 
-def number_field(
-    request: type[RunRequest], field: str, **options: Any
-) -> forms.IntegerField | forms.FloatField:
-    """The field of a form for a number of a request; `options` as for any field, such as label and help.
+def request_field(
+    owner: type[Any],
+    name: str,
+    words: Mapping[str, str] | None = None,
+    *,
+    scale: int = 1,
+    alone: bool = True,
+    **presentation: Any,
+) -> Any:
+    """The field of a form for a number, a text, a switch or a choice of a request.
 
     Its limits are told to whoever exceeds them; the browser is not told, which would keep the form back.
+
+    Args:
+        owner: What has the field: a request, a part of one, or a class of settings, whose `parse` checks.
+        name: The owner's name for it.
+        words: Labels of the choices that the page offers, in its order; without, all of them as they are.
+        scale: By how much a number is larger in the form: 100 for per cent.
+        alone: Whether `parse` can tell of this value without the others.
+        presentation: Label, help text and widget; `required` where an empty field does not mean the default;
+            `initial` where the page proposes something else.
     """
-    number = request.shape(field)
-    limits = ((MinValueValidator, number.least), (MaxValueValidator, number.most))
-    validators = [check(limit) for check, limit in limits if limit is not None]
-    made = forms.IntegerField if number.kind is int else forms.FloatField
-    return made(**{"initial": request.usual(field), "validators": validators, **options})
+    shape, usual, checks = _described(owner, name)
+    checks = checks if alone else []
+    if scale != 1:
+        usual = round(scale * usual)
+    choices = [(choice, (words or {}).get(choice, choice)) for choice in words or shape.choices]
+    if strangers := {choice for choice, _ in choices} - set(shape.choices or dict(choices)):
+        raise ValueError(f"{name} of {owner.__name__} is never {', '.join(sorted(strangers))}")
+    options = {"initial": usual, "required": False, **presentation}
+    for check, (choice, _) in itertools.product(checks, choices):
+        check(choice)
+    field: Any
+    if choices:
+        field = forms.ChoiceField(**options, choices=choices)
+    elif shape.kind is str:
+        field = forms.CharField(**options, max_length=shape.longest, validators=checks)
+    else:
+        limits = ((MinValueValidator, shape.least), (MaxValueValidator, shape.most))
+        bounds = [check(scale * limit) for check, limit in limits if limit is not None]
+        field = _PLAIN[shape.kind](**options, validators=[*checks, *bounds])
+    field.origin = (owner, name, scale)
+    return field
+
+
+def _described(
+    owner: type[Any], name: str, alone: bool = True
+) -> tuple[FieldShape, Any, list[Callable[[Any], None]]]:
+    """What a field may hold, its default, and what checks a value besides the limits that are declared."""
+    if issubclass(owner, RequestPart):
+        return owner.shape(name), owner.usual(name), []
+
+    def check(value: Any) -> None:
+        try:
+            owner.parse({name: value})
+        except InvalidInputError as error:
+            raise ValidationError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+
+    usual = owner.__dataclass_fields__[name].default
+    return FieldShape.of(get_type_hints(owner)[name]), usual, [check]
+
+
+def name_field(of: str = "the run") -> forms.CharField:
+    """What the run that a form starts is called, and what comes of it."""
+    return forms.CharField(
+        max_length=NAME_LIMIT, required=False, help_text=f"Of {of}; if empty, one is generated."
+    )
+
+
+def note_field() -> forms.CharField:
+    """Whatever is to be remembered."""
+    return forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+
+
+class RequestForm(forms.Form):
+    """A form that becomes a `request`, whose plain fields are made by `request_field`."""
+
+    request: ClassVar[type[RunRequest]]
+
+    def stated(self, owner: type[Any] | None = None) -> Json:
+        """What a valid form says of the fields of its request, or of `owner`; an empty one is as usual."""
+        values: Json = {}
+        for field_name, field in self.fields.items():
+            of, name, scale = getattr(field, "origin", (None, "", 1))
+            if of is not (owner or self.request):
+                continue
+            value = self.cleaned_data[field_name]
+            if value in (None, ""):
+                values[name] = _described(of, name)[1]
+            else:
+                values[name] = value if scale == 1 else value / scale
+        return values
+
+
+class RunForm(RequestForm):
+    """The form of a run that can be given a name and a note."""
+
+    name = name_field()
+    note = note_field()
 
 
 class SetsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]

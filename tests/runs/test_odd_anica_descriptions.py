@@ -15,7 +15,7 @@ from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.request import CampaignConfig
 from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.explanations.job import GeneraliseConfig
-from anica_app.features.families.job import FamiliesConfig
+from anica_app.features.families.request import FamiliesConfig
 from anica_app.features.importing.import_job import ImportAnicaConfig
 from anica_app.features.importing.loops_job import LoopsConfig
 from anica_app.features.matrices.job import MatrixConfig

@@ -25,9 +25,9 @@ from anica_app.features.coverage.query import (
     standing_discoveries,
 )
 from anica_app.models import Campaign, SampleBatch
-from anica_app.storage.descriptions import GROUPS, Interest
+from anica_app.storage.descriptions import Interest
 from anica_app.storage.judging import judge_of
-from inference.core.errors import InvalidInputError, as_written
+from inference.core.errors import as_written
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
@@ -66,7 +66,7 @@ class CoverageConfig(RunRequest):
             examples=[["llvm-mca 13", "llvm-mca 22"]],
         ),
     ] = []
-    interest: Interest = {}
+    interest: Interest = InterestSettings()
     blocks: Annotated[int, Field(ge=1, le=1_000_000, description="Looked at, at most: the first ones.")] = (
         MOST_BLOCKS
     )
@@ -80,11 +80,7 @@ def read_config(given: Json) -> CoverageConfig:
         raise ConfigError(f"campaigns must be different ones, not {as_written(config.campaigns)}")
     if config.block_set is not None:
         _check_columns(config.block_set, config.columns)
-    try:
-        interest = dict(vars(GROUPS["interest"].parse(config.interest)))
-    except InvalidInputError as error:
-        raise ConfigError(f"interest: {error}") from error
-    return config.model_copy(update={"campaigns": sorted(row.pk for row in campaigns), "interest": interest})
+    return config.model_copy(update={"campaigns": sorted(row.pk for row in campaigns)})
 
 
 def _check_columns(block_set: object, columns: list[str]) -> None:
@@ -129,7 +125,7 @@ def _blocks(config: CoverageConfig, campaigns: Sequence[Campaign]) -> list[SetBl
     row = BasicBlockSet.objects.filter(pk=config.block_set).first()
     if row is None:
         raise JobError("the basic-block set has been deleted")
-    judge = Disagreement(InterestSettings(**config.interest))
+    judge = Disagreement(config.interest)
     try:
         return interesting_blocks(row, config.columns, judge)[: config.blocks]
     except ExchangeError as error:

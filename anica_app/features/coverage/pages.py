@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.validators import MinValueValidator
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.views.decorators.http import require_POST
 
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE
+from anica_app.core.search.judging import ABSOLUTE, RELATIVE, InterestSettings
 from anica_app.features.coverage.job import CoverageConfig
 from anica_app.features.coverage.query import KIND, MOST_CAMPAIGNS, CoverageRuns, coverage_of_set
 from anica_app.models import Campaign
@@ -27,7 +26,7 @@ from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web.paging import page_in_memory
-from inference.web.request_fields import number_field
+from inference.web.request_fields import RequestForm, request_field
 from inference.web.requests import start_or_tell, table_answer, whole_number
 
 GENERALISE = "generalise"
@@ -38,30 +37,34 @@ LARGEST = 100_000
 """Blocks that a run looks at, at most, when it is started here."""
 
 
-class CoverageForm(forms.Form):
+class CoverageForm(RequestForm):
     """Which campaigns, which columns, and when a block is interesting."""
 
+    request = CoverageConfig
     campaigns = forms.ModelMultipleChoiceField(
         Campaign.objects.none(), widget=forms.CheckboxSelectMultiple, label="Discoveries of"
     )
     first = forms.ModelChoiceField(BlockColumn.objects.none(), empty_label=None, label="Interesting where")
     second = forms.ModelChoiceField(BlockColumn.objects.none(), empty_label=None, label="disagrees with")
-    metric = forms.ChoiceField(
+    metric = request_field(
+        InterestSettings,
+        "metric",
+        {RELATIVE: "the mean of both", ABSOLUTE: "cycles"},
         label="by",
-        choices=[(RELATIVE, "the mean of both"), (ABSOLUTE, "cycles")],
-        required=False,
     )
-    threshold = forms.FloatField(
+    threshold = request_field(
+        InterestSettings,
+        "threshold",
         label="more than",
-        initial=0.5,
         widget=forms.NumberInput(attrs={"step": "any"}),
-        validators=[MinValueValidator(0)],
+        required=True,
     )
-    blocks = number_field(
+    blocks = request_field(
         CoverageConfig,
         "blocks",
         label="Blocks evaluated",
         help_text="The first interesting ones.",
+        required=True,
     )
 
     def __init__(self, columns: Sequence[BlockColumn], data: Any = None) -> None:
@@ -99,8 +102,8 @@ class CoverageForm(forms.Form):
             "campaigns": [row.pk for row in data["campaigns"]],
             "block_set": block_set.pk,
             "columns": [data["first"].name, data["second"].name],
-            "interest": {"metric": data["metric"] or RELATIVE, "threshold": data["threshold"]},
-            "blocks": data["blocks"],
+            **self.stated(),
+            "interest": self.stated(InterestSettings),
         }
 
 

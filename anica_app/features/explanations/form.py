@@ -9,52 +9,46 @@ from django import forms
 
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
 from anica_app.core.search.settings import SearchSettings
+from anica_app.features.explanations.job import GeneraliseConfig
 from inference.core.protocols import Json
 from inference.features.asking.questions.query import PredictorAnswer, furthest_apart
 from inference.isa.blocks import body_of
 from inference.web.presentation import describe_fields
+from inference.web.request_fields import RequestForm, request_field
 
 KIND = "generalise"
 MOST_SHOWN = 10
 
 
-class ExplainForm(forms.Form):
+class ExplainForm(RequestForm):
     """Two predictors whose difference is explained, or one whose prediction is."""
 
+    request = GeneraliseConfig
     first = forms.ChoiceField(label="Predictor")
     second = forms.ChoiceField(
         label="Compare with", required=False, help_text="None: explain what its own prediction rests on."
     )
-    metric = forms.ChoiceField(
+    metric = request_field(
+        InterestSettings,
+        "metric",
+        {RELATIVE: "by the mean of both", ABSOLUTE: "in cycles"},
         label="Disagreement measure",
-        choices=[(RELATIVE, "by the mean of both"), (ABSOLUTE, "in cycles")],
-        initial=RELATIVE,
-        required=False,
     )
-    threshold = forms.FloatField(
+    threshold = request_field(
+        InterestSettings,
+        "threshold",
         label="More than",
-        min_value=0,
-        initial=InterestSettings.threshold,
-        required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text="When two predictors count as different.",
     )
-    tolerance = forms.FloatField(
+    tolerance = request_field(
+        GeneraliseConfig,
+        "tolerance",
         label="Equal within",
-        min_value=0,
-        max_value=2,
-        initial=0.05,
-        required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text="Relative difference within which one predictor’s answers count as equal (§8.4.1).",
     )
-    samples = forms.IntegerField(
-        label="Samples per step",
-        min_value=1,
-        max_value=10_000,
-        initial=SearchSettings.samples,
-        required=False,
-    )
+    samples = request_field(SearchSettings, "samples", label="Samples per step")
 
     def __init__(self, lines: Sequence[PredictorAnswer], code: bytes, data: Any = None) -> None:
         """`lines`: what each predictor said of the block with this machine code."""
@@ -105,12 +99,8 @@ class ExplainForm(forms.Form):
         return {
             "predictors": [int(name) for name in names],
             "block": body_of(self._code).hex(),
-            "settings": {
-                "metric": data["metric"],
-                "threshold": data["threshold"],
-                "samples": data["samples"],
-            },
-            "tolerance": data["tolerance"],
+            "settings": self.stated(InterestSettings) | self.stated(SearchSettings),
+            **self.stated(),
         }
 
     def title(self) -> str:

@@ -9,18 +9,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.storage.descriptions import DEFAULT_FRESH, MOST_FRESH
 from inference.core.protocols import Json
-from inference.runs.request import OneOf
+from inference.runs.request import OneOf, RunRequest
 from inference.storage.names import NOTE_LIMIT
 from inference.web.validation import Id
 
 Mark = Annotated[str, OneOf(Discovery.Mark.values)]
 
 
-class NewGrouping(BaseModel):
+class NewGrouping(RunRequest):
     """How the discoveries of a campaign are grouped."""
 
-    model_config = ConfigDict(extra="forbid")
-
+    noun = "a grouping"
     evaluate: int = Field(
         DEFAULT_FRESH,
         ge=0,
@@ -38,6 +37,12 @@ class NewGrouping(BaseModel):
     def config_for(self, campaign: Campaign) -> Json:
         """The description of the run."""
         return {"campaign": campaign.pk, **self.model_dump()}
+
+
+class FamiliesConfig(NewGrouping):
+    """Fresh blocks need tools that can be asked here; the judge is asked in the mode of the campaign's."""
+
+    campaign: Annotated[int, Field(examples=[4])]
 
 
 class FamilyJudgement(BaseModel):

@@ -22,15 +22,16 @@ from inference.models import BasicBlockSet, PortMapping, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import ExchangeError
-from inference.storage.names import free_name, free_or_refuse
-from inference.web.request_fields import number_field
+from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
+from inference.web.request_fields import RequestForm, note_field, request_field
 
 
-class BlockImportForm(forms.Form):
+class BlockImportForm(RequestForm):
     """What becomes of a file: a row of `model` with this name."""
 
-    name = forms.CharField(max_length=200, help_text="Commands and other pages find it by this name.")
-    note = forms.CharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}))
+    request = ImportAnicaConfig
+    name = forms.CharField(max_length=NAME_LIMIT, help_text="Commands and other pages find it by this name.")
+    note = note_field()
 
     model: type[BasicBlockSet] | type[Campaign] = Campaign
 
@@ -48,19 +49,20 @@ class BlocksForm(BlockImportForm):
 
     model = BasicBlockSet
 
-    broken = forms.ChoiceField(
+    broken = request_field(
+        ImportAnicaConfig,
+        "broken",
+        {
+            Broken.STOP.value: "stop at the first one and store nothing",
+            Broken.SKIP.value: "leave them out and report them",
+        },
         label="Rows that cannot be read",
-        choices=[
-            (Broken.STOP.value, "stop at the first one and store nothing"),
-            (Broken.SKIP.value, "leave them out and report them"),
-        ],
         widget=forms.RadioSelect,
-        initial=Broken.STOP.value,
+        required=True,
     )
-    issue_width = number_field(
+    issue_width = request_field(
         ImportAnicaConfig,
         "issue_width",
-        required=False,
         initial=WIDEST,
         label="Instructions per cycle",
         help_text="As many as the processor can start: 4 to 8 on today’s. Answers below what this allows are "

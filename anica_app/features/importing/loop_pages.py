@@ -25,14 +25,14 @@ from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import free_name
 from inference.web.reading_process import SlowFileError
-from inference.web.request_fields import number_field
+from inference.web.request_fields import RequestForm, request_field
 from inference.web.requests import whole_number
 
 ALL, SHARE, TICKED = "all", "share", "ticked"
 
 _WEIGHING = {
-    Weighing.SAMPLES: "its samples: the time spent in it",
-    Weighing.ITERATIONS: "how often it ran, by branch records",
+    Weighing.SAMPLES.value: "its samples: the time spent in it",
+    Weighing.ITERATIONS.value: "how often it ran, by branch records",
 }
 
 
@@ -58,13 +58,13 @@ def waiting_programs() -> QuerySet[Upload]:
     return waiting_uploads().filter(pk__in=ids).order_by("-id")
 
 
-class SearchForm(forms.Form):
+class SearchForm(RequestForm):
     """How loops are found and weighed."""
 
-    functions = forms.CharField(
-        required=False,
-        max_length=300,
-        label="Functions",
+    request = LoopsConfig
+    functions = request_field(
+        LoopsConfig,
+        "functions",
         help_text="A name or a pattern like mat*; empty for all.",
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
     )
@@ -75,15 +75,19 @@ class SearchForm(forms.Form):
         label="Samples",
         help_text="What perf script or perf annotate --stdio printed, uploaded beside this file.",
     )
-    program = forms.CharField(
-        required=False,
-        max_length=300,
+    program = request_field(
+        LoopsConfig,
+        "program",
         label="Name in the samples",
         help_text="Where perf calls this file otherwise.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
-    weighing = forms.ChoiceField(
-        label="A loop’s weight is", choices=[(one.value, text) for one, text in _WEIGHING.items()]
+    weighing = request_field(
+        LoopsConfig,
+        "weighing",
+        _WEIGHING,
+        label="A loop’s weight is",
+        required=True,
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -120,10 +124,9 @@ class ChooseForm(BlockImportForm):
     model = BasicBlockSet
 
     which = forms.ChoiceField(choices=[(ALL, ""), (SHARE, ""), (TICKED, "")], initial=ALL)
-    least = number_field(
+    least = request_field(
         LoopsConfig,
         "least",
-        required=False,
         initial=1,
         widget=forms.NumberInput(
             attrs={"class": "short-number", "step": "any", "aria-label": "Per cent of all samples"}

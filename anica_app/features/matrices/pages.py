@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.validators import MinValueValidator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE
-from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, MatrixConfig
+from anica_app.core.search.judging import ABSOLUTE, RELATIVE, InterestSettings
+from anica_app.features.matrices.job import KIND, MatrixConfig
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.query import ORDERS, differing_blocks
 from inference.features.asking.predictors.modes import mode_field
@@ -21,10 +20,9 @@ from inference.features.running.runs.query import newest_runs
 from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.protocol import PredictorError
-from inference.storage.names import NOTE_LIMIT
 from inference.web.paging import Order
 from inference.web.presentation import describe_fields
-from inference.web.request_fields import number_field
+from inference.web.request_fields import RunForm, request_field
 from inference.web.requests import row_number, start_run, table_answer, whole_number
 
 _SHADES = 8
@@ -134,9 +132,10 @@ def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpR
 # The form for a matrix: which blocks, and which tools.
 
 
-class MatrixForm(forms.Form):
+class MatrixForm(RunForm):
     """Which blocks, which tools, and when they disagree."""
 
+    request = MatrixConfig
     block_set = forms.ModelChoiceField(
         BasicBlockSet.objects.order_by("-id"),
         required=False,
@@ -144,18 +143,16 @@ class MatrixForm(forms.Form):
         empty_label="new random blocks",
         help_text="A basic-block set keeps the answers as new columns.",
     )
-    blocks = number_field(
+    blocks = request_field(
         MatrixConfig,
         "blocks",
         label="Random blocks",
-        required=False,
         help_text="Used when no set is chosen; they become a new set.",
     )
-    length = number_field(
+    length = request_field(
         MatrixConfig,
         "length",
         label="Instructions per block",
-        required=False,
         help_text="Of random blocks.",
     )
     predictors = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Tools")
@@ -165,24 +162,20 @@ class MatrixForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         label="Columns of the set",
     )
-    metric = forms.ChoiceField(
+    metric = request_field(
+        InterestSettings,
+        "metric",
+        {RELATIVE: "by the mean of both", ABSOLUTE: "in cycles"},
         label="Disagreement measure",
-        choices=[(RELATIVE, "by the mean of both"), (ABSOLUTE, "in cycles")],
-        required=False,
     )
-    threshold = forms.FloatField(
+    threshold = request_field(
+        InterestSettings,
+        "threshold",
         label="More than",
-        initial=0.5,
-        required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
-        validators=[MinValueValidator(0)],
         help_text="When two tools disagree on a block.",
     )
-    mode = mode_field(as_named="as measured columns, else as each is named")
-    name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    mode = mode_field(MatrixConfig, as_named="as measured columns, else as each is named")
 
     def __init__(self, usable: list[Listed], block_set: int | None, data: Any = None) -> None:
         super().__init__(data, initial={"block_set": block_set})
@@ -210,15 +203,12 @@ class MatrixForm(forms.Form):
     def config(self) -> Json:
         """The description of the run."""
         data = self.cleaned_data
-        threshold = 0.5 if data["threshold"] is None else data["threshold"]
         return {
             "predictors": self.ids,
             "block_set": data["block_set"].pk if data["block_set"] else None,
             "columns": [column.pk for column in data["columns"]],
-            "blocks": data["blocks"] or DEFAULT_BLOCKS,
-            "length": data["length"] or DEFAULT_LENGTH,
-            "mode": data["mode"],
-            "interest": {"metric": data["metric"] or RELATIVE, "threshold": threshold},
+            **self.stated(),
+            "interest": self.stated(InterestSettings),
         }
 
 

@@ -12,7 +12,6 @@ from inference.agent.protocol import Result
 from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.features.asking.blocks.values import StartedBlock, start_of, started_blocks, with_values
-from inference.formats.archived_parts import read_strictly
 from inference.isa.blocks import Block, BlockError, block_of_hex
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import BlockOptions, obstacle
@@ -22,25 +21,23 @@ from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.described import read_machine
-from inference.runs.request import RunRequest
+from inference.runs.request import RunRequest, settings_of
 
 _STAGE = "measuring"
-_OPTIONS = BlockOptions.__dataclass_fields__
 
 
 class BlockConfig(RunRequest):
     """What is measured where: `machine` is an id, `blocks` are machine code in hexadecimal digits.
 
-    `options` are the fields of `BlockOptions`; `isa` is that of the machine. `values`: what single registers,
-    or `vector`, `memory` and `masks`, start with instead. `repeat_values`: blocks are measured with other
-    values that they may depend on, too.
+    `isa` is that of the machine. `values`: what single registers, or `vector`, `memory` and `masks`, start
+    with instead. `repeat_values`: blocks are measured with other values that they may depend on, too.
     """
 
     noun = "a run over basic blocks"
     machine: int
     isa: str = ""
     blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
-    options: Json = {}
+    options: Annotated[BlockOptions, settings_of(BlockOptions)] = BlockOptions()
     values: dict[str, int] = {}
     repeat_values: bool = False
 
@@ -51,21 +48,9 @@ def read_config(given: Json) -> BlockConfig:
     machine = read_machine("", config.machine)
     if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
         raise ConfigError(hindered)
-    options = read_options(config.options)
-    start_of(options, config.values)
-    found = {"isa": machine.isa.name, "blocks": read_blocks(config.blocks, options)}
-    return config.model_copy(update=found | {"options": options.as_json()})
-
-
-def read_options(given: Json) -> BlockOptions:
-    """How blocks are surrounded. Raises `ConfigError`."""
-    unknown = sorted(given.keys() - _OPTIONS.keys())
-    if unknown:
-        raise ConfigError(f"blocks have no option {unknown[0]!r}; there are {', '.join(_OPTIONS)}")
-    options = BlockOptions(**given)
-    for name, problem in options.problems().items():
-        raise ConfigError(f"{name} {problem}")
-    return options
+    start_of(config.options, config.values)
+    found = {"isa": machine.isa.name, "blocks": read_blocks(config.blocks, config.options)}
+    return config.model_copy(update=found)
 
 
 def read_blocks(given: Sequence[str], options: BlockOptions) -> list[str]:
@@ -105,7 +90,7 @@ class BlockJob:
         reporter = task.reporter
         reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [f"Measure on {machine.name}"]})
         blocks = [block_of_hex(code) for code in config.blocks]
-        options = BlockOptions(**config.options)
+        options = config.options
         started = started_blocks(blocks, start_of(options, config.values), repeat=config.repeat_values)
         results: dict[int, Json] = {}
         with measuring_blocks(task, machine, options) as (identity, measure):
@@ -165,10 +150,6 @@ def _store(run: Run, results: Sequence[Json], identity: Json) -> tuple[Json, Seq
 
 def archived(config: Json) -> Json:
     """The description of a run from elsewhere. Raises `ExchangeError` or `InvalidInputError`."""
-    value = read_strictly(BlockConfig, config, "run.config")
-    options = read_options(value.options)
-    start_of(options, value.values)
-    return dict(value.as_json()) | {
-        "blocks": read_blocks(value.blocks, options),
-        "options": options.as_json(),
-    }
+    value = BlockConfig.archived(config)
+    start_of(value.options, value.values)
+    return value.as_json() | {"blocks": read_blocks(value.blocks, value.options)}

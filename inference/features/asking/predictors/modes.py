@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
-from django import forms
 from pydantic import Field
 
 from inference.core.protocols import Json
@@ -20,7 +19,8 @@ from inference.models import Predictor, Run
 from inference.predictors import machine, nanobench
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
-from inference.runs.request import OneOf
+from inference.runs.request import OneOf, RunRequest
+from inference.web.request_fields import request_field
 
 MEASURING = (machine.KIND, nanobench.KIND)
 AS_NAMED = ""
@@ -54,18 +54,15 @@ WORDS = {UNROLLED: "unrolled", LOOP: "in a loop", AS_NAMED: "either mode"}
 """What stands beside a number of cycles."""
 
 
-def mode_field(usual: str = LOOP, *, as_named: str = "") -> forms.ChoiceField:
-    """The choice of a form.
-
-    Args:
-        usual: What is chosen at first.
-        as_named: The label of `AS_NAMED`, "" where a mode has to be chosen.
-    """
-    choices = [(LOOP, "copies in a loop"), (UNROLLED, "straight code, unrolled")]
-    return forms.ChoiceField(
+def mode_field(request: type[RunRequest], *, as_named: str = "") -> Any:
+    """The choice of a form; `as_named`: the label of `AS_NAMED`, "" where a mode has to be chosen."""
+    words = {LOOP: "copies in a loop", UNROLLED: "straight code, unrolled"}
+    return request_field(
+        request,
+        "mode",
+        words | {AS_NAMED: as_named} if as_named else words,
         label="Blocks without a jump",
-        choices=[*choices, (AS_NAMED, as_named)] if as_named else choices,
-        initial=usual,
+        initial=LOOP,
         required=False,
         help_text="Everybody is asked for the same. Most code runs in loops; straight code is decoded, "
         "which on many cores takes longer than anything else.",

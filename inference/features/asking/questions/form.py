@@ -12,14 +12,15 @@ from inference.features.asking.predictors.choosing import known_on, processor_fi
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.query import OfferedPredictor, Offers, chosen, offers
 from inference.features.asking.predictors.stored_kinds import reason_against
+from inference.features.asking.questions.request import AskConfig
 from inference.isa.blocks import Block, BlockError, BlocksOfText, read
 from inference.isa.start_values import START
-from inference.measuring.blocks import MOST_COPIES, MOST_PAGES, BlockOptions
+from inference.measuring.blocks import BlockOptions
 from inference.models import Predictor
 from inference.predictors import machine
 from inference.predictors.protocol import PredictorError
-from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
+from inference.web.request_fields import RunForm, request_field
 
 _LONGEST = 300
 """Characters of the text of an offer."""
@@ -45,8 +46,11 @@ class ChoosingForm(forms.Form):
     """
 
     predictors = OffersField(required=False)
-    anew = forms.BooleanField(
-        required=False, label="Ignore cached results", help_text="Predict again even if an answer is cached."
+    anew = request_field(
+        AskConfig,
+        "anew",
+        label="Ignore cached results",
+        help_text="Predict again even if an answer is cached.",
     )
 
     def __init__(self, data: Any = None, initial: Any = None, known: Offers | None = None) -> None:
@@ -108,7 +112,7 @@ class AddressField(forms.CharField):
         return number
 
 
-class BlockForm(ChoosingForm):
+class BlockForm(RunForm, ChoosingForm):
     """The page's form; `reading` is what the text has, once it is valid."""
 
     code = forms.CharField(
@@ -120,13 +124,15 @@ class BlockForm(ChoosingForm):
             attrs={"rows": 10, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
         ),
     )
-    mode = mode_field()
-    copies = forms.IntegerField(
+    request = AskConfig
+    mode = mode_field(AskConfig)
+    copies = request_field(
+        BlockOptions,
+        "copies",
+        alone=False,  # in a loop, one will do: `take` checks all options together
         label="Number of copies",
-        min_value=0,
-        max_value=MOST_COPIES,
-        initial=0,
         help_text="0: as many as make about 800 instructions and 512 stores; in a loop 100 instructions.",
+        required=True,
     )
     registers = AddressField(
         label="Registers start with",
@@ -138,18 +144,14 @@ class BlockForm(ChoosingForm):
         initial=f"{START:#x}",
         help_text="Every eight bytes of it, so that loaded pointers are valid, too.",
     )
-    pages = forms.IntegerField(
+    pages = request_field(
+        BlockOptions,
+        "pages",
         label="Pages of memory",
-        min_value=1,
-        max_value=MOST_PAGES,
-        initial=BlockOptions.pages,
         help_text="That a block may touch. All are one page of physical memory, as in BHive's harness.",
+        required=True,
     )
     processor = processor_field()
-    name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 2}))
 
     def __init__(
         self,

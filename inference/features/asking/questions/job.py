@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated
-
-from pydantic import Field
 
 from inference.core.protocols import Json
-from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, rows_in_mode
-from inference.features.asking.predictors.query import MOST_PREDICTORS, row_for
+from inference.features.asking.predictors.modes import rows_in_mode
+from inference.features.asking.predictors.query import row_for
 from inference.features.asking.questions.asking import ask
 from inference.features.asking.questions.query import ANSWERS, KIND, PredictorSaid, said_document
+from inference.features.asking.questions.request import AskConfig
 from inference.isa.blocks import BlockError, block_of_hex
 from inference.models import Predictor, Run
 from inference.predictors.llvm import mca
@@ -22,27 +20,8 @@ from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.runs.request import RunRequest
 
 GONE = "it has been deleted"
-
-MOST_BLOCKS = 1000
-"""In one run: its answers travel with its journal."""
-
-
-class AskConfig(RunRequest):
-    """`predictors` are ids, `blocks` machine code in hexadecimal digits.
-
-    With `anew`, cached answers are ignored. `about` is for whoever asks: what the blocks belong to. `mode`:
-    in which all are asked; "" as each predictor's options say.
-    """
-
-    noun = "a question"
-    predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
-    blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
-    anew: bool = False
-    about: Json = {}
-    mode: QuestionMode = AS_NAMED
 
 
 class AskJob:

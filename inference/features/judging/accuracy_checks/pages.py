@@ -23,9 +23,8 @@ from inference.features.running.runs.query import newest_runs
 from inference.formats.csv_cells import written
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, BlockColumn, Machine, Predictor, Run
-from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
-from inference.web.request_fields import number_field
+from inference.web.request_fields import RunForm, request_field
 from inference.web.requests import start_run, table_answer, whole_number
 from inference.web.small_maps import DeviationBin, cells_of
 
@@ -125,30 +124,24 @@ _HEADS = (
 # The form.
 
 
-class AccuracyCheckForm(ChoosingForm):
+class AccuracyCheckForm(RunForm, ChoosingForm):
     """Which blocks are measured where, and who predicts them."""
+
+    request = AccuracyCheckConfig
 
     machine = forms.ModelChoiceField(Machine.objects.none(), empty_label=None)
     block_set = forms.ModelChoiceField(
         BasicBlockSet.objects.filter(size__gt=0).order_by("-id"), label="Blocks of", empty_label=None
     )
-    blocks = number_field(AccuracyCheckConfig, "blocks", label="Number of blocks", required=False)
-    seed = number_field(
-        AccuracyCheckConfig, "seed", label="Seed", required=False, help_text="Which blocks are drawn."
-    )
-    mode = mode_field()
-    rounds = number_field(
+    blocks = request_field(AccuracyCheckConfig, "blocks", label="Number of blocks")
+    seed = request_field(AccuracyCheckConfig, "seed", help_text="Which blocks are drawn.")
+    mode = mode_field(AccuracyCheckConfig)
+    rounds = request_field(
         AccuracyCheckConfig,
         "rounds",
-        label="Rounds",
-        required=False,
         help_text="How often each block is measured; the median counts.",
     )
-    name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
-    anew = None  # type: ignore[assignment]  # as Django removes a field
+    anew = None  # as Django removes a field
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:
         super().__init__(data, initial=initial)
@@ -166,13 +159,11 @@ class AccuracyCheckForm(ChoosingForm):
     def config(self) -> Json:
         """The description of the run."""
         data = self.cleaned_data
-        numbers = ("blocks", "seed", "mode", "rounds")
-        given = {name: data[name] for name in numbers if data[name] not in (None, "")}
         return {
             "machine": data["machine"].pk,
             "block_set": data["block_set"].pk,
             "predictors": [row.pk for row in self.rows],
-            **given,
+            **self.stated(),
         }
 
 

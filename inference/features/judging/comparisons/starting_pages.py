@@ -13,8 +13,7 @@ from django.urls import path
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.query import kind_of, programs, row_for
-from inference.features.judging.comparisons.experiment_blocks import INSTRUCTIONS
-from inference.features.judging.comparisons.request import KIND, MOST_ASKED, ComparisonConfig
+from inference.features.judging.comparisons.request import KIND, ComparisonConfig
 from inference.isa.targets import target_of
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import ExperimentSet, PortMapping, Predictor, ResourceMapping
@@ -26,9 +25,8 @@ from inference.predictors.llvm.releases import installed
 from inference.predictors.osaca import predictor as osaca
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import core_of
-from inference.storage.names import NOTE_LIMIT
 from inference.web.presentation import describe_fields
-from inference.web.request_fields import number_field
+from inference.web.request_fields import RunForm, request_field
 from inference.web.requests import start_run, whole_number
 
 _CPU_OF = {mca.KIND: "cpu", osaca.KIND: "arch"}
@@ -102,9 +100,10 @@ _TICKED = 8
 """Mappings that are ticked when nothing else was asked for: the newest."""
 
 
-class ComparisonForm(forms.Form):
+class ComparisonForm(RunForm):
     """What is compared on one set. `askable`: tools that can be asked, none for other instruction sets."""
 
+    request = ComparisonConfig
     mappings = forms.ModelMultipleChoiceField(
         PortMapping.objects.none(), required=False, widget=forms.CheckboxSelectMultiple, label="Port mappings"
     )
@@ -146,25 +145,19 @@ class ComparisonForm(forms.Form):
         label="Architecture for OSACA",
         choices=lambda: [("", "as usual"), *((name, name) for name in osaca.processors())],
     )
-    instructions = number_field(
+    instructions = request_field(
         ComparisonConfig,
         "instructions",
-        required=False,
         label="Minimum instructions per block",
         help_text="More hide longer latencies, and take tools longer.",
     )
-    most = number_field(
+    most = request_field(
         ComparisonConfig,
         "most",
-        required=False,
         label="Maximum experiments",
         help_text="A larger set is sampled at random.",
     )
-    mode = mode_field()
-    name = forms.CharField(
-        max_length=200, required=False, help_text="Of the run; if empty, one is generated."
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    mode = mode_field(ComparisonConfig)
 
     def __init__(self, judge: ExperimentSet, data: Any = None, ticked: Json | None = None) -> None:
         self.judge = judge
@@ -212,9 +205,7 @@ class ComparisonForm(forms.Form):
             },
             "tools": data["tools"],
             "predictors": self.ids,
-            "instructions": data["instructions"] or INSTRUCTIONS,
-            "most": data["most"] or MOST_ASKED,
-            "mode": data["mode"],
+            **self.stated(),
         }
 
 

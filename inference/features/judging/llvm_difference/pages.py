@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from inference.features.judging.llvm_difference.job import KIND, TOLERANCE
+from inference.features.judging.llvm_difference.job import KIND, DifferenceConfig
 from inference.features.judging.llvm_difference.report import LlvmDifference, markdown
 from inference.isa.targets import names_with_blocks
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
@@ -21,25 +21,30 @@ from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import core_of
 from inference.web.paging import page_in_memory
+from inference.web.request_fields import RequestForm, request_field
 from inference.web.requests import file_answer, whole_number
 
 
-class DifferenceForm(forms.Form):
+class DifferenceForm(RequestForm):
     """Which model to compare with, and from when on a difference counts."""
 
+    request = DifferenceConfig
     release = forms.ChoiceField(label="llvm-mca")
-    cpu = forms.CharField(
+    cpu = request_field(
+        DifferenceConfig,
+        "cpu",
         label="Processor",
-        max_length=40,
         widget=forms.TextInput(attrs={"list": "processors", "autocomplete": "off", "spellcheck": "false"}),
         help_text="As -mcpu takes it, such as haswell or znver3.",
+        required=True,
     )
-    tolerance = forms.FloatField(
+    tolerance = request_field(
+        DifferenceConfig,
+        "tolerance",
+        scale=100,
         label="Minimum difference, per cent",
-        min_value=0,
-        max_value=1000,
-        initial=round(100 * TOLERANCE),
         help_text="How far LLVM's cycles may be from the measured ones.",
+        required=True,
     )
 
     def __init__(self, row: PortMapping, data: object = None) -> None:
@@ -60,12 +65,7 @@ def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
     form = DifferenceForm(row, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         chosen = form.cleaned_data
-        config = {
-            "mapping": row.pk,
-            "release": chosen["release"],
-            "cpu": chosen["cpu"].strip(),
-            "tolerance": chosen["tolerance"] / 100,
-        }
+        config = {"mapping": row.pk, "release": chosen["release"], **form.stated()}
         name = f"{row.name[:120]} beside llvm-mca {chosen['release']}, {config['cpu']}"
         try:
             made = submit(KIND, config, unused_name(name), user=request.user)

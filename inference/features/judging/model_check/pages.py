@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -17,16 +16,16 @@ from inference.core.metrics import Unit, score
 from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, AloneVerdict
 from inference.core.protocols import Json
 from inference.features.judging.model_check.query import TABLES, ModelCheck, model_check_of, reference_of
-from inference.features.judging.model_check.request import MOST_PERMUTATIONS, CheckConfig, check_effort
+from inference.features.judging.model_check.request import CheckConfig, check_effort
 from inference.features.learning.explained.query import usages_in
 from inference.features.learning.inferring.reference import documented_for
 from inference.features.machines.machines.query import machines, shown
 from inference.features.machines.measure.form import (
-    SELECTIONS,
     MeasuringForm,
     MeasuringPlan,
     chosen_schemes,
     schemes_config,
+    selection_field,
 )
 from inference.features.running.runs.asked import DescriptionItem, links, schemes_in_words
 from inference.figures.heatmap import HeatMap, heat_map
@@ -34,10 +33,9 @@ from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import texts_found
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.runs.request import MOST_MIXES
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import page_in_memory
-from inference.web.request_fields import number_field
+from inference.web.request_fields import request_field
 from inference.web.requests import one_of, start_run, table_answer, whole_number
 
 
@@ -49,20 +47,10 @@ class ReferenceField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not g
         return f"{obj.name} ({obj.isa.name})"
 
 
-def _number(label: str, usual: int, least: int, most: int, paper: str, help_text: str) -> forms.IntegerField:
-    field = forms.IntegerField(
-        label=label,
-        initial=usual,
-        validators=[MinValueValidator(least), MaxValueValidator(most)],
-        help_text=help_text,
-    )
-    field.paper = paper  # type: ignore[attr-defined]
-    return field
-
-
 class CheckForm(MeasuringForm):
     """What to measure where, and which port mapping to compare it with."""
 
+    request = CheckConfig
     machine = forms.ModelChoiceField(Machine.objects.none(), empty_label=None)
     reference = ReferenceField(
         PortMapping.objects.none(),
@@ -70,40 +58,39 @@ class CheckForm(MeasuringForm):
         empty_label="none: single instructions against 1/n cycles",
         help_text="One that was not learnt from this machine: the documented ports, imported from uops.info.",
     )
-    selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="default")
-    mixes = _number(
-        "Mixes of each length",
-        CheckConfig.usual("mixes"),
-        0,
-        MOST_MIXES,
-        "5,000",
-        "Of 2 to 6, 10, 15 and 20 schemes within 10 %; 0 for none.",
+    selection = selection_field(CheckConfig.usual("schemes"))
+    mixes = request_field(
+        CheckConfig,
+        "mixes",
+        label="Mixes of each length",
+        help_text="Of 2 to 6, 10, 15 and 20 schemes within 10 %; 0 for none.",
+        required=True,
     )
-    sequences = _number(
-        "Mixes to reorder",
-        CheckConfig.usual("sequences"),
-        0,
-        MOST_MIXES,
-        "500",
-        "Of each length: 2, 4 … 20; 0 for none.",
+    sequences = request_field(
+        CheckConfig,
+        "sequences",
+        label="Mixes to reorder",
+        help_text="Of each length: 2, 4 … 20; 0 for none.",
+        required=True,
     )
-    permutations = _number(
-        "Orders of each",
-        CheckConfig.usual("permutations"),
-        2,
-        MOST_PERMUTATIONS,
-        "10",
-        "As far as there are so many.",
+    permutations = request_field(
+        CheckConfig,
+        "permutations",
+        label="Orders of each",
+        help_text="As far as there are so many.",
+        required=True,
     )
-
-    seed = number_field(
+    seed = request_field(
         CheckConfig,
         "seed",
         help_text="Seed of the random choice: the same seed gives the same experiments.",
+        required=True,
     )
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:
         super().__init__(data, initial=initial)
+        for name, paper in (("mixes", "5,000"), ("sequences", "500"), ("permutations", "10")):
+            self.fields[name].paper = paper  # type: ignore[attr-defined]
         self.fields["machine"].queryset = machines().exclude(kind=Machine.Kind.PUBLISHED)  # type: ignore[attr-defined]
         mappings = PortMapping.objects.select_related("isa").order_by("origin", "name")
         self.fields["reference"].queryset = mappings  # type: ignore[attr-defined]
@@ -163,8 +150,7 @@ def _plan(form: CheckForm) -> MeasuringPlan | None:
         "machine": machine.pk,
         "reference": reference and reference.pk,
         **schemes_config(form, texts),
-        **numbers,
-        "seed": data["seed"],
+        **form.stated(),
     }
     return MeasuringPlan.of(machine, config, texts, check_effort(machine, len(texts), **numbers))
 

@@ -13,7 +13,7 @@ from inference.models import Machine, PortMapping
 from inference.runs.errors import ConfigError
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.facts import seconds_for
-from inference.runs.request import DEFAULT_SEED, MOST_MIXES, SEED_LIMIT, RunRequest
+from inference.runs.request import DEFAULT_SEED, MOST_MIXES, RunRequest, Seed
 from inference.runs.selections import Schemes
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS
 
@@ -38,7 +38,7 @@ class CheckConfig(RunRequest):
     mixes: Annotated[int, Field(ge=0, le=MOST_MIXES)] = 200
     sequences: Annotated[int, Field(ge=0, le=MOST_MIXES)] = 50
     permutations: Annotated[int, Field(ge=2, le=MOST_PERMUTATIONS)] = 5
-    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    seed: Seed = DEFAULT_SEED
 
     @property
     def stages(self) -> tuple[str, ...]:

@@ -28,10 +28,10 @@ from inference.runs.request import (
     DEFAULT_SEED,
     MOST_MIXES,
     MOST_SCHEMES,
-    SEED_LIMIT,
     OneOf,
     RequestPart,
     RunRequest,
+    Seed,
     told_as_flaw,
 )
 from inference.runs.selections import Schemes
@@ -118,7 +118,7 @@ class InferConfig(RunRequest):
     schemes: Schemes = "all"
     scheme_filter: str = ""
     sample: Annotated[int, Field(ge=1, le=MOST_SCHEMES)] | None = None
-    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    seed: Seed = DEFAULT_SEED
     held_out: Annotated[float, Field(ge=0, le=0.9)] = 0.2
     evaluate: int | None = None
     mixes: Annotated[int, Field(ge=1, le=MOST_MIXES)] = 1000

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
+from pydantic import Field
+
 from inference.core.protocols import Json
 from inference.features.library.sets.comparing import (
     SetReport,
@@ -55,7 +57,7 @@ class MergedSets(RunRequest):
     name: str = ""
     note: str = ""
     conflicts: Annotated[str, OneOf(Conflicts)] = Conflicts.FIRST.value
-    tolerance: float = TOLERANCE
+    tolerance: Annotated[float, Field(ge=0, le=1000)] = TOLERANCE
 
 
 class CompareSetsJob:

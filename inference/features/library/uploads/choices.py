@@ -14,7 +14,7 @@ from inference.formats.parsing import ParsedFile, read
 from inference.models import ISA, ExperimentSet, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.request import OneOf, RunRequest
-from inference.storage.names import by_name
+from inference.storage.names import NAME_LIMIT, by_name
 
 STOP, LEAVE_OUT = "stop", "leave out"
 """What becomes of a file with rows that have problems."""
@@ -36,7 +36,7 @@ class FileChoices(RunRequest):
 
     upload: int
     isa: str = ""
-    new_isa: str = ""
+    new_isa: Annotated[str, Field(max_length=NAME_LIMIT)] = ""
     unit: Annotated[str, OneOf(FileUnit)] = FileUnit.CYCLES.value
     names: int | None = None
     rejects: list[int] | None = None

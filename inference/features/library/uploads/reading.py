@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import QuerySet
 from django.urls import reverse
+from pydantic import JsonValue
 
 from inference.core.protocols import Json
 from inference.features.library.uploads.choices import LEAVE_OUT, FileChoices, preview_as, read_upload
@@ -48,7 +49,7 @@ class ReadConfig(FileChoices):
     unit: Annotated[str, OneOf((GUESSED, *FileUnit))] = GUESSED
     take_nearest: bool = False
     ports: str = ""
-    options: dict[str, Any] = {}
+    options: dict[str, JsonValue] = {}
 
 
 class ReadJob:

@@ -34,7 +34,7 @@ from inference.runs.kinds import Store, Task
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
 from inference.runs.measurements import RunMeasurements
-from inference.runs.request import DEFAULT_SEED, MOST_MIXES, SEED_LIMIT, OneOf, RunRequest
+from inference.runs.request import DEFAULT_SEED, MOST_MIXES, OneOf, RunRequest, Seed
 from inference.runs.selections import Schemes
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.rows import load_measurements
@@ -67,7 +67,7 @@ class MeasureConfig(RunRequest):
     plan: Annotated[str, OneOf(PLANS)] = "pairs"
     mixes: Annotated[int, Field(ge=1, le=MOST_MIXES)] = DEFAULT_MIXES
     length: Annotated[int, Field(ge=1, le=MOST_INSTRUCTIONS)] = MIX_LENGTH
-    seed: Annotated[int, Field(ge=0, le=SEED_LIMIT - 1)] = DEFAULT_SEED
+    seed: Seed = DEFAULT_SEED
     experiments: list[str] = []
     repeats: Annotated[int, Field(ge=1, le=MOST_REPEATS)] = 1
     unroll: Annotated[int, Field(ge=FEWEST, le=MOST)] = DEFAULTS.instructions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
@@ -18,9 +17,9 @@ from inference.features.machines.measure.form import (
 )
 from inference.features.machines.measure.job import MeasureConfig
 from inference.features.machines.measure.request import effort
-from inference.isa.body_options import DEFAULTS, VALUES
+from inference.isa.body_options import VALUES
 from inference.models import Machine
-from inference.web.request_fields import number_field
+from inference.web.request_fields import request_field
 
 # Which schemes the forms offer for a machine.
 
@@ -28,59 +27,61 @@ from inference.web.request_fields import number_field
 # What the forms that measure on a machine have in common: which schemes, and what that will take.
 
 
-PLANS = (
-    ("singletons", "every scheme alone"),
-    ("pairs", "alone, and every two together"),
-    ("mixes", "random mixes"),
-    ("slots", "issue slots: alone, and among moves"),
-)
+PLANS = {
+    "singletons": "every scheme alone",
+    "pairs": "alone, and every two together",
+    "mixes": "random mixes",
+    "slots": "issue slots: alone, and among moves",
+}
 
 
 class MeasureForm(MeasuringForm):
     """What to measure; the machine is that of the page."""
 
-    plan = forms.ChoiceField(
+    request = MeasureConfig
+
+    plan = request_field(
+        MeasureConfig,
+        "plan",
+        PLANS,
         label="Experiments",
-        choices=PLANS,
-        initial="pairs",
         help_text="PMEvo learns from pairs; mixes test mappings. Slots are compared with those of mappings.",
+        required=True,
     )
-    mixes = number_field(
+    mixes = request_field(
         MeasureConfig,
         "mixes",
-        label="Mixes",
-        required=False,
         help_text="As many as there are at most.",
     )
-    length = number_field(
+    length = request_field(
         MeasureConfig,
         "length",
         label="Instructions per mix",
-        required=False,
         help_text="The papers use mixes of five.",
     )
-    seed = number_field(
+    seed = request_field(
         MeasureConfig,
         "seed",
         help_text="Seed of the random choice: the same seed gives the same experiments.",
+        required=True,
     )
-    unroll = number_field(
+    unroll = request_field(
         MeasureConfig,
         "unroll",
         label="Instructions per loop body",
-        required=False,
         help_text="About; 40, 100 or 200: results that depend on it are limited by the front end.",
     )
-    values = forms.ChoiceField(
+    values = request_field(
+        MeasureConfig,
+        "values",
+        {name: f"{name}: {label}" for name, label in VALUES.items()},
         label="Operand values",
-        choices=[(name, f"{name}: {label}") for name, label in VALUES.items()],
-        initial=DEFAULTS.values,
-        required=False,
         help_text="What registers and memory hold at first. It matters to divisions, and to some others.",
     )
-    breaking = forms.BooleanField(
+    breaking = request_field(
+        MeasureConfig,
+        "breaking",
         label="Break dependencies",
-        required=False,
         help_text="Measures schemes with hard-wired operands (mul, adc, cmpxchg, gathers) as well, each "
         "together with the instruction that breaks its dependency. The run's log names these.",
     )
@@ -103,7 +104,7 @@ def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _usual_name(machine: Machine, form: MeasureForm) -> str:
-    return f"{machine.name}: {dict(PLANS)[form.cleaned_data['plan']]}"
+    return f"{machine.name}: {PLANS[form.cleaned_data['plan']]}"
 
 
 def _plan(machine: Machine, form: MeasureForm) -> MeasuringPlan | None:
@@ -115,17 +116,7 @@ def _plan(machine: Machine, form: MeasureForm) -> MeasuringPlan | None:
     if not texts:
         return None
     mixes = data["mixes"] or MeasureConfig.usual("mixes")
-    config: Json = {
-        "machine": machine.pk,
-        **schemes_config(form, texts),
-        "plan": data["plan"],
-        "mixes": mixes,
-        "length": data["length"] or MeasureConfig.usual("length"),
-        "seed": data["seed"],
-        "unroll": data["unroll"] or DEFAULTS.instructions,
-        "breaking": data["breaking"],
-        "values": data["values"] or DEFAULTS.values,
-    }
+    config: Json = {"machine": machine.pk, **schemes_config(form, texts), **form.stated()}
     return MeasuringPlan.of(machine, config, texts, effort(machine, len(texts), data["plan"], mixes))
 
 

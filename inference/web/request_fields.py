@@ -9,6 +9,7 @@ from typing import Any, ClassVar, get_type_hints
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
+from django.forms.forms import DeclarativeFieldsMetaclass
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
@@ -23,49 +24,56 @@ _PLAIN: Mapping[Any, type[forms.Field]] = {
 }
 
 
-def request_field(
-    owner: type[Any],
-    name: str,
-    words: Mapping[str, str] | None = None,
-    *,
-    scale: int = 1,
-    alone: bool = True,
-    **presentation: Any,
-) -> Any:
-    """The field of a form for a number, a text, a switch or a choice of a request.
+class RequestField:
+    """A field of a form for a number, a text, a switch or a choice of the form's request, by the same name.
 
     Its limits are told to whoever exceeds them; the browser is not told, which would keep the form back.
 
     Args:
-        owner: What has the field: a request, a part of one, or a class of settings, whose `parse` checks.
-        name: The owner's name for it.
         words: Labels of the choices that the page offers, in its order; without, all of them as they are.
+        of: What has the field instead of the form's request: a part of it, or a class of settings, whose
+            `parse` checks.
         scale: By how much a number is larger in the form: 100 for per cent.
         alone: Whether `parse` can tell of this value without the others.
         presentation: Label, help text and widget; `required` where an empty field does not mean the default;
             `initial` where the page proposes something else.
     """
-    shape, usual, checks = _described(owner, name)
-    checks = checks if alone else []
-    if scale != 1:
-        usual = round(scale * usual)
-    choices = [(choice, (words or {}).get(choice, choice)) for choice in words or shape.choices]
-    if strangers := {choice for choice, _ in choices} - set(shape.choices or dict(choices)):
-        raise ValueError(f"{name} of {owner.__name__} is never {', '.join(sorted(strangers))}")
-    options = {"initial": usual, "required": False, **presentation}
-    for check, (choice, _) in itertools.product(checks, choices):
-        check(choice)
-    field: Any
-    if choices:
-        field = forms.ChoiceField(**options, choices=choices)
-    elif shape.kind is str:
-        field = forms.CharField(**options, max_length=shape.longest, validators=checks)
-    else:
-        limits = ((MinValueValidator, shape.least), (MaxValueValidator, shape.most))
-        bounds = [check(scale * limit) for check, limit in limits if limit is not None]
-        field = _PLAIN[shape.kind](**options, validators=[*checks, *bounds])
-    field.origin = (owner, name, scale)
-    return field
+
+    def __init__(
+        self,
+        words: Mapping[str, str] | None = None,
+        *,
+        of: type[Any] | None = None,
+        scale: int = 1,
+        alone: bool = True,
+        **presentation: Any,
+    ) -> None:
+        self._words, self._of, self._scale, self._alone = words, of, scale, alone
+        self._presentation = presentation
+
+    def made(self, request: type[Any], name: str) -> Any:
+        """Django's field."""
+        owner, words, scale = self._of or request, self._words, self._scale
+        shape, usual, checks = _described(owner, name)
+        checks = checks if self._alone else []
+        choices = [(choice, (words or {}).get(choice, choice)) for choice in words or shape.choices]
+        if strangers := {choice for choice, _ in choices} - set(shape.choices or dict(choices)):
+            raise ValueError(f"{name} of {owner.__name__} is never {', '.join(sorted(strangers))}")
+        for check, (choice, _) in itertools.product(checks, choices):
+            check(choice)
+        usual = usual if scale == 1 else round(scale * usual)
+        options = {"initial": usual, "required": False, **self._presentation}
+        field: Any
+        if choices:
+            field = forms.ChoiceField(**options, choices=choices)
+        elif shape.kind is str:
+            field = forms.CharField(**options, max_length=shape.longest, validators=checks)
+        else:
+            limits = ((MinValueValidator, shape.least), (MaxValueValidator, shape.most))
+            bounds = [check(scale * limit) for check, limit in limits if limit is not None]
+            field = _PLAIN[shape.kind](**options, validators=[*checks, *bounds])
+        field.origin = (owner, name, scale)
+        return field
 
 
 def _described(
@@ -97,8 +105,18 @@ def note_field() -> forms.CharField:
     return forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
 
 
-class RequestForm(forms.Form):
-    """A form that becomes a `request`, whose plain fields are made by `request_field`."""
+class _RequestFormType(DeclarativeFieldsMetaclass):
+    """Puts Django's fields in the place of a form's request fields."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> Any:
+        requests = (getattr(one, "request", None) for one in bases)
+        request: Any = attrs.get("request") or next(filter(None, requests), None)
+        made = {key: one.made(request, key) for key, one in attrs.items() if isinstance(one, RequestField)}
+        return super().__new__(cls, name, bases, attrs | made)
+
+
+class RequestForm(forms.Form, metaclass=_RequestFormType):
+    """A form that becomes a `request`, whose plain fields are `RequestField`."""
 
     request: ClassVar[type[RunRequest]]
 

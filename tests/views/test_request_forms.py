@@ -13,7 +13,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 
 from inference.measuring.blocks import BlockOptions
 from inference.runs.request import RequestPart, RunRequest, parts_of
-from inference.web.request_fields import RequestForm, request_field
+from inference.web.request_fields import RequestField, RequestForm
 
 PLAIN = (forms.IntegerField, forms.FloatField, forms.BooleanField, forms.ChoiceField, forms.CharField)
 PLAIN_KINDS = (int, float, bool, str)
@@ -103,7 +103,7 @@ class _Journey(RunRequest):
 
 class _JourneyForm(RequestForm):
     request = _Journey
-    miles = request_field(_Journey, "miles")
+    miles = RequestField()
     way = forms.ChoiceField(choices=[("foot", "on foot")])
     hours = forms.IntegerField(min_value=1)
 

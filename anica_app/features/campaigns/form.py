@@ -24,7 +24,7 @@ from inference.isa.targets import names_with_blocks
 from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
 from inference.web.presentation import describe_fields
-from inference.web.request_fields import RunForm, name_field, request_field
+from inference.web.request_fields import RequestField, RunForm, name_field
 from inference.web.requests import row_numbers
 
 SETTING, END = "set_", "end_"
@@ -116,7 +116,7 @@ def _field(cls: type[Any], entry: dataclasses.Field[Any], group: str) -> Any:
             initial=entry.default,
         )
     else:
-        field = request_field(cls, entry.name, _CHOICES.get(entry.name), **shown)
+        field = RequestField(_CHOICES.get(entry.name), **shown).made(cls, entry.name)
     field.paper, field.group = _paper(entry.metadata["paper"]), group
     return field
 
@@ -174,7 +174,7 @@ class CampaignForm(RunForm):
         help_text="Without one, the search is for blocks on which the first fails.",
     )
     processor = processor_field()
-    mode = mode_field(CampaignConfig, as_named="as each is named: two ways of measuring")
+    mode = mode_field("as each is named: two ways of measuring")
     scheme_filter = search_field()
     uops = forms.ModelChoiceField(
         PortMapping.objects.none(),
@@ -190,20 +190,14 @@ class CampaignForm(RunForm):
         widget=forms.CheckboxSelectMultiple,
         help_text="Blocks covered by these discoveries are skipped.",
     )
-    evaluate = request_field(
-        CampaignConfig,
-        "evaluate",
+    evaluate = RequestField(
         label="Compute coverage on fresh blocks",
         help_text="This many random blocks of four instructions are predicted at the end, to compute how "
         "much of the disagreement the discoveries explain (§8.2.3).",
     )
-    seed = request_field(
-        CampaignConfig,
-        "seed",
-        help_text="The same seed finds the same discoveries, unless time ends the campaign.",
-    )
+    seed = RequestField(help_text="The same seed finds the same discoveries, unless time ends the campaign.")
     name = name_field("the run and its campaign")
-    preset = request_field(CampaignConfig, "preset", widget=forms.HiddenInput)
+    preset = RequestField(widget=forms.HiddenInput)
 
     def __init__(
         self, usable: Sequence[Listed], data: Any = None, *, initial: Any = None, excluded: Sequence[int] = ()

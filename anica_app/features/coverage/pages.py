@@ -26,7 +26,7 @@ from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web.paging import page_in_memory
-from inference.web.request_fields import RequestForm, request_field
+from inference.web.request_fields import RequestField, RequestForm
 from inference.web.requests import start_or_tell, table_answer, whole_number
 
 GENERALISE = "generalise"
@@ -46,26 +46,11 @@ class CoverageForm(RequestForm):
     )
     first = forms.ModelChoiceField(BlockColumn.objects.none(), empty_label=None, label="Interesting where")
     second = forms.ModelChoiceField(BlockColumn.objects.none(), empty_label=None, label="disagrees with")
-    metric = request_field(
-        InterestSettings,
-        "metric",
-        {RELATIVE: "the mean of both", ABSOLUTE: "cycles"},
-        label="by",
+    metric = RequestField({RELATIVE: "the mean of both", ABSOLUTE: "cycles"}, of=InterestSettings, label="by")
+    threshold = RequestField(
+        of=InterestSettings, label="more than", widget=forms.NumberInput(attrs={"step": "any"}), required=True
     )
-    threshold = request_field(
-        InterestSettings,
-        "threshold",
-        label="more than",
-        widget=forms.NumberInput(attrs={"step": "any"}),
-        required=True,
-    )
-    blocks = request_field(
-        CoverageConfig,
-        "blocks",
-        label="Blocks evaluated",
-        help_text="The first interesting ones.",
-        required=True,
-    )
+    blocks = RequestField(label="Blocks evaluated", help_text="The first interesting ones.", required=True)
 
     def __init__(self, columns: Sequence[BlockColumn], data: Any = None) -> None:
         super().__init__(data, auto_id="cover_%s")

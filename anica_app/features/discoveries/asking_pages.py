@@ -19,7 +19,6 @@ from anica_app.features.discoveries.steps import name_of_question, question_abou
 from inference.features.asking.predictors.modes import common_mode, mode_field
 from inference.features.asking.questions.form import ChoosingForm
 from inference.features.asking.questions.query import KIND
-from inference.features.asking.questions.request import AskConfig
 from inference.measuring.blocks import LOOP
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
@@ -29,8 +28,7 @@ from inference.web.requests import start_or_tell
 class AskForm(ChoosingForm):
     """Which of the predictors that can be asked here, one at least."""
 
-    request = AskConfig
-    mode = mode_field(AskConfig, as_named="as each is named")
+    mode = mode_field("as each is named")
 
     def clean(self) -> dict[str, Any]:
         """Refuse a question that nobody is asked."""

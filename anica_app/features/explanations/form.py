@@ -14,7 +14,7 @@ from inference.core.protocols import Json
 from inference.features.asking.questions.query import PredictorAnswer, furthest_apart
 from inference.isa.blocks import body_of
 from inference.web.presentation import describe_fields
-from inference.web.request_fields import RequestForm, request_field
+from inference.web.request_fields import RequestField, RequestForm
 
 KIND = "generalise"
 MOST_SHOWN = 10
@@ -28,27 +28,23 @@ class ExplainForm(RequestForm):
     second = forms.ChoiceField(
         label="Compare with", required=False, help_text="None: explain what its own prediction rests on."
     )
-    metric = request_field(
-        InterestSettings,
-        "metric",
+    metric = RequestField(
         {RELATIVE: "by the mean of both", ABSOLUTE: "in cycles"},
+        of=InterestSettings,
         label="Disagreement measure",
     )
-    threshold = request_field(
-        InterestSettings,
-        "threshold",
+    threshold = RequestField(
+        of=InterestSettings,
         label="More than",
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text="When two predictors count as different.",
     )
-    tolerance = request_field(
-        GeneraliseConfig,
-        "tolerance",
+    tolerance = RequestField(
         label="Equal within",
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text="Relative difference within which one predictor’s answers count as equal (§8.4.1).",
     )
-    samples = request_field(SearchSettings, "samples", label="Samples per step")
+    samples = RequestField(of=SearchSettings, label="Samples per step")
 
     def __init__(self, lines: Sequence[PredictorAnswer], code: bytes, data: Any = None) -> None:
         """`lines`: what each predictor said of the block with this machine code."""

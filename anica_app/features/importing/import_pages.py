@@ -23,7 +23,7 @@ from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
-from inference.web.request_fields import RequestForm, note_field, request_field
+from inference.web.request_fields import RequestField, RequestForm, note_field
 
 
 class BlockImportForm(RequestForm):
@@ -49,20 +49,18 @@ class BlocksForm(BlockImportForm):
 
     model = BasicBlockSet
 
-    broken = request_field(
-        ImportAnicaConfig,
-        "broken",
+    broken = RequestField(
         {
             Broken.STOP.value: "stop at the first one and store nothing",
             Broken.SKIP.value: "leave them out and report them",
         },
+        of=ImportAnicaConfig,
         label="Rows that cannot be read",
         widget=forms.RadioSelect,
         required=True,
     )
-    issue_width = request_field(
-        ImportAnicaConfig,
-        "issue_width",
+    issue_width = RequestField(
+        of=ImportAnicaConfig,
         initial=WIDEST,
         label="Instructions per cycle",
         help_text="As many as the processor can start: 4 to 8 on today’s. Answers below what this allows are "

@@ -25,7 +25,7 @@ from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.names import free_name
 from inference.web.reading_process import SlowFileError
-from inference.web.request_fields import RequestForm, request_field
+from inference.web.request_fields import RequestField, RequestForm
 from inference.web.requests import whole_number
 
 ALL, SHARE, TICKED = "all", "share", "ticked"
@@ -62,9 +62,7 @@ class SearchForm(RequestForm):
     """How loops are found and weighed."""
 
     request = LoopsConfig
-    functions = request_field(
-        LoopsConfig,
-        "functions",
+    functions = RequestField(
         help_text="A name or a pattern like mat*; empty for all.",
         widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
     )
@@ -75,20 +73,12 @@ class SearchForm(RequestForm):
         label="Samples",
         help_text="What perf script or perf annotate --stdio printed, uploaded beside this file.",
     )
-    program = request_field(
-        LoopsConfig,
-        "program",
+    program = RequestField(
         label="Name in the samples",
         help_text="Where perf calls this file otherwise.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
-    weighing = request_field(
-        LoopsConfig,
-        "weighing",
-        _WEIGHING,
-        label="A loop’s weight is",
-        required=True,
-    )
+    weighing = RequestField(_WEIGHING, label="A loop’s weight is", required=True)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -124,9 +114,8 @@ class ChooseForm(BlockImportForm):
     model = BasicBlockSet
 
     which = forms.ChoiceField(choices=[(ALL, ""), (SHARE, ""), (TICKED, "")], initial=ALL)
-    least = request_field(
-        LoopsConfig,
-        "least",
+    least = RequestField(
+        of=LoopsConfig,
         initial=1,
         widget=forms.NumberInput(
             attrs={"class": "short-number", "step": "any", "aria-label": "Per cent of all samples"}

@@ -22,7 +22,7 @@ from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.protocol import PredictorError
 from inference.web.paging import Order
 from inference.web.presentation import describe_fields
-from inference.web.request_fields import RunForm, request_field
+from inference.web.request_fields import RequestField, RunForm
 from inference.web.requests import row_number, start_run, table_answer, whole_number
 
 _SHADES = 8
@@ -143,18 +143,10 @@ class MatrixForm(RunForm):
         empty_label="new random blocks",
         help_text="A basic-block set keeps the answers as new columns.",
     )
-    blocks = request_field(
-        MatrixConfig,
-        "blocks",
-        label="Random blocks",
-        help_text="Used when no set is chosen; they become a new set.",
+    blocks = RequestField(
+        label="Random blocks", help_text="Used when no set is chosen; they become a new set."
     )
-    length = request_field(
-        MatrixConfig,
-        "length",
-        label="Instructions per block",
-        help_text="Of random blocks.",
-    )
+    length = RequestField(label="Instructions per block", help_text="Of random blocks.")
     predictors = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Tools")
     columns = forms.ModelMultipleChoiceField(
         BlockColumn.objects.none(),
@@ -162,20 +154,18 @@ class MatrixForm(RunForm):
         widget=forms.CheckboxSelectMultiple,
         label="Columns of the set",
     )
-    metric = request_field(
-        InterestSettings,
-        "metric",
+    metric = RequestField(
         {RELATIVE: "by the mean of both", ABSOLUTE: "in cycles"},
+        of=InterestSettings,
         label="Disagreement measure",
     )
-    threshold = request_field(
-        InterestSettings,
-        "threshold",
+    threshold = RequestField(
+        of=InterestSettings,
         label="More than",
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text="When two tools disagree on a block.",
     )
-    mode = mode_field(MatrixConfig, as_named="as measured columns, else as each is named")
+    mode = mode_field("as measured columns, else as each is named")
 
     def __init__(self, usable: list[Listed], block_set: int | None, data: Any = None) -> None:
         super().__init__(data, initial={"block_set": block_set})

@@ -166,8 +166,8 @@ class ColumnsForm(RunForm, ChoosingForm):
     """Which predictors; those that have a column are refused."""
 
     request = ColumnsConfig
-    mode = mode_field(ColumnsConfig, as_named="as measured columns of the set")
-    anew = None  # as Django removes a field; what is remembered is what they would say again
+    mode = mode_field("as measured columns of the set")
+    anew = None  # type: ignore[assignment]  # as Django removes a field; what is remembered is what they would say again
 
     def clean(self) -> dict[str, Any]:
         """Somebody must be asked."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -19,8 +19,8 @@ from inference.models import Predictor, Run
 from inference.predictors import machine, nanobench
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError
-from inference.runs.request import OneOf, RunRequest
-from inference.web.request_fields import request_field
+from inference.runs.request import OneOf
+from inference.web.request_fields import RequestField
 
 MEASURING = (machine.KIND, nanobench.KIND)
 AS_NAMED = ""
@@ -54,12 +54,10 @@ WORDS = {UNROLLED: "unrolled", LOOP: "in a loop", AS_NAMED: "either mode"}
 """What stands beside a number of cycles."""
 
 
-def mode_field(request: type[RunRequest], *, as_named: str = "") -> Any:
+def mode_field(as_named: str = "") -> RequestField:
     """The choice of a form; `as_named`: the label of `AS_NAMED`, "" where a mode has to be chosen."""
     words = {LOOP: "copies in a loop", UNROLLED: "straight code, unrolled"}
-    return request_field(
-        request,
-        "mode",
+    return RequestField(
         words | {AS_NAMED: as_named} if as_named else words,
         label="Blocks without a jump",
         initial=LOOP,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 
@@ -19,8 +19,9 @@ from inference.measuring.blocks import BlockOptions
 from inference.models import Predictor
 from inference.predictors import machine
 from inference.predictors.protocol import PredictorError
+from inference.runs.request import RunRequest
 from inference.web.presentation import describe_fields
-from inference.web.request_fields import RunForm, request_field
+from inference.web.request_fields import RequestField, RequestForm, RunForm
 
 _LONGEST = 300
 """Characters of the text of an offer."""
@@ -39,19 +40,15 @@ class OffersField(forms.MultipleChoiceField):
         super().validate(value)
 
 
-class ChoosingForm(forms.Form):
+class ChoosingForm(RequestForm):
     """Which of the predictors that can be asked here; `rows` are those of a valid form.
 
     Nothing else can be named: a predictor can be any program, which only administrators add.
     """
 
+    request: ClassVar[type[RunRequest]] = AskConfig
     predictors = OffersField(required=False)
-    anew = request_field(
-        AskConfig,
-        "anew",
-        label="Ignore cached results",
-        help_text="Predict again even if an answer is cached.",
-    )
+    anew = RequestField(label="Ignore cached results", help_text="Predict again even if an answer is cached.")
 
     def __init__(self, data: Any = None, initial: Any = None, known: Offers | None = None) -> None:
         """`known`: the offers, where they have been found out already."""
@@ -124,11 +121,9 @@ class BlockForm(RunForm, ChoosingForm):
             attrs={"rows": 10, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
         ),
     )
-    request = AskConfig
-    mode = mode_field(AskConfig)
-    copies = request_field(
-        BlockOptions,
-        "copies",
+    mode = mode_field()
+    copies = RequestField(
+        of=BlockOptions,
         alone=False,  # in a loop, one will do: `take` checks all options together
         label="Number of copies",
         help_text="0: as many as make about 800 instructions and 512 stores; in a loop 100 instructions.",
@@ -144,9 +139,8 @@ class BlockForm(RunForm, ChoosingForm):
         initial=f"{START:#x}",
         help_text="Every eight bytes of it, so that loaded pointers are valid, too.",
     )
-    pages = request_field(
-        BlockOptions,
-        "pages",
+    pages = RequestField(
+        of=BlockOptions,
         label="Pages of memory",
         help_text="That a block may touch. All are one page of physical memory, as in BHive's harness.",
         required=True,

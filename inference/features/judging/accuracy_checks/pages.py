@@ -24,7 +24,7 @@ from inference.formats.csv_cells import written
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, BlockColumn, Machine, Predictor, Run
 from inference.web.presentation import describe_fields
-from inference.web.request_fields import RunForm, request_field
+from inference.web.request_fields import RequestField, RunForm
 from inference.web.requests import start_run, table_answer, whole_number
 from inference.web.small_maps import DeviationBin, cells_of
 
@@ -133,15 +133,11 @@ class AccuracyCheckForm(RunForm, ChoosingForm):
     block_set = forms.ModelChoiceField(
         BasicBlockSet.objects.filter(size__gt=0).order_by("-id"), label="Blocks of", empty_label=None
     )
-    blocks = request_field(AccuracyCheckConfig, "blocks", label="Number of blocks")
-    seed = request_field(AccuracyCheckConfig, "seed", help_text="Which blocks are drawn.")
-    mode = mode_field(AccuracyCheckConfig)
-    rounds = request_field(
-        AccuracyCheckConfig,
-        "rounds",
-        help_text="How often each block is measured; the median counts.",
-    )
-    anew = None  # as Django removes a field
+    blocks = RequestField(label="Number of blocks")
+    seed = RequestField(help_text="Which blocks are drawn.")
+    mode = mode_field()
+    rounds = RequestField(help_text="How often each block is measured; the median counts.")
+    anew = None  # type: ignore[assignment]  # as Django removes a field
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:
         super().__init__(data, initial=initial)

@@ -26,7 +26,7 @@ from inference.predictors.osaca import predictor as osaca
 from inference.predictors.protocol import PredictorError
 from inference.storage.instruction_sets import core_of
 from inference.web.presentation import describe_fields
-from inference.web.request_fields import RunForm, request_field
+from inference.web.request_fields import RequestField, RunForm
 from inference.web.requests import start_run, whole_number
 
 _CPU_OF = {mca.KIND: "cpu", osaca.KIND: "arch"}
@@ -145,19 +145,11 @@ class ComparisonForm(RunForm):
         label="Architecture for OSACA",
         choices=lambda: [("", "as usual"), *((name, name) for name in osaca.processors())],
     )
-    instructions = request_field(
-        ComparisonConfig,
-        "instructions",
-        label="Minimum instructions per block",
-        help_text="More hide longer latencies, and take tools longer.",
+    instructions = RequestField(
+        label="Minimum instructions per block", help_text="More hide longer latencies, and take tools longer."
     )
-    most = request_field(
-        ComparisonConfig,
-        "most",
-        label="Maximum experiments",
-        help_text="A larger set is sampled at random.",
-    )
-    mode = mode_field(ComparisonConfig)
+    most = RequestField(label="Maximum experiments", help_text="A larger set is sampled at random.")
+    mode = mode_field()
 
     def __init__(self, judge: ExperimentSet, data: Any = None, ticked: Json | None = None) -> None:
         self.judge = judge

@@ -21,7 +21,7 @@ from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import core_of
 from inference.web.paging import page_in_memory
-from inference.web.request_fields import RequestForm, request_field
+from inference.web.request_fields import RequestField, RequestForm
 from inference.web.requests import file_answer, whole_number
 
 
@@ -30,17 +30,13 @@ class DifferenceForm(RequestForm):
 
     request = DifferenceConfig
     release = forms.ChoiceField(label="llvm-mca")
-    cpu = request_field(
-        DifferenceConfig,
-        "cpu",
+    cpu = RequestField(
         label="Processor",
         widget=forms.TextInput(attrs={"list": "processors", "autocomplete": "off", "spellcheck": "false"}),
         help_text="As -mcpu takes it, such as haswell or znver3.",
         required=True,
     )
-    tolerance = request_field(
-        DifferenceConfig,
-        "tolerance",
+    tolerance = RequestField(
         scale=100,
         label="Minimum difference, per cent",
         help_text="How far LLVM's cycles may be from the measured ones.",

@@ -35,7 +35,7 @@ from inference.models.scheme_search import texts_found
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import page_in_memory
-from inference.web.request_fields import request_field
+from inference.web.request_fields import RequestField
 from inference.web.requests import one_of, start_run, table_answer, whole_number
 
 
@@ -59,32 +59,19 @@ class CheckForm(MeasuringForm):
         help_text="One that was not learnt from this machine: the documented ports, imported from uops.info.",
     )
     selection = selection_field(CheckConfig.usual("schemes"))
-    mixes = request_field(
-        CheckConfig,
-        "mixes",
+    mixes = RequestField(
         label="Mixes of each length",
         help_text="Of 2 to 6, 10, 15 and 20 schemes within 10 %; 0 for none.",
         required=True,
     )
-    sequences = request_field(
-        CheckConfig,
-        "sequences",
-        label="Mixes to reorder",
-        help_text="Of each length: 2, 4 … 20; 0 for none.",
-        required=True,
+    sequences = RequestField(
+        label="Mixes to reorder", help_text="Of each length: 2, 4 … 20; 0 for none.", required=True
     )
-    permutations = request_field(
-        CheckConfig,
-        "permutations",
-        label="Orders of each",
-        help_text="As far as there are so many.",
-        required=True,
+    permutations = RequestField(
+        label="Orders of each", help_text="As far as there are so many.", required=True
     )
-    seed = request_field(
-        CheckConfig,
-        "seed",
-        help_text="Seed of the random choice: the same seed gives the same experiments.",
-        required=True,
+    seed = RequestField(
+        help_text="Seed of the random choice: the same seed gives the same experiments.", required=True
     )
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:

@@ -20,7 +20,7 @@ from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.isa import Named
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.web.presentation import describe_fields
-from inference.web.request_fields import RunForm, SetsField, name_field, request_field
+from inference.web.request_fields import RequestField, RunForm, SetsField, name_field
 
 _SELECTIONS = {
     "all": "all schemes in the data",
@@ -88,9 +88,7 @@ class InferForm(RunForm):
         ]
     )
     datasets = SetsField(ExperimentSet.objects.order_by("name"), required=False)
-    held_out = request_field(
-        InferConfig,
-        "held_out",
+    held_out = RequestField(
         label="Hold out for testing",
         help_text="Share of the measurements kept from the search, to test its result. Chosen by the seed.",
     )
@@ -108,52 +106,38 @@ class InferForm(RunForm):
         empty_label="choose a stored mapping",
         help_text="The mapping that the search has to recover.",
     )
-    noise = request_field(
-        SimulatedSource,
-        "noise",
+    noise = RequestField(
+        of=SimulatedSource,
         initial=0.01,
         help_text="Standard deviation of a Gaussian factor around 1 on every answer.",
     )
-    outlier_share = request_field(
-        SimulatedSource,
-        "outlier_share",
-        help_text="Answers that are far off: how many of them, 0 to 1.",
+    outlier_share = RequestField(
+        of=SimulatedSource, help_text="Answers that are far off: how many of them, 0 to 1."
     )
-    outlier_factor = request_field(
-        SimulatedSource,
-        "outlier_factor",
-        help_text="The factor by which an outlier differs.",
-    )
-    noise_cpi = request_field(
-        SimulatedSource,
-        "noise_cpi",
+    outlier_factor = RequestField(of=SimulatedSource, help_text="The factor by which an outlier differs.")
+    noise_cpi = RequestField(
+        of=SimulatedSource,
         label="Noise per instruction",
         help_text="Standard deviation of a Gaussian error in cycles per instruction, as of a real clock.",
     )
-    odd_share = request_field(
-        SimulatedSource,
-        "odd_share",
+    odd_share = RequestField(
+        of=SimulatedSource,
         label="Share of misbehaving schemes",
         help_text="Schemes that no port mapping describes, of five kinds seen on real cores (§6.3), 0 to 1.",
     )
-    counters = request_field(
-        SimulatedSource,
-        "counters",
+    counters = RequestField(
         {NOTHING: "none", UOPS: "of all µops", PORTS: "of every port"},
+        of=SimulatedSource,
         help_text="What it counts besides time; explainable inference uses it.",
     )
     machine = MachineField()
-    bottleneck = request_field(
-        InferConfig,
-        "bottleneck",
+    bottleneck = RequestField(
         label="Measure the bottleneck rate first",
         help_text="How many instructions per cycle the core lets through at most, unless R_max is set below.",
     )
     selection = selection_field("all", _SELECTIONS)
     filter = search_field()
-    sample = request_field(
-        InferConfig,
-        "sample",
+    sample = RequestField(
         label="At most",
         widget=forms.NumberInput({"placeholder": "all"}),
         help_text="This many, spread evenly over the selection; empty: all. Not for measurements.",
@@ -179,18 +163,8 @@ class InferForm(RunForm):
         help_text="A line per scheme with one µop. They decide where measuring cannot, and name the ports: "
         "add GPR[64]:RW, GPR[64]:R: 6 7 8 9",
     )
-    algorithm = request_field(
-        InferConfig,
-        "algorithm",
-        {key: offer.label for key, offer in OFFERS.items()},
-        required=True,
-    )
-    seed = request_field(
-        InferConfig,
-        "seed",
-        help_text="The same seed gives the same answer.",
-        required=True,
-    )
+    algorithm = RequestField({key: offer.label for key, offer in OFFERS.items()}, required=True)
+    seed = RequestField(help_text="The same seed gives the same answer.", required=True)
     name = name_field("the run and its mapping")
 
     def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:

@@ -27,7 +27,7 @@ from inference.isa.exclusions import NOT_IN_A_BODY
 from inference.models import Machine, Run, StoredCoreModel
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.past import past_share
-from inference.web.request_fields import request_field
+from inference.web.request_fields import RequestField
 
 EXPLAINED_PER_SCHEME = 12
 """Experiments that explain a scheme, about."""
@@ -52,10 +52,8 @@ class KnowForm(MeasuringForm):
         "The starter set has what compilers emit most, and something of each kind of unit.",
     )
     not_in_a_body = NOT_IN_A_BODY
-    minutes = request_field(
-        KnowConfig,
-        "minutes",
-        help_text="At most, about: explaining µops ends with what it has, in time for the other parts.",
+    minutes = RequestField(
+        help_text="At most, about: explaining µops ends with what it has, in time for the other parts."
     )
 
 

@@ -33,7 +33,7 @@ from inference.web.listed_mappings import evaluation_url
 from inference.web.menus import MenuPlace, entries_of
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, Page, page_of
-from inference.web.request_fields import RequestForm, note_field, request_field
+from inference.web.request_fields import RequestField, RequestForm, note_field
 from inference.web.requests import file_answer, one_of, whole_number
 
 COUNTED = 10_000
@@ -187,18 +187,14 @@ class MergeForm(RequestForm):
         max_length=180,
         help_text="Commands and other pages find it by this name.",
     )
-    conflicts = request_field(
-        MergedSets,
-        "conflicts",
+    conflicts = RequestField(
         {each.value: each.label for each in Conflicts},
         label="Where they contradict each other",
         widget=forms.RadioSelect,
         help_text="The new set keeps this choice, and how often it was needed.",
         required=True,
     )
-    tolerance = request_field(
-        MergedSets,
-        "tolerance",
+    tolerance = RequestField(
         label="A contradiction is a difference of more than, per cent",
         help_text="Of the smaller number. Where numbers are closer, the first set counts.",
         required=True,

@@ -31,7 +31,7 @@ from inference.runs import lifecycle
 from inference.runs.errors import LimitError, RunsError
 from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
-from inference.web.request_fields import RequestForm, SetsField, note_field, request_field
+from inference.web.request_fields import RequestField, RequestForm, SetsField, note_field
 from inference.web.requests import as_whole_number
 
 NEW = "new"
@@ -49,9 +49,7 @@ class ImportForm(RequestForm):
     """What an import is told: the name, and for a new instruction set that one's name too."""
 
     request = ImportConfig
-    new_isa = request_field(
-        ImportConfig,
-        "new_isa",
+    new_isa = RequestField(
         label="Name of the new instruction set",
         help_text="Made from the scheme names in this file.",
         required=True,

@@ -19,7 +19,7 @@ from inference.features.machines.measure.job import MeasureConfig
 from inference.features.machines.measure.request import effort
 from inference.isa.body_options import VALUES
 from inference.models import Machine
-from inference.web.request_fields import request_field
+from inference.web.request_fields import RequestField
 
 # Which schemes the forms offer for a machine.
 
@@ -40,47 +40,27 @@ class MeasureForm(MeasuringForm):
 
     request = MeasureConfig
 
-    plan = request_field(
-        MeasureConfig,
-        "plan",
+    plan = RequestField(
         PLANS,
         label="Experiments",
         help_text="PMEvo learns from pairs; mixes test mappings. Slots are compared with those of mappings.",
         required=True,
     )
-    mixes = request_field(
-        MeasureConfig,
-        "mixes",
-        help_text="As many as there are at most.",
+    mixes = RequestField(help_text="As many as there are at most.")
+    length = RequestField(label="Instructions per mix", help_text="The papers use mixes of five.")
+    seed = RequestField(
+        help_text="Seed of the random choice: the same seed gives the same experiments.", required=True
     )
-    length = request_field(
-        MeasureConfig,
-        "length",
-        label="Instructions per mix",
-        help_text="The papers use mixes of five.",
-    )
-    seed = request_field(
-        MeasureConfig,
-        "seed",
-        help_text="Seed of the random choice: the same seed gives the same experiments.",
-        required=True,
-    )
-    unroll = request_field(
-        MeasureConfig,
-        "unroll",
+    unroll = RequestField(
         label="Instructions per loop body",
         help_text="About; 40, 100 or 200: results that depend on it are limited by the front end.",
     )
-    values = request_field(
-        MeasureConfig,
-        "values",
+    values = RequestField(
         {name: f"{name}: {label}" for name, label in VALUES.items()},
         label="Operand values",
         help_text="What registers and memory hold at first. It matters to divisions, and to some others.",
     )
-    breaking = request_field(
-        MeasureConfig,
-        "breaking",
+    breaking = RequestField(
         label="Break dependencies",
         help_text="Measures schemes with hard-wired operands (mul, adc, cmpxchg, gathers) as well, each "
         "together with the instruction that breaks its dependency. The run's log names these.",

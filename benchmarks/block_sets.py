@@ -21,7 +21,7 @@ from django.test import Client, override_settings
 from anica_app.core.x86_domain import X86Domain
 from benchmarks import Result
 from benchmarks._in_process_worker import done
-from benchmarks._temporary_database import temporary_database
+from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
 from inference.features.asking.block_sets.accuracy import Accuracy
 from inference.models import BasicBlockSet, Upload
 from pmweb.accounts.people import ensure_administrator
@@ -29,17 +29,13 @@ from pmweb.accounts.people import ensure_administrator
 BLOCKS = 100_000
 _POOL, _LONGEST = 3000, 6
 _REQUESTS = 11
-_PLAIN_STATIC = {
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-}
 
 
 def run(quick: bool) -> Iterator[Result]:
     """Import, comparison, pages; `quick` has a tenth of the blocks."""
     rows = BLOCKS // 10 if quick else BLOCKS
     content = generated_csv(rows)
-    with temporary_database(), override_settings(STORAGES=_PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
+    with temporary_database(), override_settings(STORAGES=PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
         yield from _imported(content, rows)
         made = BasicBlockSet.objects.get()
         reference = made.columns.get(position=0)

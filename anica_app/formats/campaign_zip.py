@@ -48,6 +48,7 @@ from inference.isa.targets import target_of
 from inference.models import Predictor
 from inference.predictors.samples import pack, unpack
 from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import code_isa
 
 FORMAT, VERSION = "pmweb-campaign", 2
 WITHOUT_FAMILIES = 1
@@ -98,6 +99,7 @@ def write_campaign(campaign: Campaign, file: BinaryIO, told: Told | None = None)
 
 def _members(campaign: Campaign, numbers: Mapping[int, int]) -> Iterable[tuple[str, bytes]]:
     predictors = [seat.predictor for seat in campaign.seats.select_related("predictor")]
+    isa = code_isa(campaign.isa)
     document = row_document(campaign, _CAMPAIGN)
     if "predictors" in document["config"] and campaign.format == Campaign.Format.OURS:
         # They are row ids there, which say nothing elsewhere; the list below has the same order.
@@ -127,21 +129,21 @@ def _members(campaign: Campaign, numbers: Mapping[int, int]) -> Iterable[tuple[s
     )
     yield ALL_FAMILIES, _json(family_documents(campaign))
     for one in campaign.generalisations.order_by("number").iterator(_ROWS):
-        yield f"{GENERALISATIONS}{one.number:05}.json", _json(_generalisation(one, numbers))
+        yield f"{GENERALISATIONS}{one.number:05}.json", _json(_generalisation(one, isa, numbers))
     for batch in campaign.batches.order_by("number").iterator(_ROWS):
         found = {
             **row_document(batch, _BATCH),
             "discovery": numbers.get(batch.discovery_id or 0),
-            "samples": _samples(batch),
+            "samples": _samples(batch, isa),
         }
         yield f"{BATCHES}{batch.number:05}.json", _json(found)
     for kept in campaign.files.order_by("path").iterator(_ROWS):
         yield FILES + kept.path, zlib.decompress(kept.content)
 
 
-def _generalisation(row: Generalisation, numbers: Mapping[int, int]) -> Json:
+def _generalisation(row: Generalisation, isa: str, numbers: Mapping[int, int]) -> Json:
     steps = [
-        {**row_document(step, _STEP), "samples": _samples(step)} for step in row.steps.order_by("number")
+        {**row_document(step, _STEP), "samples": _samples(step, isa)} for step in row.steps.order_by("number")
     ]
     return {
         **row_document(row, _GENERALISATION),
@@ -150,10 +152,10 @@ def _generalisation(row: Generalisation, numbers: Mapping[int, int]) -> Json:
     }
 
 
-def _samples(row: GeneralisationStep | SampleBatch) -> Json | None:
+def _samples(row: GeneralisationStep | SampleBatch, isa: str) -> Json | None:
     """The blocks; None where only their numbers were kept."""
     packed = bytes(row.samples)
-    return None if row.n and not packed else sample_document(unpack(packed))
+    return None if row.n and not packed else sample_document(unpack(packed), isa)
 
 
 def _json(value: Any) -> bytes:

@@ -32,6 +32,7 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.storage.instruction_sets import code_isa
 
 # Runs of kind `campaign`: a durable search for what tools disagree about.
 
@@ -62,7 +63,7 @@ class CampaignJob:
         campaign = campaign_of(task.run)
         domain = chosen_domain(asked["space"], asked["domain"], config.scheme_filter or "", config.uops)
         try:
-            with opened_panel(task, config.predictors) as panel:
+            with opened_panel(task, config.predictors, code_isa(campaign.isa)) as panel:
                 domain, support = restricted_domain(task, campaign, panel, domain, LABELS)
                 campaign.facts["schemes"] = len(domain.space)
                 campaign.facts["unsupported"] = len(support["lacking"])

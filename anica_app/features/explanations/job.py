@@ -24,6 +24,7 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.panel import opened_panel
 from inference.isa.blocks import BlockError, block_of_hex
+from inference.isa.targets import DEFAULT
 from inference.models import Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer, PredictorError
@@ -31,13 +32,15 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import DEFAULT_SEED, Seed
+from inference.storage.instruction_sets import code_isa
 
 LABELS = ("Find schemes supported by every predictor", "Generalise")
 _STAGE = "generalise"
 
 
 class GeneraliseConfig(SearchRequest):
-    """Which block is generalised over which tools; `block` is its machine code in hexadecimal digits.
+    """Which block is generalised over which tools; `block` is its machine code in hexadecimal
+    digits, `isa` the instruction set of that.
 
     `minimise`: instructions are left out first as long as the block stays interesting; usually where two
     tools differ. With one predictor that gives a number, blocks are interesting where it predicts the same;
@@ -46,6 +49,7 @@ class GeneraliseConfig(SearchRequest):
 
     noun = "a generalisation"
     predictors: list[int] = []
+    isa: str = DEFAULT
     block: str = ""
     minimise: bool = True
     tolerance: Annotated[float, Field(ge=0, le=2)] = 0.05
@@ -58,7 +62,7 @@ def read_config(given: Json) -> GeneraliseConfig:
     config = GeneraliseConfig.read(given)
     predictors = [row.pk for row in read_predictors(config.predictors, config.mode)]
     try:
-        block = block_of_hex(config.block)
+        block = block_of_hex(config.block, config.isa)
     except BlockError as error:
         raise ConfigError(f"block: {error}") from error
     found: Json = {"predictors": predictors, "block": block.hex}
@@ -87,7 +91,7 @@ class GeneraliseJob:
         campaign = campaign_of(task.run)
         domain = chosen_domain(task.run.config["space"], task.run.config["domain"])
         try:
-            with opened_panel(task, config.predictors) as panel:
+            with opened_panel(task, config.predictors, code_isa(campaign.isa)) as panel:
                 domain, _ = restricted_domain(task, campaign, panel, domain, LABELS)
                 task.reporter.tell("phase", {"name": _STAGE, "index": 2, "labels": list(LABELS)})
                 meter = Meter(panel, task.lease.busy_seconds)

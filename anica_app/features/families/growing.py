@@ -15,6 +15,7 @@ from anica_app.core.search.findings import News
 from anica_app.core.search.judging import DIFFERENCE
 from anica_app.core.x86_domain import X86Domain
 from inference.core.protocols import Json
+from inference.isa.targets import X86
 
 MOST_TOLD = 12
 """Of the families so far, the largest."""
@@ -69,6 +70,7 @@ class GrowingFamilies:
             "families": [
                 {
                     "name": one.name,
+                    "isa": X86,
                     "witness": one.witness.code.hex(),
                     "members": len(one.members),
                     "predictions": [list(each) for each in one.predictions],

@@ -45,6 +45,7 @@ from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.storage.instruction_sets import code_isa
 
 LEAST_QUESTIONS = 400
 """For campaigns of which nobody knows how many questions they took."""
@@ -120,7 +121,7 @@ def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
     """The campaign's tools; None where one cannot be asked here."""
     rows = [seat.predictor for seat in campaign.seats.select_related("predictor").order_by("position")]
     try:
-        tools = [stack.enter_context(closing(opened(row, task))) for row in rows]
+        tools = [stack.enter_context(closing(opened(row, task, isa=code_isa(campaign.isa)))) for row in rows]
     except PredictorError as error:
         task.reporter.tell("log", {"level": "info", "text": f"stored answers alone are used: {error}"})
         return None

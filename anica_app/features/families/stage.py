@@ -26,6 +26,7 @@ from inference.models import Predictor
 from inference.predictors.panel import Panel
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
+from inference.storage.instruction_sets import code_isa
 
 
 def earlier_campaign(campaign: Campaign, chosen: int | None) -> Campaign | None:
@@ -88,7 +89,7 @@ class CampaignGrouping:
     def _refereed(
         self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers[Any]]
     ) -> RefereedFamilies:
-        with closing(opened(referee, self.task)) as tool:
+        with closing(opened(referee, self.task, isa=code_isa(self.campaign.isa))) as tool:
             panel = Panel([tool], self.task.reporter.pulse)
             try:
                 return refereed(

@@ -15,7 +15,7 @@ from inference.core.core_model import Assumptions, CoreBound, CoreModel, CoreOve
 from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.core_model.dependences import ChainStep
 from inference.core.protocols import Json
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.core_model_json import core_model_of
 from inference.formats.core_pictures import overview_of
 from inference.isa.blocks import Block

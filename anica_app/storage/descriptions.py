@@ -17,7 +17,8 @@ from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest, settings_of
 
-MOST_FRESH = 100_000
+FreshBlocks = Annotated[int, Field(ge=0, le=100_000)]
+"""Random blocks by which it is told how much discoveries explain."""
 
 
 DEFAULT_FRESH = 2000
@@ -48,7 +49,7 @@ Space = Annotated[SpaceSettings, settings_of(SpaceSettings)]
 class SearchRequest(RunRequest):
     """What runs that search for discoveries have in common.
 
-    In what is given, `settings` may have any settings of all groups by name; a group's own field goes before.
+    A description may also have `settings`, those of any group by name; a group's own field goes before.
     """
 
     interest: Interest = InterestSettings()
@@ -57,29 +58,29 @@ class SearchRequest(RunRequest):
     space: Space = SpaceSettings()
 
     @classmethod
-    def purpose(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def purpose(cls, described: Mapping[str, Any]) -> Mapping[str, Any]:
         """Settings by name that take the place of the defaults."""
-        del given
+        del described
         return {}
 
     @model_validator(mode="before")
     @classmethod
-    def _sort_settings(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            return given
-        named = given.get("settings", {})
-        if not isinstance(named, Mapping):
-            raise ValueError(f"settings must be an object of names and values, not {as_written(named)}")
+    def _sort_settings(cls, described: Any) -> Any:
+        if not isinstance(described, Mapping):
+            return described
+        settings = described.get("settings", {})
+        if not isinstance(settings, Mapping):
+            raise ValueError(f"settings must be an object of names and values, not {as_written(settings)}")
         owners = {entry.name: group for group, kind in GROUPS.items() for entry in fields(kind)}
-        if strangers := sorted(named.keys() - owners.keys()):
+        if strangers := sorted(settings.keys() - owners.keys()):
             raise ValueError(f"there is no setting {strangers[0]!r}; there are {', '.join(sorted(owners))}")
         sorted_settings: dict[str, Any] = {group: {} for group in GROUPS}
-        for name, value in {**cls.purpose(given), **named}.items():
+        for name, value in {**cls.purpose(described), **settings}.items():
             sorted_settings[owners[name]][name] = value
-        for group in GROUPS.keys() & given.keys():
-            own = given[group]
+        for group in GROUPS.keys() & described.keys():
+            own = described[group]
             sorted_settings[group] = {**sorted_settings[group], **own} if isinstance(own, Mapping) else own
-        return {name: value for name, value in given.items() if name != "settings"} | sorted_settings
+        return {name: value for name, value in described.items() if name != "settings"} | sorted_settings
 
 
 def read_against(given: int, tools: int) -> int:

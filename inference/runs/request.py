@@ -56,9 +56,9 @@ def told_as_flaw() -> Iterator[None]:
 def settings_of(kind: Any) -> BeforeValidator:
     """A validator for a field that is a class of settings, which reads and checks its values in `parse`."""
 
-    def read(given: object) -> Any:
+    def read(value: object) -> Any:
         with told_as_flaw():
-            return given if isinstance(given, kind) else kind.parse(given)
+            return value if isinstance(value, kind) else kind.parse(value)
 
     return BeforeValidator(read)
 
@@ -253,8 +253,8 @@ def _located(
             names.append(str(step))
             parts = parts_of(info.annotation)
             part = parts[0] if len(parts) == 1 else None
-        elif named := [each for each in parts if each.__name__ == step]:
-            part = named[0]
+        elif alternatives := [kind for kind in parts if kind.__name__ == step]:
+            part = alternatives[0]
     return " ".join(names), part, info
 
 

@@ -51,7 +51,7 @@ class RequestField:
         self._words, self._of, self._scale, self._alone = words, of, scale, alone
         self._presentation = presentation
 
-    def made(self, request: type[Any], name: str) -> Any:
+    def field(self, request: type[Any], name: str) -> Any:
         """Django's field."""
         owner, words, scale = self._of or request, self._words, self._scale
         shape, usual, checks = _described(owner, name)
@@ -109,10 +109,12 @@ class _RequestFormType(DeclarativeFieldsMetaclass):
     """Puts Django's fields in the place of a form's request fields."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> Any:
-        requests = (getattr(one, "request", None) for one in bases)
+        requests = (getattr(base, "request", None) for base in bases)
         request: Any = attrs.get("request") or next(filter(None, requests), None)
-        made = {key: one.made(request, key) for key, one in attrs.items() if isinstance(one, RequestField)}
-        return super().__new__(cls, name, bases, attrs | made)
+        fields = {
+            key: value.field(request, key) for key, value in attrs.items() if isinstance(value, RequestField)
+        }
+        return super().__new__(cls, name, bases, attrs | fields)
 
 
 class RequestForm(forms.Form, metaclass=_RequestFormType):

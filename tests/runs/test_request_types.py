@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel
 
-from inference.runs.kinds import kinds
+from inference.runs.kinds import RUN_KINDS
 from inference.runs.request import RunRequest
 
 UNTYPED = (Any, object, dict, list, tuple, set)
@@ -16,8 +16,8 @@ UNTYPED = (Any, object, dict, list, tuple, set)
 
 def all_requests() -> list[type[RunRequest]]:
     """The class of every description, of both apps."""
-    for kind in kinds().values():
-        kind.load()
+    for kind in RUN_KINDS.values():
+        kind.job()
     waiting: list[type[RunRequest]] = [RunRequest]
     for cls in waiting:
         waiting += cls.__subclasses__()

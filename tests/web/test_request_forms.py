@@ -22,6 +22,7 @@ OF_ROWS = (forms.ModelChoiceField, forms.MultipleChoiceField)
 OWN = {
     "name": "names are the database's: it limits them, and free ones are proposed",
     "note": "as names",
+    "isa": "the instruction sets that have what the page needs",
     "scheme_filter": "a search text, which the search checks",
     "release": "the releases that are installed here",
 }

@@ -100,23 +100,23 @@ def setting_fields() -> Iterator[tuple[str, forms.Field]]:
 def _field(cls: type[Any], entry: dataclasses.Field[Any], group: str) -> Any:
     """With what the template shows beside it: `paper` and `group`."""
     help_text = _HELP.get(entry.name, entry.metadata["help"])
-    shown: dict[str, Any] = {
+    presentation: dict[str, Any] = {
         "label": LABELS.get(entry.name, entry.name.replace("_", " ").capitalize()),
         "help_text": f"{help_text[:1].upper()}{help_text[1:]}.",
     }
     if str(entry.type).startswith("float"):
-        shown["widget"] = forms.NumberInput(attrs={"step": "any"})
+        presentation["widget"] = forms.NumberInput(attrs={"step": "any"})
     elif entry.type == "str" and entry.name not in _CHOICES:
-        shown["widget"] = forms.TextInput(attrs={"spellcheck": "false"})
+        presentation["widget"] = forms.TextInput(attrs={"spellcheck": "false"})
     if entry.name in _WORDS:
         field: Any = WordsField(
             *_WORDS[entry.name],
-            **shown | {"widget": forms.CheckboxSelectMultiple},
+            **presentation | {"widget": forms.CheckboxSelectMultiple},
             required=False,
             initial=entry.default,
         )
     else:
-        field = RequestField(_CHOICES.get(entry.name), **shown).made(cls, entry.name)
+        field = RequestField(_CHOICES.get(entry.name), **presentation).field(cls, entry.name)
     field.paper, field.group = _paper(entry.metadata["paper"]), group
     return field
 

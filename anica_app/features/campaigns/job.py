@@ -58,10 +58,10 @@ class CampaignJob:
 
     def work(self, task: Task) -> Store:
         """Search, storing what is discovered with each checkpoint."""
-        asked = task.run.config  # of an earlier release, perhaps, which did not know some settings
-        config = CampaignConfig.stored(asked)
+        stored = task.run.config  # of an earlier release, perhaps, which did not know some settings
+        config = CampaignConfig.stored(stored)
         campaign = campaign_of(task.run)
-        domain = chosen_domain(asked["space"], asked["domain"], config.scheme_filter or "", config.uops)
+        domain = chosen_domain(stored["space"], stored["domain"], config.scheme_filter or "", config.uops)
         try:
             with opened_panel(task, config.predictors, code_isa(campaign.isa)) as panel:
                 domain, support = restricted_domain(task, campaign, panel, domain, LABELS)
@@ -113,7 +113,7 @@ def _searched(
         end,
         Progressing(task.reporter, end, keeper, panel.flush),
         keeper,
-        excluded=[domain.read(one.abstract) for one in config.excluded if isinstance(one, ExcludedDiscovery)],
+        excluded=[domain.read(row.abstract) for row in config.excluded if isinstance(row, ExcludedDiscovery)],
     )
     state = search.search(resume)
     last = checkpoint_of(state, domain)

@@ -13,7 +13,7 @@ from anica_app.core.domain.features import everything
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.settings import Termination
 from anica_app.models import Discovery
-from anica_app.storage.descriptions import DEFAULT_FRESH, MOST_FRESH, SearchRequest, read_against
+from anica_app.storage.descriptions import DEFAULT_FRESH, FreshBlocks, SearchRequest, read_against
 from inference.core.errors import as_written
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
@@ -109,11 +109,11 @@ class ExcludedDiscovery(RequestPart):
         return abstract
 
 
-def _read_end(given: Any) -> Any:
+def _read_end(value: Any) -> Any:
     """Without any of them, the usual time."""
-    if not isinstance(given, Mapping):
-        return given
-    stated = {name: value for name, value in given.items() if value is not None}
+    if not isinstance(value, Mapping):
+        return value
+    stated = {name: limit for name, limit in value.items() if limit is not None}
     with told_as_flaw():
         return Termination.parse(stated or {"minutes": DEFAULT_MINUTES})
 
@@ -138,16 +138,16 @@ class CampaignConfig(SearchRequest):
     scheme_filter: str | None = None
     uops: int | None = None
     excluded: list[int | ExcludedDiscovery] = []
-    evaluate: Annotated[int, Field(ge=0, le=MOST_FRESH)] = DEFAULT_FRESH
+    evaluate: FreshBlocks = DEFAULT_FRESH
     against: int | None = None
     judge: int | None = None
     mode: QuestionMode = AS_NAMED
     seed: Seed = DEFAULT_SEED
 
     @classmethod
-    def purpose(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def purpose(cls, described: Mapping[str, Any]) -> Mapping[str, Any]:
         """Those of the preset; one that there is not is told of its field."""
-        preset = given.get("preset", "tools")
+        preset = described.get("preset", "tools")
         return PRESETS[preset].settings if isinstance(preset, str) and preset in PRESETS else {}
 
 
@@ -166,7 +166,7 @@ def read_config(given: Json) -> CampaignConfig:
         "domain": domain,
         "scheme_filter": _filter(preset.filter if config.scheme_filter is None else config.scheme_filter),
         "uops": None if config.uops is None else read_row(PortMapping, "uops", config.uops).pk,
-        "excluded": [_with_document(one) for one in config.excluded],
+        "excluded": [_with_document(row) for row in config.excluded],
         "against": None if config.against is None else read_against(config.against, len(predictors)),
         "judge": _judge(asked_in_mode(judges, config.mode, predictors), predictors),
     }

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from anica_app.models import Campaign, Discovery, Family
-from anica_app.storage.descriptions import DEFAULT_FRESH, MOST_FRESH
+from anica_app.storage.descriptions import DEFAULT_FRESH, FreshBlocks
 from inference.core.protocols import Json
 from inference.runs.request import OneOf, RunRequest
 from inference.storage.names import NOTE_LIMIT
@@ -20,10 +20,8 @@ class NewGrouping(RunRequest):
     """How the discoveries of a campaign are grouped."""
 
     noun = "a grouping"
-    evaluate: int = Field(
+    evaluate: FreshBlocks = Field(
         DEFAULT_FRESH,
-        ge=0,
-        le=MOST_FRESH,
         description="So many fresh blocks weigh the families; 0: the campaign's own random ones do.",
         examples=[2000],
     )

@@ -63,9 +63,9 @@ class SimulatedSource(RequestPart):
     counters: Annotated[str, OneOf(COUNTERS)] = NOTHING
 
 
-def _source_class(given: object) -> str | None:
+def _source_class(source: object) -> str | None:
     """Of the sources, the class of the only one whose key there is; none where there are more."""
-    keys = given if isinstance(given, Mapping) else vars(given) if isinstance(given, RequestPart) else ()
+    keys = source if isinstance(source, Mapping) else vars(source) if isinstance(source, RequestPart) else ()
     classes = [cls.__name__ for cls in (RecordedSource, MachineSource, SimulatedSource) if cls.key() in keys]
     return classes[0] if len(classes) == 1 else None
 
@@ -128,17 +128,17 @@ class InferConfig(RunRequest):
 
     @field_validator("settings", mode="before")
     @classmethod
-    def _complete_settings(cls, given: Any, info: ValidationInfo) -> AlgorithmSettings:
+    def _complete_settings(cls, settings: Any, info: ValidationInfo) -> AlgorithmSettings:
         """With the number of ports that stands beside them: every algorithm has it."""
         algorithm, ports = info.data.get("algorithm"), info.data.get("ports")
         if algorithm is None:  # told by itself
             return PMEvoSettings()
-        if isinstance(given, PMEvoSettings):  # the default
-            given = {}
-        if isinstance(given, Mapping) and ports is not None:
-            given = {**given, "ports": ports}
+        if isinstance(settings, PMEvoSettings):  # the default
+            settings = {}
+        if isinstance(settings, Mapping) and ports is not None:
+            settings = {**settings, "ports": ports}
         with told_as_flaw():
-            return ALGORITHMS[algorithm].settings.parse(given)
+            return ALGORITHMS[algorithm].settings.parse(settings)
 
     @field_serializer("settings")
     def _settings_alone(self, settings: AlgorithmSettings) -> Json:
@@ -173,9 +173,9 @@ def read_config(given: Json) -> InferConfig:
         "mixes": algorithm.mixes,
         "never_held_out": algorithm.never_held_out,
     }
-    found = {name: value for name, value in usual.items() if name not in config.model_fields_set}
+    defaults = {name: value for name, value in usual.items() if name not in config.model_fields_set}
     return config.model_copy(
-        update={**found, "isa": isa.name, "source": source, "ports": config.settings.ports}
+        update={**defaults, "isa": isa.name, "source": source, "ports": config.settings.ports}
     )
 
 

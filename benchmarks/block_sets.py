@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from django.test import Client, override_settings
 
-from anica_app.core.x86_domain import X86Domain
+from anica_app.core.block_domain import BlockDomain
 from benchmarks import Result
 from benchmarks._in_process_worker import done
 from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
@@ -49,7 +49,7 @@ def run(quick: bool) -> Iterator[Result]:
 def generated_csv(rows: int, seed: int = 1) -> bytes:
     """A file with blocks of one to twelve instructions and three columns that scatter around each other."""
     dice = random.Random(seed)
-    domain = X86Domain.of()
+    domain = BlockDomain.of()
     free = [domain.unconstrained(length) for length in range(1, _LONGEST + 1)]
     drawn = (domain.sample(dice.choice(free), dice) for _ in range(_POOL))
     pool = [block.code.hex() for block in drawn if block is not None]

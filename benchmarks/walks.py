@@ -22,18 +22,18 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client, override_settings
 from django.urls import reverse
-from django.utils.module_loading import import_string
 
 from benchmarks import Result
 from benchmarks._generated_site import Scale, generated_site
 from benchmarks._in_process_worker import read_uploads, work_off
 from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
 from inference.features.library.mappings.query import ShownMapping
+from inference.isa.targets import X86
 from inference.models import ExperimentSet, PortMapping, Run, Upload
 from inference.storage.rows import load_mapping
-from inference.web import reading_process
+from inference.web import reading_process, reading_server
 from inference.web.panels import PanelPlace, panels_of
-from inference.web.reading_server import ANSWER_HEAD, DONE
+from inference.web.reading_server import ANSWER_HEAD
 from pmweb.accounts.people import ensure_administrator
 
 _OURS = tuple(f"{settings.BASE_DIR}/{app}/" for app in ("pmweb", "inference", "anica_app"))
@@ -60,7 +60,9 @@ def run(quick: bool) -> Iterator[Result]:
 
         discovery = reverse("discovery", args=[world.campaign.discoveries.order_by("number")[0].pk])
         yield walk("CSV to set", 12, lambda: _csv_to_set(client))
-        yield walk("pasted text to reasons", 12, lambda: _get(client, reverse("blocks"), code=_CODE), _ISA)
+        yield walk(
+            "pasted text to reasons", 12, lambda: _get(client, reverse("blocks"), isa=X86, code=_CODE), _ISA
+        )
         yield walk("discovery's page", 14, lambda: _get(client, discovery))
         yield from _mapping_page(client, world.mapping, walk)
 
@@ -112,9 +114,9 @@ def _read_here() -> Iterator[None]:
 
 
 def _answer(request: dict[str, Any], there: socket.socket) -> None:
-    with there, there.makefile("rb") as file:
-        answer = import_string(request["function"])(file.read(), **request["options"])
-        there.sendall(ANSWER_HEAD.pack(DONE, 0.0) + answer)
+    with there:
+        status, text = reading_server._answer(request, there)
+        there.sendall(ANSWER_HEAD.pack(status, 0.0) + text)
     connection.close()
 
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.ranking import ExplainedBlocks, explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch as Search
 from anica_app.core.search.judging import Disagreement, InterestJudge, JudgedAnswers
 from anica_app.core.search.panel import Driver
 from anica_app.core.search.state import State, checkpoint_of, state_of
-from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.progressing import Progressing
 from anica_app.features.campaigns.request import CampaignConfig, ExcludedDiscovery, read_config
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
@@ -92,7 +92,7 @@ def _searched(
     task: Task,
     config: CampaignConfig,
     campaign: Campaign,
-    domain: X86Domain,
+    domain: BlockDomain,
     panel: Panel,
     judge: InterestJudge,
 ) -> State[Any]:
@@ -122,7 +122,7 @@ def _searched(
 
 
 def _judged(
-    task: Task, driver: Driver[Any, Any, Any], panel: Panel, domain: X86Domain, number: int
+    task: Task, driver: Driver[Any, Any, Any], panel: Panel, domain: BlockDomain, number: int
 ) -> list[JudgedAnswers[Any]]:
     """Fresh blocks, by which it is told how much the discoveries explain."""
 

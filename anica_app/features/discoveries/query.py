@@ -205,7 +205,8 @@ class Mentions:
 
 def mentions_of(scheme: InstructionScheme) -> Mentions | None:
     """Two queries; None for a scheme that discoveries cannot speak of."""
-    speaks = mention_of(scheme.text) if target_of(scheme.isa.name).blocks is not None else None
+    isa = scheme.isa.name
+    speaks = mention_of(scheme.text, isa) if target_of(isa).operands is not None else None
     if speaks is None:
         return None
     rows = Discovery.objects.filter(subsumed_by=None).order_by("-id")

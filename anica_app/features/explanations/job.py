@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.discovering import BlockExplanation
 from anica_app.core.search.findings import CampaignCounters, News
 from anica_app.core.search.judging import Disagreement, InterestJudge, JudgedAnswers, SameAs
 from anica_app.core.search.panel import Driver, Meter
-from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.request import read_predictors
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
 from anica_app.models import Campaign
@@ -125,7 +125,7 @@ class _Telling:
 
 
 def _start(
-    config: GeneraliseConfig, domain: X86Domain, panel: Panel
+    config: GeneraliseConfig, domain: BlockDomain, panel: Panel
 ) -> tuple[InterestJudge, JudgedAnswers[Any]]:
     """Who judges, and the verdict on the block. Raises `JobError` where there is nothing to generalise."""
     code = bytes.fromhex(config.block)
@@ -153,7 +153,7 @@ def _told(answer: Answer) -> str:
 def _store(
     task: Task,
     campaign: Campaign,
-    domain: X86Domain,
+    domain: BlockDomain,
     counted: tuple[int, Mapping[str, int]],
     explanation: BlockExplanation[Any, Any, Any],
 ) -> tuple[Json, Sequence[Entry]]:

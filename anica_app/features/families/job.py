@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import everything_domain
 from anica_app.core.ranking import fresh_blocks, judged_blocks
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
 from anica_app.core.search.panel import Driver
-from anica_app.core.x86_domain import X86Domain
 from anica_app.features.families.carrying import HeldAgainst
 from anica_app.features.families.earlier import KeptAnswers
 from anica_app.features.families.grouping import (
@@ -99,7 +99,7 @@ class FamiliesJob:
         return partial(_store, campaign, grouped)
 
 
-def domain_of(campaign: Campaign) -> X86Domain:
+def domain_of(campaign: Campaign) -> BlockDomain:
     """That of a campaign's own search; of an imported one, over all schemes that blocks can have."""
     if campaign.format != Campaign.Format.OURS:
         return everything_domain()
@@ -134,7 +134,7 @@ def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
 class _Asked:
     task: Task
     campaign: Campaign
-    domain: X86Domain
+    domain: BlockDomain
     panel: Panel
     judge: InterestJudge
     config: FamiliesConfig
@@ -169,7 +169,7 @@ def _by_asking(work: _Asked) -> GroupedDiscoveries:
 
 
 def _by_what_is_stored(
-    campaign: Campaign, domain: X86Domain, judge: InterestJudge, task: Task, against: int | None
+    campaign: Campaign, domain: BlockDomain, judge: InterestJudge, task: Task, against: int | None
 ) -> GroupedDiscoveries:
     """No question is asked: what the tools once said of the witnesses is looked up."""
     ask = KeptAnswers(campaign).ask

@@ -7,9 +7,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.families.finding import CampaignFamilies
 from anica_app.core.search.judging import InterestJudge, JudgedAnswers
-from anica_app.core.x86_domain import X86Domain
 from anica_app.features.families.carrying import ComparedFamilies, HeldAgainst, campaign_before
 from anica_app.features.families.grouping import (
     GroupedDiscoveries,
@@ -47,7 +47,7 @@ class CampaignGrouping:
 
     task: Task
     campaign: Campaign
-    domain: X86Domain
+    domain: BlockDomain
     panel: Panel
     judge: InterestJudge
     against: int | None = None

@@ -6,8 +6,8 @@ import io
 
 import pytest
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import DomainSettings
-from anica_app.core.x86_domain import X86Domain
 from anica_app.features.matrices import job
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
 from inference.features.asking.predictors import panel
@@ -82,7 +82,7 @@ def test_a_matrix_uses_the_columns_that_a_predictor_has(tools, block_set) -> Non
 
 
 def test_random_blocks_become_a_set(tools, monkeypatch) -> None:
-    domain = X86Domain.of(DomainSettings(), among=few_schemes())
+    domain = BlockDomain.of(DomainSettings(), among=few_schemes())
     monkeypatch.setattr(job, "chosen_domain", lambda space, settings: domain)
     ids = [row.pk for row in tools.values()]
     run = do("matrix", {"predictors": ids, "blocks": 20, "length": 3})

@@ -1,4 +1,4 @@
-"""The abstract domain of x86-64 in one object, as the search wants it (`search.protocols.Domain`)."""
+"""The abstract domain of an instruction set in one object (`search.protocols.AbstractDomain`)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace
 from anica_app.core.sampling import BlockSampler
 from inference.core.protocols import Json
+from inference.isa.targets import DEFAULT
 
 _NAMES = ("scheme", "isa-set", "extension", "mnemonic", "category")
 """Features that say what instructions are called, in the order in which they are dropped."""
 
 
-class X86Domain:
+class BlockDomain:
     """Abstract blocks over the schemes of a space: a valid abstract domain in the sense of Definition 8.2.
 
     All values are immutable, and every answer depends on the arguments alone. `sampler` counts the failures.
@@ -48,16 +49,17 @@ class X86Domain:
         *,
         among: Iterable[str] | None = None,
         uops: Mapping[str, int] | None = None,
-    ) -> X86Domain:
+        isa: str = DEFAULT,
+    ) -> BlockDomain:
         """Over all schemes that the settings allow; `among`: of these texts alone. Raises `AnicaError`.
 
         `uops`: {scheme text: number of µops}.
         """
-        return cls(SchemeSpace.of(schemes, among=among, uops=uops), settings)
+        return cls(SchemeSpace.of(schemes, among=among, uops=uops, isa=isa), settings)
 
-    def restricted(self, texts: Iterable[str]) -> X86Domain:
+    def restricted(self, texts: Iterable[str]) -> BlockDomain:
         """The same over these schemes alone, such as those that all tools support."""
-        return X86Domain(self.space.restricted(texts), self.settings)
+        return BlockDomain(self.space.restricted(texts), self.settings)
 
     def represent(self, block: SampledBlock) -> AbstractBlock:
         """β: the most special abstract block that represents the block."""

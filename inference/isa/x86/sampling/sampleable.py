@@ -2,7 +2,7 @@
 
 Random blocks are given to tools, and some to processors: they shall neither leave the block nor need rights,
 nor meddle with the registers that memory is addressed through. What a tool or a campaign may or may not care
-for is left out by default, by groups that can be asked for (`GROUPS`).
+for is left out by default, by groups that can be asked for.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from iced_x86 import OpCodeInfo
 
-from anica_app.core.domain.settings import GROUPS
 from inference.isa import exclusions
 from inference.isa.scheme import Scheme
 from inference.isa.x86 import exclusion
@@ -70,16 +69,13 @@ _NO_MATTER = (
 
 def why_not(scheme: Scheme, form: Form, groups: frozenset[str]) -> str:
     """Why blocks do not have the scheme unless other groups are asked for, "" where they do."""
+    if scheme.encoding == "EVEX" and "avx512" not in groups:
+        return EVEX
     wanted = tuple(start for group in groups for start in _GROUPS[group])
     for reason in (*_of_measuring(scheme, form), *_of_its_own(scheme, form)):
         if not reason.startswith((*_NO_MATTER, *wanted)):
             return reason
     return ""
-
-
-def group_of(reason: str) -> str:
-    """The group that a reason of `why_not` belongs to, "" for reasons that hold anyway."""
-    return next((group for group in GROUPS if reason.startswith(_GROUPS[group])), "")
 
 
 def _of_measuring(scheme: Scheme, form: Form) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, get_type_hints
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import QuerySet
 from django.forms.forms import DeclarativeFieldsMetaclass
 
 from inference.core.errors import InvalidInputError
@@ -35,6 +36,7 @@ class RequestField:
             `parse` checks.
         scale: By how much a number is larger in the form: 100 for per cent.
         alone: Whether `parse` can tell of this value without the others.
+        paper: What the publication used, shown beside it.
         presentation: Label, help text and widget; `required` where an empty field does not mean the default;
             `initial` where the page proposes something else.
     """
@@ -46,9 +48,10 @@ class RequestField:
         of: type[Any] | None = None,
         scale: int = 1,
         alone: bool = True,
+        paper: str = "",
         **presentation: Any,
     ) -> None:
-        self._words, self._of, self._scale, self._alone = words, of, scale, alone
+        self._words, self._of, self._scale, self._alone, self._paper = words, of, scale, alone, paper
         self._presentation = presentation
 
     def field(self, request: type[Any], name: str) -> Any:
@@ -72,7 +75,7 @@ class RequestField:
             limits = ((MinValueValidator, shape.least), (MaxValueValidator, shape.most))
             bounds = [check(scale * limit) for check, limit in limits if limit is not None]
             field = _PLAIN[shape.kind](**options, validators=[*checks, *bounds])
-        field.origin = (owner, name, scale)
+        field.origin, field.paper = (owner, name, scale), self._paper
         return field
 
 
@@ -121,6 +124,11 @@ class RequestForm(forms.Form, metaclass=_RequestFormType):
     """A form that becomes a `request`, whose plain fields are `RequestField`."""
 
     request: ClassVar[type[RunRequest]]
+
+    def set_choices(self, **choices: Any) -> None:
+        """What fields offer that depends on the database: rows by a queryset, texts with their labels."""
+        for name, offers in choices.items():
+            setattr(self.fields[name], "queryset" if isinstance(offers, QuerySet) else "choices", offers)
 
     def stated(self, owner: type[Any] | None = None) -> Json:
         """What a valid form says of the fields of its request, or of `owner`; an empty one is as usual."""

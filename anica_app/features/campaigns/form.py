@@ -206,10 +206,7 @@ class CampaignForm(RunForm):
         self.rows: list[Predictor] = []
         self._found = {one.name for one in usable if not one.apart}
         names = [(one.name, one.name) for one in usable]
-        for name, empty in (("first", ("", "choose a predictor")), ("second", (NOBODY, "none"))):
-            choice = self.fields[name]
-            assert isinstance(choice, forms.ChoiceField)
-            choice.choices = [empty, *names]
+        self.set_choices(first=[("", "choose a predictor"), *names], second=[(NOBODY, "none"), *names])
         self.fields.update(setting_fields())
         fields: dict[str, Any] = self.fields
         fields["evaluate"].paper = "10,000"

@@ -56,9 +56,7 @@ class CoverageForm(RequestForm):
     def __init__(self, columns: Sequence[BlockColumn], data: Any = None) -> None:
         super().__init__(data, auto_id="cover_%s")
         own = BlockColumn.objects.filter(pk__in=[column.pk for column in columns]).order_by("position")
-        self.fields["first"].queryset = self.fields["second"].queryset = own  # type: ignore[attr-defined]
-        offered = campaigns_offered()
-        self.fields["campaigns"].queryset = offered  # type: ignore[attr-defined]
+        self.set_choices(first=own, second=own, campaigns=campaigns_offered())
         if len(columns) > 1:
             self.initial = {**self.initial, "first": columns[0].pk, "second": columns[1].pk}
 

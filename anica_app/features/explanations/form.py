@@ -53,8 +53,7 @@ class ExplainForm(RequestForm):
         self._lines = {str(one.pk): one for one in lines if one.answer is not None and one.row is not None}
         self._block = block
         choices = [(key, one.name) for key, one in self._lines.items()]
-        self.fields["first"].choices = choices  # type: ignore[attr-defined]
-        self.fields["second"].choices = [("", "none"), *choices]  # type: ignore[attr-defined]
+        self.set_choices(first=choices, second=[("", "none"), *choices])
         describe_fields(self)
 
     @property

@@ -78,7 +78,7 @@ class BlocksForm(BlockImportForm):
     def __init__(self, seen: Json, initial: Json, data: Any = None) -> None:
         super().__init__(data, initial=initial)
         rows = PortMapping.objects.filter(isa__name__in=names_with_blocks()).defer("report").order_by("name")
-        self.fields["bounds"].queryset = rows  # type: ignore[attr-defined]
+        self.set_choices(bounds=rows)
         self.columns: list[Json] = seen["columns"]
         self.usual = [Scale(one) for one in seen["usual"]]
         said = initial.get("numbers") or FOUND_OUT

@@ -84,7 +84,7 @@ class SearchForm(RequestForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         rows = waiting_samples()
-        self.fields["samples"].queryset = rows  # type: ignore[attr-defined]
+        self.set_choices(samples=rows)
         newest = rows.first()
         if newest is not None:
             self.fields["samples"].initial = newest.pk

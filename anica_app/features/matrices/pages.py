@@ -161,6 +161,7 @@ class MatrixForm(RunForm):
     )
     threshold = RequestField(
         of=InterestSettings,
+        paper="0.5",
         label="More than",
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text="When two tools disagree on a block.",
@@ -169,12 +170,10 @@ class MatrixForm(RunForm):
 
     def __init__(self, usable: list[Listed], block_set: int | None, data: Any = None) -> None:
         super().__init__(data, initial={"block_set": block_set})
-        choice = self.fields["predictors"]
-        assert isinstance(choice, forms.MultipleChoiceField)
-        choice.choices = [(one.name, one.name) for one in usable]
-        rows = BlockColumn.objects.filter(block_set=block_set or 0)
-        self.fields["columns"].queryset = rows  # type: ignore[attr-defined]
-        self.fields["threshold"].paper = "0.5"  # type: ignore[attr-defined]
+        self.set_choices(
+            predictors=[(one.name, one.name) for one in usable],
+            columns=BlockColumn.objects.filter(block_set=block_set or 0),
+        )
         self.ids: list[int] = []
         describe_fields(self)
 

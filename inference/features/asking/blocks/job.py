@@ -13,14 +13,13 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.features.asking.blocks.values import StartedBlock, start_of, started_blocks, with_values
 from inference.isa.blocks import Block, BlockError, block_of_hex, isa_beside
-from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import BlockOptions, obstacle
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import measuring_blocks
-from inference.runs.machines.described import read_machine
+from inference.runs.machines.described import read_block_machine
 from inference.runs.request import RunRequest, settings_of
 from inference.storage.instruction_sets import code_isa
 
@@ -47,9 +46,7 @@ class BlockConfig(RunRequest):
 def read_config(given: Json) -> BlockConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = BlockConfig.read(given)
-    machine = read_machine("", config.machine)
-    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
-        raise ConfigError(hindered)
+    machine = read_block_machine(config.machine)
     start_of(config.options, config.values)
     isa = code_isa(machine.isa)
     found = {"isa": isa, "blocks": read_blocks(config.blocks, config.options, isa)}

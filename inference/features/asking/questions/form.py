@@ -56,9 +56,7 @@ class ChoosingForm(RequestForm):
         super().__init__(data, initial=initial)
         self.offers = offers() if known is None else known
         self.rows: list[Predictor] = []
-        field = self.fields["predictors"]
-        assert isinstance(field, forms.MultipleChoiceField)
-        field.choices = [(one.text, one.label) for one in self.offers.all]
+        self.set_choices(predictors=[(one.text, one.label) for one in self.offers.all])
 
     def ticked(self) -> set[str]:
         """The texts of the offers whose boxes are ticked."""

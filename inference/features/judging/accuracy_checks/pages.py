@@ -144,7 +144,7 @@ class AccuracyCheckForm(RunForm, ChoosingForm):
         rows = Machine.objects.filter(isa__name__in=names_with_blocks(), kind__in=MEASURING).order_by(
             "-local", "name"
         )
-        self.fields["machine"].queryset = rows  # type: ignore[attr-defined]
+        self.set_choices(machine=rows)
         describe_fields(self)
 
     @property

@@ -146,7 +146,9 @@ class ComparisonForm(RunForm):
         choices=lambda: [("", "as usual"), *((name, name) for name in osaca.processors())],
     )
     instructions = RequestField(
-        label="Minimum instructions per block", help_text="More hide longer latencies, and take tools longer."
+        paper="10",
+        label="Minimum instructions per block",
+        help_text="More hide longer latencies, and take tools longer.",
     )
     most = RequestField(label="Maximum experiments", help_text="A larger set is sampled at random.")
     mode = mode_field()
@@ -156,24 +158,16 @@ class ComparisonForm(RunForm):
         names = likely_names(judge)
         super().__init__(data, initial={"cpu": names.llvm, "arch": names.osaca, **(ticked or {})})
         same = {"isa": judge.isa_id}
-        self._choices("mappings", PortMapping.objects.filter(**same).order_by("-id"))
-        self._choices("resource_mappings", ResourceMapping.objects.filter(**same).order_by("-id"))
-        self._choices("other_sets", ExperimentSet.objects.filter(**same).exclude(pk=judge.pk).order_by("-id"))
-        self._texts("tools", [(name, name) for name in tool_names(judge)])
-        self._texts("predictors", askable() if target_of(judge.isa.name).blocks is not None else [])
-        self.fields["instructions"].paper = "10"  # type: ignore[attr-defined]
+        others = ExperimentSet.objects.exclude(pk=judge.pk)
+        self.set_choices(
+            mappings=PortMapping.objects.filter(**same).order_by("-id").only("name"),
+            resource_mappings=ResourceMapping.objects.filter(**same).order_by("-id").only("name"),
+            other_sets=others.filter(**same).order_by("-id").only("name"),
+            tools=[(name, name) for name in tool_names(judge)],
+            predictors=askable() if target_of(judge.isa.name).blocks is not None else [],
+        )
         self.ids: list[int] = []
         describe_fields(self)
-
-    def _choices(self, name: str, rows: Any) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.ModelMultipleChoiceField)
-        field.queryset = rows.only("name")
-
-    def _texts(self, name: str, choices: list[tuple[str, str]]) -> None:
-        field = self.fields[name]
-        assert isinstance(field, forms.MultipleChoiceField)
-        field.choices = choices
 
     def clean(self) -> dict[str, Any]:
         """Find or make the predictors' rows."""

@@ -47,10 +47,9 @@ class DifferenceForm(RequestForm):
         core = None if row.machine is None else core_of(row.machine)
         cpu = (NO_NAMES if core is None else TOOL_NAMES.get(core.name, NO_NAMES)).llvm
         super().__init__(data, initial={"cpu": cpu})  # type: ignore[arg-type]
-        here = reversed(installed())
-        choice = self.fields["release"]
-        assert isinstance(choice, forms.ChoiceField)
-        choice.choices = [(each.number, f"{each.version}") for each in here]
+        self.set_choices(
+            release=[(release.number, f"{release.version}") for release in reversed(installed())]
+        )
 
 
 def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:

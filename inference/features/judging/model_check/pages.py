@@ -62,14 +62,18 @@ class CheckForm(MeasuringForm):
     selection = selection_field(CheckConfig.usual("schemes"))
     mixes = RequestField(
         label="Mixes of each length",
+        paper="5,000",
         help_text="Of 2 to 6, 10, 15 and 20 schemes within 10 %; 0 for none.",
         required=True,
     )
     sequences = RequestField(
-        label="Mixes to reorder", help_text="Of each length: 2, 4 … 20; 0 for none.", required=True
+        label="Mixes to reorder",
+        paper="500",
+        help_text="Of each length: 2, 4 … 20; 0 for none.",
+        required=True,
     )
     permutations = RequestField(
-        label="Orders of each", help_text="As far as there are so many.", required=True
+        label="Orders of each", paper="10", help_text="As far as there are so many.", required=True
     )
     seed = RequestField(
         help_text="Seed of the random choice: the same seed gives the same experiments.", required=True
@@ -77,11 +81,10 @@ class CheckForm(MeasuringForm):
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:
         super().__init__(data, initial=initial)
-        for name, paper in (("mixes", "5,000"), ("sequences", "500"), ("permutations", "10")):
-            self.fields[name].paper = paper  # type: ignore[attr-defined]
-        self.fields["machine"].queryset = machines().exclude(kind=Machine.Kind.PUBLISHED)  # type: ignore[attr-defined]
-        mappings = PortMapping.objects.select_related("isa").order_by("origin", "name")
-        self.fields["reference"].queryset = mappings  # type: ignore[attr-defined]
+        self.set_choices(
+            machine=machines().exclude(kind=Machine.Kind.PUBLISHED),
+            reference=PortMapping.objects.select_related("isa").order_by("origin", "name"),
+        )
 
     def clean(self) -> dict[str, Any]:
         """What must hold between fields, each complaint at the field to change."""

@@ -50,9 +50,7 @@ class CheckConfig(RunRequest):
 def read_config(given: Json) -> CheckConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = CheckConfig.read(given)
-    machine = read_machine("", config.machine)
-    if config.isa not in ("", machine.isa.name):
-        raise ConfigError(f"isa is {config.isa!r}, but the machine is for {machine.isa.name!r}")
+    machine = read_machine("", config.machine, config.isa)
     found = {"isa": machine.isa.name}
     return config.model_copy(update=found | {"reference": _read_reference(config.reference, machine)})
 

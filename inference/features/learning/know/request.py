@@ -9,11 +9,9 @@ from pydantic import Field
 
 from inference.core.protocols import Json
 from inference.features.learning.inferring.request import starter_inference
-from inference.isa.bodies import obstacle_to_blocks
 from inference.models import Machine, Run
 from inference.models.scheme_search import NAMED_SELECTIONS, latency_schemes
-from inference.runs.errors import ConfigError
-from inference.runs.machines.described import read_machine
+from inference.runs.machines.described import read_block_machine
 from inference.runs.request import RunRequest
 from inference.runs.selections import Schemes
 
@@ -40,9 +38,7 @@ class KnowConfig(RunRequest):
 def read_config(given: Json) -> KnowConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = KnowConfig.read(given)
-    machine = read_machine("", config.machine)
-    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
-        raise ConfigError(hindered)
+    machine = read_block_machine(config.machine)
     return config.model_copy(update={"isa": machine.isa.name})
 
 

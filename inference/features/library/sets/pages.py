@@ -205,8 +205,7 @@ class MergeForm(RequestForm):
         super().__init__(data, initial=initial)  # type: ignore[arg-type]
         self.rows = {str(each.pk): each for each in sets}
         choices = [(pk, f"{each.name} ({each.isa.name})") for pk, each in self.rows.items()]
-        self.fields["sets"].choices = choices  # type: ignore[attr-defined]
-        self.fields["leading"].choices = [("", "the newest of those chosen"), *choices]  # type: ignore[attr-defined]
+        self.set_choices(sets=choices, leading=[("", "the newest of those chosen"), *choices])
 
     def clean_name(self) -> str:
         """Refuse a name in use."""

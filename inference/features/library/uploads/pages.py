@@ -78,12 +78,12 @@ class ImportForm(RequestForm):
             del self.fields["new_isa"]
         others = [each for each in seen["microarchitectures"] if each != seen["microarchitecture"]]
         if others and seen["isa"] is not None:
-            self.fields["others"].choices = [(each, each) for each in others]  # type: ignore[attr-defined]
+            self.set_choices(others=[(each, each) for each in others])
         else:
             del self.fields["others"]
         sets = _possible_evidence(seen["isa"]) if seen["explained"] else ExperimentSet.objects.none()
         if sets.exists():
-            self.fields["evidence"].queryset = sets  # type: ignore[attr-defined]
+            self.set_choices(evidence=sets)
         else:
             del self.fields["evidence"]
 

@@ -88,9 +88,7 @@ class MeasureConfig(RunRequest):
 def read_config(given: Json) -> MeasureConfig:
     """Check and complete a description. Raises `ConfigError` naming the field."""
     config = MeasureConfig.read(given)
-    machine = read_machine("", config.machine)
-    if config.isa not in ("", machine.isa.name):
-        raise ConfigError(f"isa is {config.isa!r}, but the machine is for {machine.isa.name!r}")
+    machine = read_machine("", config.machine, config.isa)
     if config.plan != LISTED:
         if config.experiments:
             raise ConfigError(f"experiments go with the plan {LISTED!r}, not with {config.plan!r}")

@@ -44,7 +44,7 @@ _SEARCHED = "searched"
 
 
 class CampaignJob:
-    """Runs of kind `campaign`; `config.CampaignConfig` is their description."""
+    """Runs of kind `campaign`; `CampaignConfig` is their description."""
 
     short = False
 

@@ -66,7 +66,7 @@ def load_loops() -> None:
 
 
 class InferJob:
-    """Runs of kind `infer`; `infer_config.InferConfig` is their description."""
+    """Runs of kind `infer`; `InferConfig` is their description."""
 
     short = False
 

@@ -52,7 +52,7 @@ _PURPOSE = "measurements"
 class MeasureConfig(RunRequest):
     """What is measured where.
 
-    `machine`: id. `schemes` is one of `infer_config.SELECTIONS` or a list of scheme ids, `scheme_filter` the
+    `machine`: id. `schemes` is a selection by word or a list of scheme ids, `scheme_filter` the
     search text that those ids came from. `plan` is one of `PLANS`; with "mixes", `mixes` of them with
     `length` instructions each, chosen by `seed`; with "listed", `experiments` as texts, each measured
     `repeats` times, and `schemes` are those that occur in them. `unroll`, `breaking` and `values` say how

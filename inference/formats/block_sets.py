@@ -21,9 +21,11 @@ from inference.formats.blocks_csv import ORIGIN, WEIGHT, BlockFile, BlockRow, Br
 from inference.formats.csv_cells import cell, rows_text
 from inference.formats.problems import Problems
 from inference.formats.provenance import head_of
+from inference.isa.blocks import BlockName
 from inference.models import ISA, BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.predictors.protocol import Answer
 from inference.storage.errors import ExchangeError, RefusedError
+from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name, free_or_refuse
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ class Look:
 
     file_name: str
     columns: tuple[ColumnFacts, ...]
+    isa: str
     problems: Problems
     doubts: AnswersBelowBounds
     broken: Broken
@@ -129,7 +132,8 @@ class Look:
             "doubts": self.doubts.counts,
             "doubtful": [asdict(doubt) for doubt in self.doubts.listed],
             "first": [
-                {"row": row.line, "hex": row.code.hex(), "numbers": list(row.numbers)} for row in self.first
+                {"row": row.line, **BlockName(self.isa, row.code).as_json(), "numbers": list(row.numbers)}
+                for row in self.first
             ],
         }
 
@@ -177,7 +181,6 @@ def store(
     reading: BlockSetOptions,
     *,
     note: str = "",
-    isa: ISA | None = None,
     run: Run | None = None,
     told: Told | None = None,
 ) -> tuple[BasicBlockSet, Look]:
@@ -188,7 +191,11 @@ def store(
     free_or_refuse(BasicBlockSet, name)
     found, chunks = _start(file, file_name, reading)
     block_set = BasicBlockSet.objects.create(
-        name=name, note=note, isa=isa, run=run, source=f"{PurePath(file_name).name}, {TITLE}"[:300]
+        name=name,
+        note=note,
+        isa=_row_of(found.isa),
+        run=run,
+        source=f"{PurePath(file_name).name}, {TITLE}"[:300],
     )
     named = [column.name for column in found.columns if column.scale is not Scale.WEIGHT]
     columns = [
@@ -209,6 +216,14 @@ def store(
     return block_set, found
 
 
+def _row_of(isa: str) -> ISA | None:
+    """Its row. Raises `RefusedError` where there is none and it is not `DEFAULT`."""
+    row = ISA.objects.filter(name=isa).first()
+    if row is None and code_isa(row) != isa:
+        raise RefusedError(f"the instruction set {isa} is not loaded: run `manage.py load-isa`")
+    return row
+
+
 def _start(file: BinaryIO, file_name: str, reading: BlockSetOptions) -> tuple[Look, Iterator[_Chunk]]:
     """What will be known at the end, and the chunks to be gone through till then."""
     blocks = BlockFile(file, reading.broken)
@@ -226,7 +241,9 @@ def _start(file: BinaryIO, file_name: str, reading: BlockSetOptions) -> tuple[Lo
         ColumnFacts(WEIGHT if scale is Scale.WEIGHT else name, scale, looks)
         for name, scale, (_, looks) in zip(names, scales, alike, strict=True)
     )
-    found = Look(file_name, columns, blocks.problems, AnswersBelowBounds(reading.bounds), reading.broken)
+    found = Look(
+        file_name, columns, blocks.isa, blocks.problems, AnswersBelowBounds(reading.bounds), reading.broken
+    )
     return found, _chunks(blocks, first, found)
 
 
@@ -312,7 +329,12 @@ def export(block_set: BasicBlockSet) -> Iterator[str]:
         *([WEIGHT] if block_set.blocks.filter(weight__isnull=False).exists() else []),
         *([ORIGIN] if block_set.blocks.exclude(origin="").exists() else []),
     ]
-    facts = {"basic-block set": block_set.name, "source": block_set.source, "note": block_set.note}
+    facts = {
+        "basic-block set": block_set.name,
+        "instruction set": code_isa(block_set.isa),
+        "source": block_set.source,
+        "note": block_set.note,
+    }
     yield head_of(**{label: text for label, text in facts.items() if text})
     yield rows_text([["bb", *extra, *(cell(name) for _, name in columns)]])
     place = {pk: at for at, (pk, _) in enumerate(columns)}

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection, models, transaction
 from django.db.models import Q
 
-from inference.models.isa import Named
+from inference.models.named import Named
 from inference.models.predictor import FAILURES, NO_FAILURE, Predictor, one_answer
 
 ORIGIN_LIMIT = 300

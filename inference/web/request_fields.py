@@ -165,3 +165,10 @@ class SetsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
 
 
 ID_DIGITS = 18  # every number of as many digits fits into a column of ids
+
+
+def describe_fields(form: forms.BaseForm) -> None:
+    """Tie each field that has a help text to it, by the id that the templates give that text."""
+    for field in form:
+        if field.help_text:
+            field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"

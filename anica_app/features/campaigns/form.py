@@ -1,4 +1,4 @@
-"""Form fields for the settings of a campaign: label, help and the paper's value come from their classes."""
+"""The form for a new campaign: its tools, what is interesting, which schemes, and every setting."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from inference.features.machines.measure.form import search_field
 from inference.isa.targets import names_with_blocks
 from inference.models import PortMapping, Predictor
 from inference.predictors.protocol import Failure, PredictorError
-from inference.web.presentation import describe_fields
-from inference.web.request_fields import RequestField, RunForm, name_field
+from inference.web.request_fields import RequestField, RunForm, describe_fields, name_field
 from inference.web.requests import row_numbers
 
 SETTING, END = "set_", "end_"
@@ -146,9 +145,6 @@ def initial_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """What the fields hold for a campaign that there is."""
     found = {SETTING + name: value for group in GROUPS for name, value in config.get(group, {}).items()}
     return found | {END + name: value for name, value in config.get("end", {}).items()}
-
-
-# The form for a new campaign: its tools, what is interesting, which schemes, and every setting.
 
 
 NOBODY = ""

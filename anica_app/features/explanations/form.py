@@ -13,8 +13,7 @@ from anica_app.features.explanations.job import GeneraliseConfig
 from inference.core.protocols import Json
 from inference.features.asking.questions.query import PredictorAnswer, furthest_apart
 from inference.isa.blocks import BlockName, body_of
-from inference.web.presentation import describe_fields
-from inference.web.request_fields import RequestField, RequestForm
+from inference.web.request_fields import RequestField, RequestForm, describe_fields
 
 KIND = "generalise"
 MOST_SHOWN = 10

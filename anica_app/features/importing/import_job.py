@@ -35,8 +35,7 @@ from inference.features.library.uploads.query import claim_upload, discard_uploa
 from inference.formats.block_scales import Bounds
 from inference.formats.block_sets import BlockSetOptions, Look, look, store
 from inference.formats.blocks_csv import Broken, Scale
-from inference.isa.targets import X86
-from inference.models import ISA, BasicBlockSet, Run, Upload
+from inference.models import BasicBlockSet, Run, Upload
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry
@@ -159,7 +158,6 @@ def _store_blocks(
         name,
         reading,
         note=config["note"],
-        isa=ISA.objects.filter(name=X86).first(),
         run=task.run,
     )
     result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
@@ -357,6 +355,5 @@ class AnicaImporter:
                 options["name"] or _stem(path.name),
                 reading,
                 note=options["note"],
-                isa=ISA.objects.filter(name=X86).first(),
             )
         return told_of_blocks(made, seen)

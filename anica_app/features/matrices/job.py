@@ -88,8 +88,6 @@ def read_config(given: Json) -> MatrixConfig:
 class MatrixJob:
     """Runs of kind `matrix`. Interrupted, they begin anew with remembered answers."""
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

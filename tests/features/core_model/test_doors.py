@@ -35,7 +35,7 @@ from inference.predictors.core_model import KIND
 from inference.runs import lifecycle
 from inference.storage.instruction_sets import store_isa
 from inference.storage.rows import store_mapping
-from inference.web.naming import dependents_of
+from inference.web.deleting import dependents_of
 from tests.rows.library import visitor
 from tests.simulated import simulated_machine
 from tests.work import work_off

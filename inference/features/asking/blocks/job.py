@@ -49,6 +49,8 @@ def read_config(given: Json) -> BlockConfig:
     machine = read_block_machine(config.machine)
     start_of(config.options, config.values)
     isa = code_isa(machine.isa)
+    if config.isa and config.isa != isa:
+        raise ConfigError(f"isa: {machine.name} measures blocks of {isa}, not of {config.isa}")
     found = {"isa": isa, "blocks": read_blocks(config.blocks, config.options, isa)}
     return config.model_copy(update=found)
 
@@ -71,8 +73,6 @@ def _block(number: int, code: str, isa: str) -> Block:
 
 class BlockJob:
     """Runs of kind `block`; `BlockConfig` is their description."""
-
-    short = False
 
     def check(self, config: Json) -> Json:
         """The description made complete."""

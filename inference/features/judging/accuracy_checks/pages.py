@@ -23,9 +23,10 @@ from inference.features.running.runs.query import newest_runs
 from inference.formats.csv_cells import written
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, BlockColumn, Machine, Predictor, Run
-from inference.web.presentation import describe_fields
-from inference.web.request_fields import RequestField, RunForm
-from inference.web.requests import start_run, table_answer, whole_number
+from inference.web.file_answers import table_answer
+from inference.web.request_fields import RequestField, RunForm, describe_fields
+from inference.web.requests import whole_number
+from inference.web.run_forms import start_run
 from inference.web.small_maps import DeviationBin, cells_of
 
 
@@ -119,9 +120,6 @@ _HEADS = (
     *("pearson", "kendall", "within_10_percent", "more_than_3_percent_above"),
     *("judgement", "reasons"),
 )
-
-
-# The form.
 
 
 class AccuracyCheckForm(RunForm, ChoosingForm):

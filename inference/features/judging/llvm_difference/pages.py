@@ -20,9 +20,10 @@ from inference.predictors.llvm.releases import INSTALL, installed
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.instruction_sets import core_of
+from inference.web.file_answers import file_answer
 from inference.web.paging import page_in_memory
 from inference.web.request_fields import RequestField, RequestForm
-from inference.web.requests import file_answer, whole_number
+from inference.web.requests import whole_number
 
 
 class DifferenceForm(RequestForm):

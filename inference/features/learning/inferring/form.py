@@ -17,10 +17,9 @@ from inference.features.machines.measure.form import SELECTION_WORDS, search_fie
 from inference.formats.known_facts import read_counts, read_names, read_ports, unknown_schemes
 from inference.measuring.simulated import NOTHING, PORTS, UOPS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
-from inference.models.isa import Named
+from inference.models.named import Named
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.web.presentation import describe_fields
-from inference.web.request_fields import RequestField, RunForm, SetsField, name_field
+from inference.web.request_fields import RequestField, RunForm, SetsField, describe_fields, name_field
 
 _SELECTIONS = {
     "all": "all schemes in the data",

@@ -14,7 +14,7 @@ from inference.core.explain import ExplainSettings
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit, score
 from inference.core.pmevo.events import Snapshot
-from inference.core.predicting import MappingPredictor
+from inference.core.predicting import PortMappingModel
 from inference.core.protocols import Event, Json
 from inference.core.residuals import Residuals
 from inference.features.learning.inferring.algorithms import (
@@ -68,8 +68,6 @@ def load_loops() -> None:
 class InferJob:
     """Runs of kind `infer`; `InferConfig` is their description."""
 
-    short = False
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()
@@ -117,7 +115,7 @@ class InferJob:
 
 
 def _judged(mapping: Mapping, held_out: Chunk) -> Predictions:
-    return compare_chunks(MappingPredictor(mapping), [held_out], Unit.CYCLES).worked_out()
+    return compare_chunks(PortMappingModel(mapping), [held_out], Unit.CYCLES).worked_out()
 
 
 def _undocumented(mapping: Mapping, subject: Subject) -> Iterator[str]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from inference.agent.protocol import Settings
-from inference.core.events import PacedReporter, Progress
+from inference.core.events import Progress
 from inference.core.latency import (
     ChainMeasurer,
     ChainReading,
@@ -15,6 +15,7 @@ from inference.core.latency import (
     LatencyResult,
     infer_latencies,
 )
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.isa.blocks import block_of_bytes
 from inference.isa.chains import ChainLink, DependencyChain, IdiomChains, PairChains

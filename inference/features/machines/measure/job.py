@@ -11,9 +11,9 @@ from pydantic import Field
 
 from inference.core.errors import KEEP, InterruptedRunError, UnknownSchemeError
 from inference.core.experiment import Measured
-from inference.core.holdout import MIX_LENGTH, random_mixes
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
+from inference.core.random_mixes import MIX_LENGTH, random_mixes
 from inference.features.machines.measure.listed import (
     LISTED,
     MOST_REPEATS,
@@ -108,8 +108,6 @@ class MeasureJob:
     What has been measured stays when the run is cancelled: its experiment set grows with it. Stopped to keep
     that, the run ends with the set as its result.
     """
-
-    short = False
 
     def check(self, config: Json) -> Json:
         """The description made complete."""

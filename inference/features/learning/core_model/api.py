@@ -27,6 +27,7 @@ from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.isa.blocks import read_blocks
 from inference.measuring.blocks import LOOP
 from inference.models import LatencySet, MeasuredFrontEnd, PortMapping, StoredCoreModel
+from inference.runs.request import OneOf
 from inference.storage.errors import ExchangeError
 from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
@@ -43,7 +44,7 @@ from inference.web.api.named_rows import (
 )
 from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import Input, Name, Ref, Text, Time, ref
-from inference.web.validation import Id, OneOf
+from inference.web.validation import Id
 
 router = Router()
 CoreModelSort = Annotated[str, sorts(COLUMNS)]

@@ -267,9 +267,3 @@ DEFAULT_SEED = 1
 
 
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
-
-
-MOST_MIXES = 100_000
-
-
-MOST_SCHEMES = 100_000

@@ -23,17 +23,9 @@ from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.described_rows import read_row, read_rows
 from inference.runs.errors import ConfigError
+from inference.runs.limits import MOST_MIXES, MOST_SCHEMES
 from inference.runs.machines.described import read_machine
-from inference.runs.request import (
-    DEFAULT_SEED,
-    MOST_MIXES,
-    MOST_SCHEMES,
-    OneOf,
-    RequestPart,
-    RunRequest,
-    Seed,
-    told_as_flaw,
-)
+from inference.runs.request import DEFAULT_SEED, OneOf, RequestPart, RunRequest, Seed, told_as_flaw
 from inference.runs.selections import Schemes
 
 Share = Annotated[float, Field(ge=0, le=0.999)]

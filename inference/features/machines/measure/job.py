@@ -32,10 +32,11 @@ from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.kinds import Store, Task
+from inference.runs.limits import MOST_MIXES
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
 from inference.runs.measurements import RunMeasurements
-from inference.runs.request import DEFAULT_SEED, MOST_MIXES, OneOf, RunRequest, Seed
+from inference.runs.request import DEFAULT_SEED, OneOf, RunRequest, Seed
 from inference.runs.selections import Schemes
 from inference.runs.stages import ProgressMeasurer
 from inference.storage.rows import load_measurements

@@ -1,4 +1,4 @@
-"""Throughput predictors, a file or folder each (`kinds` lists them): external programs, our mappings, machines.
+"""Throughput predictors, a file or folder each (see `kinds`): external programs, our mappings, machines.
 
 Beside them lies what several need: choosing and trying programs, remembering answers, asking many at once.
 """

@@ -2,7 +2,7 @@
 
 `infer` (`algorithm`) runs it: `plan` says what is measured, `population` begins, `variation` and `breeding`
 make children, `fitness` judges, `islands` evolve, `climb`, `refit` and `finishing` improve the best;
-`generations` tells of each. `estimate` tells beforehand what that takes. Numba is loaded when a search starts.
+`generations` tells of each. `estimate` tells beforehand what that takes. Numba is loaded as a search starts.
 
 Where the paper is silent or another choice is better on measured data, this is what happens here:
 

@@ -75,18 +75,6 @@ def test_an_archive_needs_what_otherwise_follows_from_rows():
         Errand.archived({**GOOD, "miles": "far"})
 
 
-def test_every_feature_s_events_are_known_to_the_journal():
-    kinds = journal_events.kinds()
-    assert {name for name, kind in kinds.items() if kind.replaced} == {
-        *("heat_map", "progress", "experiments", "front", "counters", "families"),
-    }
-    assert {name for name, kind in kinds.items() if kind.is_numbered()} == {
-        *("phase", "generation", "cloud", "sweep", "congruence", "funnel", "excluded", "blocking"),
-        *("verdicts", "candidates", "decision", "batch", "discovery"),
-    }
-    assert {"block", "model_alone", "model_mixes", "model_orders", "seeded", "undecided"} <= kinds.keys()
-
-
 @pytest.mark.parametrize(
     ("rate", "unit", "said"),
     [

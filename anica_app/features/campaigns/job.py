@@ -25,13 +25,14 @@ from anica_app.models import (
     Campaign,
 )
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
+from inference.core.event import Event
+from inference.core.events import PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.panel import opened_panel
 from inference.models import Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.storage.instruction_sets import code_isa
 
@@ -80,7 +81,7 @@ class CampaignJob:
 
 def _tell_stage(task: Task, name: str) -> None:
     index = (STAGE_SEARCH, STAGE_JUDGING, STAGE_FAMILIES).index(name) + 2
-    task.reporter.tell("phase", {"name": name, "index": index, "labels": list(LABELS)})
+    task.reporter.emit(PhaseStarted(name, index, LABELS))
 
 
 def _searched(
@@ -123,15 +124,14 @@ def _judged(
 
     def told(done: int) -> None:
         panel.flush()
-        facts = {"phase": STAGE_JUDGING, "done": done, "total": number, "rate": 0.0}
-        task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
+        task.reporter.emit(Progress(STAGE_JUDGING, done, number, 0.0, "blocks", None))
 
     return judged_blocks(driver, fresh_blocks(domain, number), told)
 
 
 def _store(
     campaign: Campaign, state: State[Any], judged: ExplainedBlocks | None, grouped: GroupedDiscoveries
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     """The campaign's last facts and its families; its discoveries are stored already."""
     counters = state.counters
     if judged is not None:
@@ -154,4 +154,4 @@ def _store(
         "explained": None if judged is None else judged.as_json(),
         **store_families(campaign, grouped),
     }
-    return made, [("result", made)]
+    return made, [ResultStored(made)]

@@ -27,6 +27,8 @@ from anica_app.models import Campaign, SampleBatch
 from anica_app.storage.descriptions import GROUPS, Interest
 from anica_app.storage.judging import judge_of
 from inference.core.errors import InvalidInputError, as_written
+from inference.core.event import Event
+from inference.core.events import Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
@@ -34,7 +36,6 @@ from inference.models import BasicBlockSet, Run
 from inference.predictors.samples import unpack
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.errors import ExchangeError
@@ -167,9 +168,9 @@ def _telling(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]
         nonlocal done
         done += 1
         pace.pulse()
-        if pace.due("progress"):
-            facts = {"phase": KIND, "done": min(max(0, done - blocks), blocks), "total": blocks}
-            task.reporter.tell("progress", {**facts, "rate": 0.0, "unit": "blocks", "eta": None})
+        if pace.due(Progress.kind):
+            judged = min(max(0, done - blocks), blocks)
+            task.reporter.emit(Progress(KIND, judged, blocks, 0.0, "blocks", None))
 
     return pulse
 
@@ -228,6 +229,6 @@ def _url(config: CoverageConfig, run: int) -> str:
     return "/campaigns/compare/?" + "&".join(f"c={pk}" for pk in config.campaigns)
 
 
-def _store(result: Json) -> tuple[Json, Sequence[Entry]]:
+def _store(result: Json) -> tuple[Json, Sequence[Event]]:
     told = {name: result[name] for name in ("blocks", "covered", "url")}
-    return result, [("result", {"name": f"{result['covered']:,} of {result['blocks']:,} blocks", **told})]
+    return result, [ResultStored({"name": f"{result['covered']:,} of {result['blocks']:,} blocks", **told})]

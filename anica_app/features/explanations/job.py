@@ -19,6 +19,8 @@ from anica_app.features.campaigns.request import read_predictors, read_settings
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
 from anica_app.models import Campaign
 from anica_app.storage.domains import chosen_domain, restricted_domain, world_of
+from inference.core.event import Event
+from inference.core.events import PhaseStarted, Progress, ResultStored
 from inference.core.pacing import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
@@ -29,7 +31,6 @@ from inference.models import Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import DEFAULT_SEED, SEED_LIMIT, RunRequest
 from inference.storage.instruction_sets import code_isa
@@ -95,7 +96,7 @@ class GeneraliseJob:
         try:
             with opened_panel(task, config.predictors, code_isa(campaign.isa)) as panel:
                 domain, _ = restricted_domain(task, campaign, panel, domain, LABELS)
-                task.reporter.tell("phase", {"name": _STAGE, "index": 2, "labels": list(LABELS)})
+                task.reporter.emit(PhaseStarted(_STAGE, 2, LABELS))
                 meter = Meter(panel, task.lease.busy_seconds)
                 meter.start(0.0)  # from here: another attempt need not ask again what is supported
                 judge, start = _start(config, domain, panel)
@@ -121,9 +122,8 @@ class _Telling:
         self._meter = meter
 
     def __call__(self) -> None:
-        if self._pace.due("progress"):
-            facts = {"phase": _STAGE, "done": self._meter.untaken(), "total": None, "rate": 0.0}
-            self._task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
+        if self._pace.due(Progress.kind):
+            self._task.reporter.emit(Progress(_STAGE, self._meter.untaken(), None, 0.0, "blocks", None))
 
 
 def _start(
@@ -158,7 +158,7 @@ def _store(
     domain: BlockDomain,
     counted: tuple[int, Mapping[str, int]],
     explanation: BlockExplanation[Any, Any, Any],
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     """The discoveries and their generalisations; `counted`: blocks judged for them, and failures by words."""
     seconds = task.lease.busy_seconds()
     judged, failures = counted
@@ -186,4 +186,4 @@ def _store(
         "judged": judged,
         "seconds": round(seconds, 3),
     }
-    return made, [("result", made)]
+    return made, [ResultStored(made)]

@@ -30,6 +30,8 @@ from anica_app.formats.incoming import (
 )
 from anica_app.models import Campaign
 from inference.core.errors import InvalidInputError
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.protocols import Json
 from inference.core.tunables import check_choice
 from inference.features.asking.predictors.query import predictor_of
@@ -40,7 +42,6 @@ from inference.formats.blocks_csv import Broken, Scale
 from inference.models import BasicBlockSet, Run, Upload
 from inference.predictors.protocol import PredictorError
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import chosen
 from inference.storage.errors import ExchangeError
@@ -143,7 +144,7 @@ def _block_import(task: Task, upload: Upload, content: bytes) -> Store:
 
 
 def _enter(task: Task, name: str, index: int) -> None:
-    task.reporter.tell("phase", {"name": name, "index": index, "labels": list(STAGES)})
+    task.reporter.emit(PhaseStarted(name, index, STAGES))
 
 
 def _reading(content: bytes, file_name: str, options: Mapping[str, Any]) -> BlockSetOptions:
@@ -158,7 +159,7 @@ def _reading(content: bytes, file_name: str, options: Mapping[str, Any]) -> Bloc
 
 def _store_blocks(
     task: Task, upload: Upload, content: bytes, reading: BlockSetOptions
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     discard_upload(upload)
     config = task.run.config
     name = config["name"] or free_name(BasicBlockSet, _stem(upload.file_name))
@@ -171,12 +172,12 @@ def _store_blocks(
         run=task.run,
     )
     result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
-    return result, [*(_log(text) for text in told_of_blocks(made, seen)), ("result", result)]
+    return result, [*(_log(text) for text in told_of_blocks(made, seen)), ResultStored(result)]
 
 
 def _store_campaigns(
     task: Task, upload: Upload, campaigns: Sequence[CampaignRows]
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     discard_upload(upload)
     config = task.run.config
     made = store_campaigns(campaigns, config["name"], config["note"], task.run)
@@ -187,7 +188,7 @@ def _store_campaigns(
     }
     if len(made) > 1:
         result["campaigns"] = [one.pk for one in made]
-    return result, [*(_log(line) for one in made for line in told_of_campaign(one)), ("result", result)]
+    return result, [*(_log(line) for one in made for line in told_of_campaign(one)), ResultStored(result)]
 
 
 def store_campaigns(
@@ -248,8 +249,8 @@ def count_of(count: int, one: str, several: str = "") -> str:
     return f"{count:,} {one if count == 1 else several or f'{one}s'}"
 
 
-def _log(text: str) -> Entry:
-    return "log", {"level": "info", "text": text}
+def _log(text: str) -> Event:
+    return Log("info", text)
 
 
 def _stem(file_name: str) -> str:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from anica_app.formats.incoming import Sort, sort_of_content
-from inference.core.events import Progress
+from inference.core.event import Event
+from inference.core.events import Log, Progress, ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import free_upload
 from inference.formats.program_loops import LoopFilter, ProgramLoops, Weighing, find_loops
@@ -18,7 +19,6 @@ from inference.isa.targets import DEFAULT
 from inference.models import Run, Upload
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, chosen
 from inference.storage.errors import ExchangeError
@@ -128,7 +128,7 @@ class LoopsJob:
         return partial(_result, upload, found)
 
 
-def _result(upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Entry]]:
+def _result(upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Event]]:
     name = f"{len(found.loops):,} loop{'' if len(found.loops) == 1 else 's'} in {upload.file_name}"
     facts: Json = {"upload": upload.pk, "name": name, "count": len(found.loops)}
     listed = [
@@ -144,8 +144,8 @@ def _result(upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Entry]]
         }
         for one in found.loops[:LISTED]
     ]
-    told: list[Entry] = [("log", {"level": "info", "text": line}) for line in found.lines()]
+    told: list[Event] = [Log("info", line) for line in found.lines()]
     return {**facts, "total": found.total, "isa": DEFAULT, "lines": found.lines(), "loops": listed}, [
         *told,
-        ("result", facts),
+        ResultStored(facts),
     ]

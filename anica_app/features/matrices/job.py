@@ -17,6 +17,8 @@ from anica_app.core.tool_agreement import Cycles, agreement
 from anica_app.storage.descriptions import Interest
 from anica_app.storage.domains import chosen_domain
 from inference.core.errors import InvalidInputError
+from inference.core.event import Event
+from inference.core.events import ResultStored
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import add_columns, answers_of, codes_of, read_set
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
@@ -28,7 +30,6 @@ from inference.models import ISA, BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.protocol import Answer
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.instruction_sets import code_isa
@@ -138,7 +139,7 @@ def _fresh(config: MatrixConfig) -> list[bytes]:
 
 def _store(
     run: Run, config: MatrixConfig, codes: Sequence[bytes], answers: list[list[Answer]], cycles: Cycles
-) -> tuple[Json, Sequence[Entry]]:
+) -> tuple[Json, Sequence[Event]]:
     """The new columns, in a new set where there was none, and the counts."""
     known = None if config.block_set is None else BasicBlockSet.objects.filter(pk=config.block_set).first()
     row = known or _new_set(run, config, codes)
@@ -154,7 +155,7 @@ def _store(
         "both": counted.both.tolist(),
         "differing": counted.differing.tolist(),
     }
-    return result, [("result", {"name": result["name"], "url": result["url"]})]
+    return result, [ResultStored({"name": result["name"], "url": result["url"]})]
 
 
 def _new_set(run: Run, config: MatrixConfig, codes: Sequence[bytes]) -> BasicBlockSet:

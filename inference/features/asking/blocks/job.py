@@ -9,7 +9,10 @@ from typing import Annotated
 from pydantic import Field
 
 from inference.agent.protocol import Result
+from inference.core.event import Event
+from inference.core.events import ExperimentsCounted, Log, PhaseStarted, Progress, ResultStored
 from inference.core.protocols import Json
+from inference.features.asking.blocks.events import BlockMeasured
 from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.features.asking.blocks.values import StartedBlock, start_of, started_blocks, with_values
 from inference.formats.archived_parts import read_strictly
@@ -18,7 +21,6 @@ from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import BlockOptions, obstacle
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.described import read_machine
@@ -105,7 +107,7 @@ class BlockJob:
         if machine is None:
             raise JobError("the machine that this run needs has been deleted")
         reporter = task.reporter
-        reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [f"Measure on {machine.name}"]})
+        reporter.emit(PhaseStarted(_STAGE, 1, [f"Measure on {machine.name}"]))
         isa = isa_beside(task.run.config)
         blocks = [block_of_hex(code, isa) for code in config.blocks]
         options = BlockOptions(**config.options)
@@ -116,7 +118,7 @@ class BlockJob:
             for place, result in measure([blocks[entry.index] for entry in started], starts=starts):
                 results[place] = _told(started[place].index, result)
                 if place < len(blocks):
-                    reporter.tell("block", results[place])
+                    reporter.emit(BlockMeasured(**results[place]))
                 _tell_progress(task, results, len(started))
                 reporter.pulse()
         return partial(_store, task.run, _ordered(started, blocks, results), identity)
@@ -145,26 +147,17 @@ def _told(index: int, result: Result) -> Json:
 def _tell_progress(task: Task, results: dict[int, Json], total: int) -> None:
     states = [result["state"] for result in results.values()]
     counts = {state: states.count(state) for state in ("settled", "unsettled", "contended", "failed")}
-    task.reporter.tell("experiments", {"asked": len(results), **counts})
-    task.reporter.tell(
-        "progress",
-        {
-            "phase": _STAGE,
-            "done": len(results),
-            "total": total,
-            "rate": 0.0,
-            "unit": "blocks",
-            "eta": None if len(results) < total else 0.0,
-        },
-    )
+    task.reporter.emit(ExperimentsCounted(len(results), **counts))
+    eta = None if len(results) < total else 0.0
+    task.reporter.emit(Progress(_STAGE, len(results), total, 0.0, "blocks", eta))
 
 
-def _store(run: Run, results: Sequence[Json], identity: Json) -> tuple[Json, Sequence[Entry]]:
+def _store(run: Run, results: Sequence[Json], identity: Json) -> tuple[Json, Sequence[Event]]:
     settled = sum(result["state"] == "settled" for result in results)
     made: Json = {"name": run.name, "blocks": list(results), "settled": settled, "identity": identity}
     text = f"{len(results)} basic blocks measured, {settled} of them settled"
     told: Json = {"name": run.name, "settled": settled}
-    return made, [("log", {"level": "info", "text": text}), ("result", told)]
+    return made, [Log("info", text), ResultStored(told)]
 
 
 def archived(config: Json) -> Json:

@@ -21,7 +21,7 @@ from inference.isa.domains import domains_of, undivided, units_of
 from inference.isa.register_forms import forms_among
 from inference.isa.targets import preferred_schemes
 from inference.runs.executors import open_executor
-from inference.runs.machines.measurer import Log
+from inference.runs.machines.measurer import LogText
 from inference.storage import characterisations
 from inference.storage.evidence import KEY, Evidence, evidence_json, verdict_in_words
 
@@ -341,7 +341,7 @@ def like_one_uop(cycles: float, epsilon: float) -> bool:
     return any(abs(cycles - 1 / ports) <= epsilon for ports in range(1, MOST_PORTS + 1))
 
 
-def single_uops(alone: Mapping[str, float], epsilon: float, log: Log) -> list[str]:
+def single_uops(alone: Mapping[str, float], epsilon: float, log: LogText) -> list[str]:
     """Of probes measured alone, {scheme: cycles}, those that look like one µop; the log names the others."""
     others = {scheme: cycles for scheme, cycles in alone.items() if not like_one_uop(cycles, epsilon)}
     if others:
@@ -353,7 +353,7 @@ def single_uops(alone: Mapping[str, float], epsilon: float, log: Log) -> list[st
     return [scheme for scheme in alone if scheme not in others]
 
 
-def bottleneck_facts(found: Bottleneck, documented: float | None, log: Log) -> Json:
+def bottleneck_facts(found: Bottleneck, documented: float | None, log: LogText) -> Json:
     """What was found, for the report and the log; a documented rate stands in where none was seen.
 
     It only does so if nothing exceeded it.

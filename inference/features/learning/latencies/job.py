@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from inference.agent.protocol import Settings
-from inference.core.events import Progress
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, Progress, ResultStored
 from inference.core.latency import (
     ChainMeasurer,
     ChainReading,
@@ -32,7 +33,6 @@ from inference.models import ISA, LatencySet, Machine, Run
 from inference.models.scheme_search import latency_schemes
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import MeasureBlocks, measuring_blocks
 from inference.runs.machines.described import read_machine
@@ -107,8 +107,7 @@ class LatenciesJob:
         return partial(_store, task.run, machine, found, identity)
 
     def _enter(self, task: Task, index: int) -> None:
-        told = {"name": _STAGES[index - 1], "index": index, "labels": list(_STAGES)}
-        task.reporter.tell("phase", told)
+        task.reporter.emit(PhaseStarted(_STAGES[index - 1], index, _STAGES))
 
 
 def _source(config: LatenciesConfig) -> tuple[Machine, LatencySet | None]:
@@ -213,7 +212,7 @@ def _simulated(machine: Machine) -> ChainMeasurer:
     )
 
 
-def _store(run: Run, machine: Machine, found: LatencyResult, identity: Json) -> tuple[Json, Sequence[Entry]]:
+def _store(run: Run, machine: Machine, found: LatencyResult, identity: Json) -> tuple[Json, Sequence[Event]]:
     made = store_latencies(free_name(LatencySet, run.name), machine, found, identity, run=run)
     result: Json = {
         "latency_set": made.pk,
@@ -225,4 +224,4 @@ def _store(run: Run, machine: Machine, found: LatencyResult, identity: Json) -> 
         "bounds": found.bounded,
     }
     text = f"{len(found.pairs)} pairs of operands, {found.isolated} isolated, bounds for {found.bounded}"
-    return result, [("log", {"level": "info", "text": text}), ("result", result)]
+    return result, [Log("info", text), ResultStored(result)]

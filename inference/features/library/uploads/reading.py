@@ -12,6 +12,8 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from pydantic import AfterValidator
 
+from inference.core.event import Event
+from inference.core.events import ResultStored
 from inference.core.protocols import Json
 from inference.features.library.uploads.choices import LEAVE_OUT, FileChoices, preview_as, read_upload
 from inference.features.library.uploads.preview import as_json
@@ -24,7 +26,6 @@ from inference.formats.packing import pack
 from inference.formats.parsing import ParsedFile
 from inference.models import PortMapping, Run, Upload
 from inference.runs.errors import JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.request import chosen
@@ -168,8 +169,8 @@ def _readable_by(read: Callable[[bytes, str], object]) -> list[Json]:
     return found
 
 
-def _store(run: Run, upload: Upload, preview: Json, parsed: bytes | None) -> tuple[Json, Sequence[Entry]]:
+def _store(run: Run, upload: Upload, preview: Json, parsed: bytes | None) -> tuple[Json, Sequence[Event]]:
     """Keep what was found, unless the file is being read in another way or has gone meanwhile."""
     Upload.objects.filter(pk=upload.pk, reading=run).update(preview=preview, parsed=parsed)
     result: Json = {"upload": upload.pk, "name": upload.file_name}
-    return result, [("result", result)]
+    return result, [ResultStored(result)]

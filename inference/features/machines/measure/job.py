@@ -10,6 +10,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from inference.core.errors import KEEP, InterruptedRunError, UnknownSchemeError
+from inference.core.event import Event
+from inference.core.events import Log, PhaseStarted, ResultStored
 from inference.core.experiment import Measured
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
@@ -29,7 +31,6 @@ from inference.measuring.padding import padding_of
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.machines.described import read_machine
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
@@ -125,7 +126,7 @@ class MeasureJob:
         if machine is None:
             raise JobError("the machine that this run needs has been deleted")
         label = f"Measure on {machine.name}"
-        task.reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [label]})
+        task.reporter.emit(PhaseStarted(_STAGE, 1, [label]))
         with _opened(task, config, machine) as (measurer, schemes):
             cached, store = _remembered(task, machine, measurer)
             asked = effort(machine, len(schemes), config.plan, config.given).experiments
@@ -139,7 +140,7 @@ class MeasureJob:
                 if error.wanted != KEEP or store.experiment_set is None:
                     raise
                 results = load_measurements(store.experiment_set)
-                task.reporter.tell("log", {"level": "info", "text": "stopped; what was measured is kept"})
+                task.reporter.emit(Log("info", "stopped; what was measured is kept"))
         if store.experiment_set is None:
             raise JobError("there was nothing to measure")
         return partial(_store, store.experiment_set, results)
@@ -164,7 +165,7 @@ def _opened(task: Task, config: MeasureConfig, machine: Machine) -> Iterator[tup
     """Who measures, and the schemes that can be measured there."""
 
     def log(text: str, level: str) -> None:
-        task.reporter.tell("log", {"level": level, "text": text})
+        task.reporter.emit(Log(level, text))
 
     with opened(task, machine, config.schemes, config.options) as (measurer, chosen):
         able = chosen
@@ -217,7 +218,7 @@ def _among_padding(told: ProgressMeasurer, schemes: Sequence[str], config: Measu
     return [*results, *told.measure(asked)]
 
 
-def _store(made: ExperimentSet, results: Sequence[Measured]) -> tuple[Json, Sequence[Entry]]:
+def _store(made: ExperimentSet, results: Sequence[Measured]) -> tuple[Json, Sequence[Event]]:
     settled = sum(result.usable for result in results)
     result: Json = {
         "experiment_set": made.pk,
@@ -228,4 +229,4 @@ def _store(made: ExperimentSet, results: Sequence[Measured]) -> tuple[Json, Sequ
         "settled_share": round(settled_share(results), 4),
     }
     text = f"{len(results)} experiments measured, {settled} of them usable"
-    return result, [("log", {"level": "info", "text": text}), ("result", result)]
+    return result, [Log("info", text), ResultStored(result)]

@@ -22,7 +22,7 @@ from pydantic import (
 from anica_app.core.families.evidence import DifferingBound
 from anica_app.formats.row_documents import read_row, row_document
 from anica_app.models import Campaign, Discovery, Family
-from inference.core.event import Amount, Count, one_of
+from inference.core.event_fields import Amount, Count, one_of
 from inference.core.protocols import Json
 from inference.formats.archived_parts import first_flaw
 from inference.isa.block_changes import ChangeKind

@@ -7,16 +7,12 @@ where an archive brings them. `formats.journal_events` finds the class of a stor
 from __future__ import annotations
 
 import json
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import AfterValidator, ConfigDict, Field, GetPydanticSchema, TypeAdapter
-from pydantic_core import core_schema
-
-from inference.core.mapping import R_MAX_RANGE
+from pydantic import ConfigDict, TypeAdapter
 
 Payload = dict[str, Any]
 
@@ -94,39 +90,3 @@ class Event:
 
 adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 """Between JSON and values of a class, made when it is first needed."""
-
-
-# The types of fields: numbers within limits, and values that are stored in a shape of their own.
-
-Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Amount = Annotated[float, Field(ge=0, le=1e15)]
-"""Cycles, seconds, fractions, means of counts."""
-Signed = Annotated[float, Field(ge=-1e15, le=1e15)]
-Mask = Annotated[int, Field(ge=0, le=2**62)]
-RMax = Annotated[float, Field(ge=R_MAX_RANGE[0], le=R_MAX_RANGE[1])]
-Uop = tuple[Annotated[int, Field(ge=1, le=2**62)], Count]
-
-OMIT_NONE = Field(exclude_if=lambda value: value is None)
-OMIT_EMPTY = Field(exclude_if=operator.not_)
-"""The key of a field is left out where its value is None, or empty."""
-
-
-def one_of(values: Sequence[str]) -> AfterValidator:
-    """That a text is among these."""
-
-    def check(value: str) -> str:
-        if value not in values:
-            raise ValueError(f"{value[:80]!r} is none of {', '.join(map(repr, values))}")
-        return value
-
-    return AfterValidator(check)
-
-
-def stored_as(shape: Any, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> GetPydanticSchema:
-    """A value that is stored as what `write` makes of it, and read from a checked `shape`."""
-    writing = core_schema.plain_serializer_function_ser_schema(write)
-    return GetPydanticSchema(
-        lambda _, handler: core_schema.no_info_after_validator_function(
-            read, handler.generate_schema(shape), serialization=writing
-        )
-    )

@@ -9,7 +9,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from inference.core.event import OMIT_EMPTY, OMIT_NONE, Amount, Count, Event
+from inference.core.event import Event
+from inference.core.event_fields import OMIT_EMPTY, OMIT_NONE, Amount, Count
 from inference.core.protocols import Json
 
 

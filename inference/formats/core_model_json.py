@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from inference.core.core_model import CoreModel, FrontEndLimits
 from inference.core.errors import CoreError, InvalidInputError
-from inference.core.event import Amount
+from inference.core.event_fields import Amount
 from inference.core.mapping import PortMapping, ports_in, uops_of
 from inference.core.protocols import Json
 from inference.formats.archived_parts import first_flaw

@@ -13,7 +13,8 @@ from anica_app.core.domain.settings import FEATURES
 from anica_app.core.domain.settings import GROUPS as SCHEME_GROUPS
 from anica_app.core.search.judging import METRICS
 from anica_app.core.search.settings import Termination
-from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS
+from anica_app.features.campaigns.presets import PRESETS
+from anica_app.features.campaigns.request import DEFAULT_MINUTES
 from anica_app.models import Discovery
 from anica_app.storage.descriptions import DEFAULT_FRESH, GROUPS, MOST_FRESH
 from inference.core.protocols import Json

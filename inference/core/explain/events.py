@@ -11,7 +11,8 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from inference.core.event import Count, Event, Mask, RMax, Uop, one_of, stored_as
+from inference.core.event import Event
+from inference.core.event_fields import Count, Mask, RMax, Uop, one_of, stored_as
 from inference.core.explain.problem import STAGES, BlockingClass, NotCharacterised, SchemeFate
 from inference.core.protocols import Json
 

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from inference.core.cegar import Determinacy, Hidden
 from inference.core.cegar.events import ClashFound, Terms
-from inference.core.event import Amount, Count, RMax, Uop, one_of
+from inference.core.event_fields import Amount, Count, RMax, Uop, one_of
 from inference.core.explain.events import BottleneckFound, StoredClass
 from inference.formats.archived_parts import ArchivedPart
 

@@ -11,7 +11,6 @@ import pytest
 
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.errors import CoreError
-from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import (
     BlockingAnswer,
@@ -28,6 +27,7 @@ from inference.core.explain.context import ExplainContext
 from inference.core.explain.sampling import MeasurementSampler, SampledCycles
 from inference.core.explain.settings import THROUGHPUT
 from inference.core.mapping import PortMapping
+from inference.core.pacing import PacedReporter
 from inference.core.protocols import Measurer, Reporter
 from inference.core.throughput import inverse_throughput
 from inference.core.waste import SchedulerFit, Simulated

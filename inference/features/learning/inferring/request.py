@@ -1,4 +1,4 @@
-"""The description of an inference run: read from JSON, checked against the database, made complete."""
+"""The description of an inference: read from JSON and checked, made complete; those that a button starts."""
 
 from __future__ import annotations
 
@@ -180,9 +180,6 @@ def _number(field: str, value: Any, low: float, high: float) -> float:
     if type(value) not in (int, float) or not low <= value <= high:
         raise ConfigError(f"{field} must be a number from {low:g} to {high:g}, not {as_written(value)}")
     return float(value)
-
-
-# Inferences on a machine that one button starts: what they ask for beside what follows from the machine.
 
 
 POPULATION = 1000

@@ -15,7 +15,8 @@ from inference.core.bottleneck import measure_bottleneck
 from inference.core.experiment import Measured
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.core.random_mixes import random_mixes
-from inference.features.learning.inferring.algorithms import ALGORITHMS, bottleneck_facts, single_uops
+from inference.features.learning.inferring.algorithms import ALGORITHMS
+from inference.features.learning.inferring.processor_facts import bottleneck_facts, single_uops
 from inference.features.learning.inferring.request import InferConfig
 from inference.measuring.cached import CachedMeasurer, RepeatingCache
 from inference.measuring.recorded import RecordedMeasurer

@@ -25,7 +25,7 @@ def register(load: Callable[[], Iterable[ModuleType]]) -> None:
 def kinds() -> Mapping[str, type[Event]]:
     """All classes by their stored names."""
     for load in _LOADERS:
-        load()
+        list(load())  # imports them
     return declared
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 
@@ -193,7 +192,7 @@ def _below(parent: type) -> Iterator[type]:
 
 def test_each_description_of_a_run_with_blocks_has_their_set() -> None:
     for kind in RUN_KINDS.values():
-        import_module(kind.job.rpartition(".")[0])
+        kind.job()
     found = {model for model in _below(RunRequest) if {"block", "blocks"} & _texts(model)}
     assert {model.__name__ for model in found} >= {"BlockConfig", "AskConfig", "GeneraliseConfig"}
     assert [model.__name__ for model in found if "isa" not in model.model_fields] == []
@@ -220,7 +219,7 @@ PARENTS = {
     "inference/core/latency/idioms.py": {"code": "the latencies"},
     "inference/core/latency/reading.py": {"code": "the latencies"},
     "inference/core/latency/memory.py": {"code": "the latencies"},
-    "anica_app/features/discoveries/pages.py": {"hex": "the campaign, for its template"},
+    "anica_app/features/discoveries/reproducing_pages.py": {"hex": "the campaign, for its template"},
     "anica_app/features/discoveries/api.py": {"start_hex": "the discovery, of its `hex`"},
     "anica_app/features/importing/loops_job.py": {"code": "the program"},
     "anica_app/features/explanations/job.py": {"block": "the description"},

@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from inference.core import events, pacing
+from inference.core import pacing
 from inference.core.checkpoint import decode
 from inference.core.errors import KEEP, InsufficientDataError, InterruptedRunError, InvalidInputError
 from inference.core.experiment import Experiment, Measured, MeasurementState
@@ -26,7 +26,7 @@ from tests.core.pmevo.small import MAPPING, SETTINGS, Listener, problem, process
 def every_chance_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pulse and save whenever it is possible, not only when it is time."""
     for limit in ("PULSE_EVERY", "SAVE_EVERY", "SHOW_EVERY", "TELL_EVERY"):
-        monkeypatch.setattr(events, limit, 0.0)
+        monkeypatch.setattr(pacing, limit, 0.0)
     monkeypatch.setattr(pacing, "SAVE_SHARE", float("inf"))
 
 

@@ -154,13 +154,17 @@ def test_no_bottleneck_is_claimed_where_the_ports_explain_everything(machine, mo
     assert any("no bottleneck beside the ports was seen: 8.00" in text for text in texts(run))
 
 
-@pytest.mark.parametrize("change", [{"bottleneck": False}, {"settings": {**QUICK, "r_max": 5.0}}])
-def test_the_bottleneck_is_not_measured_unless_it_is_wanted(machine, monkeypatch, change):
+@pytest.mark.parametrize(
+    ("change", "r_max"),
+    [({"bottleneck": False}, 4.0), ({"settings": {**QUICK, "r_max": 5.0}}, 5.0)],
+    ids=["read in the search's own mixes", "given"],
+)
+def test_the_bottleneck_is_not_measured_unless_it_is_wanted(machine, monkeypatch, change, r_max):
     put_agent(monkeypatch)
     run = infer(machine, **change)
     assert [p["name"] for p in payloads(run, "phase")][:3] == ["singletons", "mixes", "measuring"]
     made = PortMapping.objects.get(run=run)
-    assert made.r_max == change.get("settings", {}).get("r_max")
+    assert made.r_max == r_max
     assert "bottleneck" not in made.report
 
 
@@ -210,7 +214,7 @@ def test_a_search_that_is_taken_up_again_keeps_its_schemes_and_asks_nothing(mach
     config = {"source": {"machine": machine.pk}, "schemes": "all", "settings": settings, "mixes": 60}
     run = lifecycle.submit("infer", config, "a run")
     # Each stage is in the journal, and wishes are heard, as soon as it begins: none is missed, however short.
-    for name in ("core.events.PULSE_EVERY", "runs.reporter.FLUSH_EVERY", "runs.reporter._COST_SHARE"):
+    for name in ("core.pacing.PULSE_EVERY", "runs.reporter.FLUSH_EVERY", "runs.reporter._COST_SHARE"):
         monkeypatch.setattr(f"inference.{name}", 0)
 
     class UntilEvolution(StopRequests):

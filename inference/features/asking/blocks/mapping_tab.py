@@ -15,6 +15,7 @@ from inference.isa.blocks import Block, BlockError, Piece, piece_of, read
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.targets import target_of
 from inference.models import PortMapping
+from inference.storage.instruction_sets import code_isa
 
 MOST_CODE = 3000
 """Characters of a loop: it travels in the address."""
@@ -48,7 +49,7 @@ def loop_tab(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
         chosen = _chosen(pieces, request.GET.get("piece", ""))
     except BlockError as problem:
         return {**context, "error": f"Nothing was decoded: {problem}"}
-    everybody = f"{reverse('blocks')}?{urlencode({'code': code})}"
+    everybody = f"{reverse('blocks')}?{urlencode({'isa': code_isa(row.isa), 'code': code})}"
     return {
         **context,
         **_predicted(chosen.block, row),

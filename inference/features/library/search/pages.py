@@ -11,6 +11,7 @@ from django.utils.http import urlencode
 
 from inference.features.library.instruction.query import instruction_named
 from inference.features.library.search.query import MOST_TEXT, Pasted, find, pasted
+from inference.isa.targets import DEFAULT
 from inference.web.finders import Hit, SearchHits
 
 MOST_HITS = 8
@@ -44,7 +45,7 @@ def search(request: HttpRequest) -> HttpResponse:
 
 def block_page(code: Pasted) -> str:
     """The page of basic blocks with this code in its form, decoded."""
-    return f"{reverse('blocks')}?{urlencode({'code': code.code})}#decoded"
+    return f"{reverse('blocks')}?{urlencode({'isa': DEFAULT, 'code': code.code})}#decoded"
 
 
 def _linked(group: SearchHits) -> list[tuple[Hit, str]]:

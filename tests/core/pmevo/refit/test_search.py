@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from inference.core import events
+from inference.core import pacing
 from inference.core.errors import InterruptedRunError
 from inference.core.experiment import Experiment
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
@@ -58,7 +58,7 @@ def test_threads_do_not_change_the_answer(answer: PMEvoResult) -> None:
 @pytest.mark.parametrize("search", ["refit", "both"])
 def test_interrupted_anywhere_the_answer_is_the_same(monkeypatch, search: str) -> None:
     for limit in ("PULSE_EVERY", "SAVE_EVERY", "SHOW_EVERY", "TELL_EVERY"):
-        monkeypatch.setattr(events, limit, 0.0)
+        monkeypatch.setattr(pacing, limit, 0.0)
     settings = dataclasses.replace(TWO, search=search, rounds=1, population=20, max_generations=3)
     quiet = Listener()
     undisturbed = found(settings, quiet)

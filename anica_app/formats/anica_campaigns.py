@@ -26,11 +26,11 @@ from anica_app.formats.file_trees import FILE_LIMIT, FileTree
 from anica_app.models import Campaign, CampaignFile
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.isa.blocks import BlockError, block_of_text
 from inference.isa.targets import X86
 from inference.models import IMPORTED, Predictor
 from inference.predictors.protocol import Failure
-from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT
 
 TITLE = "AnICA campaign"

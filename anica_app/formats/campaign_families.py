@@ -24,11 +24,11 @@ from anica_app.formats.row_documents import read_row, row_document
 from anica_app.models import Campaign, Discovery, Family
 from inference.core.protocols import Json
 from inference.formats.archived_parts import Amount, Count, first_flaw, one_of
+from inference.formats.errors import ExchangeError
 from inference.isa.block_changes import ChangeKind
 from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.predictors.protocol import Failure
-from inference.storage.errors import ExchangeError
 
 _ROW = (
     *("number", "name", "bound", "kind", "slower", "identity", "code", "predictions"),

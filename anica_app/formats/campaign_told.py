@@ -7,7 +7,7 @@ from typing import Any
 
 from anica_app.models import Campaign
 from inference.core.protocols import Json
-from inference.storage.errors import ExchangeError
+from inference.formats.errors import ExchangeError
 
 _WORDS = {str: "a text", dict: "an object", list: "a list", int: "a whole number", float: "a number"}
 _GROUPS = ("interest", "search", "domain", "space", "end")

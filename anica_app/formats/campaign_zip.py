@@ -41,13 +41,13 @@ from anica_app.models import (
     SampleBatch,
 )
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import clean_texts
 from inference.formats.quoting import json_text
 from inference.formats.sample_document import read_samples, sample_document
 from inference.isa.targets import target_of
 from inference.models import Predictor
 from inference.predictors.samples import pack, unpack
-from inference.storage.errors import ExchangeError
 
 FORMAT, VERSION = "pmweb-campaign", 2
 WITHOUT_FAMILIES = 1

@@ -17,11 +17,11 @@ from anica_app.formats.file_trees import Directory, FileTree, PartOfTree, ZipTre
 from anica_app.models import Campaign
 from inference.formats import block_sets
 from inference.formats.blocks_csv import is_block_csv
+from inference.formats.errors import ExchangeError
 from inference.formats.listed_loops import is_listing
 from inference.formats.other_formats import BEGINNING
 from inference.formats.perf_texts import is_script
 from inference.isa.blocks.programs import is_binary
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 
 

@@ -17,7 +17,7 @@ from django.db.models import Field
 from django.utils.dateparse import parse_datetime
 
 from inference.core.protocols import Json
-from inference.storage.errors import ExchangeError
+from inference.formats.errors import ExchangeError
 
 INFINITE = "infinite"
 

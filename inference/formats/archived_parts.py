@@ -22,7 +22,7 @@ from inference.core.explain import STAGES
 from inference.core.mapping import R_MAX_RANGE
 from inference.core.protocols import Json
 from inference.core.texts import one_line
-from inference.storage.errors import ExchangeError
+from inference.formats.errors import ExchangeError
 
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, Field(ge=0, le=1e15)]

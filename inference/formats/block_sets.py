@@ -19,11 +19,12 @@ from inference.formats.block_rows import BlockToStore, insert_answers, insert_bl
 from inference.formats.block_scales import AnswersBelowBounds, Bounds, first_rows, scales_of
 from inference.formats.blocks_csv import ORIGIN, WEIGHT, BlockFile, BlockRow, Broken, Scale, answer_of
 from inference.formats.csv_cells import cell, rows_text
+from inference.formats.errors import ExchangeError
 from inference.formats.problems import Problems
 from inference.formats.provenance import head_of
 from inference.models import ISA, BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.predictors.protocol import Answer
-from inference.storage.errors import ExchangeError, RefusedError
+from inference.storage.errors import RefusedError
 from inference.storage.names import by_name, free_or_refuse
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from inference.formats.core_model_json import core_model_of
+from inference.formats.errors import ExchangeError
 from inference.formats.exegesis_yaml import LlvmInstances, write_exegesis_yaml
 from inference.formats.exported import evidence_of
 from inference.formats.exported_core import ExportedCore, exported_core
@@ -20,7 +21,6 @@ from inference.isa.llvm_mc import AssemblerError
 from inference.isa.llvm_opcodes import llvm_instructions, llvm_opcodes
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import StoredCoreModel
-from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import core_of
 
 LLVM_SOURCES = "PMWEB_LLVM_SOURCES"

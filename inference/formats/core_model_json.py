@@ -25,13 +25,13 @@ from inference.formats.core_latencies_json import (
     latencies_json,
 )
 from inference.formats.core_memory_json import DocumentPart, MemoryTold, memory_json
+from inference.formats.errors import ExchangeError
 from inference.formats.foreign_texts import check_texts
 from inference.formats.json_fields import StrictJsonError, load_object
 from inference.formats.quoting import json_text
 from inference.formats.scheduler_json import SchedulerPart, SchedulerRecord, scheduler_json
 from inference.models import StoredCoreModel
 from inference.storage.core_models import core_model_of_parts
-from inference.storage.errors import ExchangeError
 
 FORMAT_NAME = "pmweb-core-model"
 VERSION = 1

@@ -10,10 +10,10 @@ from inference.core.judging.contradictions import NOT_SETTLED
 from inference.figures.core_diagram import core_drawing
 from inference.formats.core_model_json import core_model_of
 from inference.formats.csv_cells import written
+from inference.formats.errors import ExchangeError
 from inference.formats.provenance import head_of
 from inference.isa.unit_classes import STORES, UNIT_CLASSES, unit_class
 from inference.models import InstructionScheme, SchemeConflict, StoredCoreModel
-from inference.storage.errors import ExchangeError
 
 KINDS_HEADER = ("kind", "ports", "units", "schemes", "cycles", "least latency", "most latency", NOT_SETTLED)
 

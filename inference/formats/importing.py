@@ -16,6 +16,7 @@ from django.db import transaction
 from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.formats.explained_json import Rejects, is_rejects, quoted_names, read_rejects, with_rejects
 from inference.formats.explaining import ImportedExplanation, explanation_of
 from inference.formats.file_units import FileUnit
@@ -29,7 +30,7 @@ from inference.formats.uops_info_xml import condensed, is_xml
 from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, LatencySet, Machine, PortMapping, ResourceMapping
 from inference.storage.characterisations import KEY, store_characterisations
-from inference.storage.errors import ExchangeError, RefusedError
+from inference.storage.errors import RefusedError
 from inference.storage.instruction_sets import likely_isa, new_isa, vocabulary
 from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
 from inference.storage.resource_mappings import store_resource_mapping

@@ -13,6 +13,7 @@ from django.db import transaction
 
 from inference.formats.block_rows import BlockToStore, insert_blocks
 from inference.formats.blocks_csv import ROW_LIMIT
+from inference.formats.errors import ExchangeError
 from inference.formats.perf_texts import Placed, placed, read_samples
 from inference.isa.blocks import mnemonics_of
 from inference.isa.blocks.programs import (
@@ -27,7 +28,7 @@ from inference.isa.blocks.programs import (
 )
 from inference.models import ISA, BasicBlockSet, Run
 from inference.models.block_set import ORIGIN_LIMIT
-from inference.storage.errors import ExchangeError, RefusedError
+from inference.storage.errors import RefusedError
 from inference.storage.names import free_or_refuse
 
 _PULSE = 5000  # functions between two words

@@ -13,13 +13,13 @@ from functools import partial
 from django.db import connection, transaction
 from django.db.models import Count, Max
 
+from inference.formats.errors import ExchangeError
 from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Features, Scheme
 from inference.isa.targets import code_target, target_of, targets
 from inference.models import ISA, InstructionScheme, Machine
-from inference.storage.errors import ExchangeError
 from inference.storage.names import free_or_refuse
 from inference.storage.rows import BATCH, scheme_ids
 

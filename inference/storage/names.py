@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from django.db import connection, models, transaction
 
 from inference.core.texts import check_line, is_line, one_line
+from inference.formats.errors import ExchangeError
 from inference.models.isa import Named
-from inference.storage.errors import ExchangeError, NameTakenError, UnknownNameError
+from inference.storage.errors import NameTakenError, UnknownNameError
 
 # Many rows of one table at once, in plain SQL that all databases here speak.
 #

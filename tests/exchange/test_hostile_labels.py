@@ -26,6 +26,7 @@ from inference.figures.core_diagram import core_drawing
 from inference.figures.svg import graph_drawing, port_usage_drawing
 from inference.formats.core_model_json import core_model_json, core_model_text, read_core_model
 from inference.formats.csv_cells import written
+from inference.formats.errors import ExchangeError
 from inference.formats.exegesis import write_block_exegesis, write_exegesis
 from inference.formats.exegesis_yaml import LlvmInstances, write_exegesis_yaml
 from inference.formats.experiment_csv import read_experiment_csv, write_experiment_csv
@@ -55,7 +56,6 @@ from inference.formats.uops_info_xml_writing import write_uops_info_xml
 from inference.isa.llvm_tblgen import sources_in
 from inference.isa.unit_classes import STORES, UNIT_CLASSES
 from inference.measuring.blocks import BlockOptions
-from inference.storage.errors import ExchangeError
 from tests.drawn import examples
 from tests.exchange.exports import ADD, CORE, LATENCIES, USAGE, exported_mapping, exported_toy_core
 from tests.exchange.real_tools import llvm

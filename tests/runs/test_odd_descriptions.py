@@ -17,11 +17,11 @@ from inference.features.learning.inferring.algorithms import ALGORITHMS, KNOWN
 from inference.features.learning.inferring.request import NOISE, InferConfig
 from inference.features.library.uploads.job import ImportConfig
 from inference.features.machines.measure.job import MeasureConfig
+from inference.formats.errors import ExchangeError
 from inference.measuring.blocks import BlockOptions
 from inference.models import ExperimentSet, Machine, PortMapping, Upload
 from inference.runs.errors import RunsError
 from inference.runs.kinds import job
-from inference.storage.errors import ExchangeError
 from tests.views.conftest import ADD, experiment_set, isa, mapping
 from tests.views.lab import machine
 

@@ -9,9 +9,9 @@ import pytest
 from pydantic import AfterValidator, Field
 
 from inference.formats import journal_events
+from inference.formats.errors import ExchangeError
 from inference.runs.errors import ConfigError
 from inference.runs.request import RunRequest, chosen
-from inference.storage.errors import ExchangeError
 
 
 class Errand(RunRequest):

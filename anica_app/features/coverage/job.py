@@ -31,6 +31,7 @@ from inference.core.errors import InvalidInputError, as_written
 from inference.core.events import PacedReporter
 from inference.core.protocols import Json
 from inference.features.asking.block_sets.columns import read_set
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, Run
 from inference.predictors.samples import unpack
 from inference.runs.described_rows import read_rows
@@ -38,7 +39,6 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
-from inference.storage.errors import ExchangeError
 
 MOST_BLOCKS = 1000
 LARGEST_SELECTION = 20

@@ -15,9 +15,9 @@ from anica_app.core.ranking import Covered, DiscoverySelection, best_selection, 
 from anica_app.core.search.judging import InterestJudge
 from anica_app.models import Campaign, Discovery
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet, BlockColumn, Prediction, Run
 from inference.predictors.protocol import Answer, Failure
-from inference.storage.errors import ExchangeError
 from inference.web.paging import Order, Page, page_in_memory
 
 

@@ -37,6 +37,7 @@ from inference.features.library.uploads.query import claim_upload, discard_uploa
 from inference.formats.block_scales import Bounds
 from inference.formats.block_sets import BlockSetOptions, Look, look, store
 from inference.formats.blocks_csv import Broken, Scale
+from inference.formats.errors import ExchangeError
 from inference.isa.targets import X86
 from inference.models import ISA, BasicBlockSet, Run, Upload
 from inference.predictors.protocol import PredictorError
@@ -44,7 +45,6 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import chosen
-from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT, free_name
 
 FOUND_OUT = ""

@@ -17,11 +17,11 @@ from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
 from inference.features.library.uploads.reading import start_reading
 from inference.formats.blocks_csv import WORDS, Broken, Scale
+from inference.formats.errors import ExchangeError
 from inference.isa.targets import names_with_blocks
 from inference.models import BasicBlockSet, PortMapping, Upload
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.errors import ExchangeError
 from inference.storage.names import free_name, free_or_refuse
 from inference.web.request_fields import number_field
 

@@ -12,6 +12,7 @@ from anica_app.features.importing.loops_job import samples_of, wanted_of
 from anica_app.formats.incoming import Sort
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import discard_upload
+from inference.formats.errors import ExchangeError
 from inference.formats.importing import taken_in
 from inference.formats.listed_loops import find_listed_loops
 from inference.formats.program_loops import ProgramLoops, Weighing, find_loops, store_loops
@@ -19,7 +20,6 @@ from inference.isa.targets import X86
 from inference.models import ISA, BasicBlockSet, Upload
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
-from inference.storage.errors import ExchangeError
 from inference.storage.names import NAME_LIMIT, free_name
 
 SORTS = (Sort.PROGRAM, Sort.LISTING, Sort.SAMPLES)

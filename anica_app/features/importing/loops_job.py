@@ -13,6 +13,7 @@ from anica_app.formats.incoming import Sort, sort_of_content
 from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import free_upload
+from inference.formats.errors import ExchangeError
 from inference.formats.program_loops import LoopFilter, ProgramLoops, Weighing, find_loops
 from inference.models import Run, Upload
 from inference.runs.described_rows import read_row
@@ -20,7 +21,6 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest, chosen
-from inference.storage.errors import ExchangeError
 
 _EVERY = 0.3  # seconds between two words about progress
 

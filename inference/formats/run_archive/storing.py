@@ -8,6 +8,7 @@ from functools import partial
 
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.formats.importing import MEASURED_IN
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.run_archive.documents import MappingTold, PointTold, Scored, VerdictTold
@@ -25,7 +26,6 @@ from inference.models import (
     Witness,
 )
 from inference.models import PortMapping as PortMappingRow
-from inference.storage.errors import ExchangeError
 from inference.storage.fronts import mapping_json
 from inference.storage.instruction_sets import SUPPLIED, new_isa
 from inference.storage.names import free_name

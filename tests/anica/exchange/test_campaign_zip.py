@@ -26,10 +26,10 @@ from anica_app.models import (
     GeneralisationStep,
     SampleBatch,
 )
+from inference.formats.errors import ExchangeError
 from inference.models import Predictor, identity_key
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample, pack, unpack
-from inference.storage.errors import ExchangeError
 from tests.anica.exchange.published import write_directory
 from tests.zips import packed, unpacked
 

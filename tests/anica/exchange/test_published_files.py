@@ -16,10 +16,11 @@ from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.formats.file_trees import Directory, ZipTree
 from anica_app.formats.incoming import Sort, read_rows, sort_of_content, sort_of_path
 from anica_app.models import Campaign
+from inference.formats.errors import ExchangeError
 from inference.models import Predictor
 from inference.predictors.protocol import Failure
 from inference.predictors.samples import unpack
-from inference.storage.errors import ExchangeError, NameTakenError
+from inference.storage.errors import NameTakenError
 from tests.anica.exchange.published import LABEL, RESULT, START, documents, write_directory
 
 pytestmark = pytest.mark.django_db

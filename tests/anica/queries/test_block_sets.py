@@ -16,9 +16,9 @@ from inference.features.asking.block_sets.query import (
     numbers_of,
 )
 from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet
 from inference.predictors.protocol import Answer, Failure
-from inference.storage.errors import ExchangeError
 from inference.web.paging import Order
 
 pytestmark = pytest.mark.django_db

@@ -16,8 +16,8 @@ from anica_app.features.coverage.query import (
 )
 from anica_app.models import Campaign, Discovery
 from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.errors import ExchangeError
 from inference.models import BasicBlockSet
-from inference.storage.errors import ExchangeError
 
 pytestmark = pytest.mark.django_db
 

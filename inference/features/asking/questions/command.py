@@ -28,6 +28,7 @@ from inference.features.asking.questions.job import with_switch
 from inference.features.learning.core_model.query import reasons_of, usable_core_models
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.csv_cells import written
+from inference.formats.errors import ExchangeError
 from inference.isa.blocks import Block, block_of_bytes
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import LOOP
@@ -37,7 +38,6 @@ from inference.predictors.loops import asked_as
 from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import add_piece_option, blocks_of_file
 

@@ -13,8 +13,8 @@ from inference.formats.core_model_json import (
     check_port_names,
     core_model_of,
 )
+from inference.formats.errors import ExchangeError
 from inference.models import StoredCoreModel
-from inference.storage.errors import ExchangeError
 
 
 def ports_of(row: StoredCoreModel) -> Sequence[str]:

@@ -21,11 +21,11 @@ from inference.features.library.schemes.query import (
     said_of,
     witnesses_of,
 )
+from inference.formats.errors import ExchangeError
 from inference.formats.mapping_csv import write_scheme_csv
 from inference.isa.search import SearchError, names_avx512, parse_search
 from inference.models import InstructionScheme, PortMapping
 from inference.models.scheme_search import AVX512, by_fit, search_schemes, searched_schemes
-from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
 from inference.web.listed_mappings import evaluation_url, source_label
 from inference.web.paging import Order, Page, page_of

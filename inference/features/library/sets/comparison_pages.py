@@ -31,12 +31,12 @@ from inference.features.library.sets.query import (
     two_sets,
 )
 from inference.features.running.runs import outcome
+from inference.formats.errors import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Run
 from inference.models.scheme_search import texts_found
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.errors import ExchangeError
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, page_in_memory
 from inference.web.requests import chosen_bin, file_answer, one_of, row_numbers, whole_number

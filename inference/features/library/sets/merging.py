@@ -17,8 +17,8 @@ from django.db import transaction
 
 from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.protocols import Json
+from inference.formats.errors import ExchangeError
 from inference.models import ExperimentSet, Measurement, Run
-from inference.storage.errors import ExchangeError
 from inference.storage.names import free_or_refuse
 from inference.storage.set_summary import copy_as_repeats, copy_measurements, keep_summary, store_medians
 from inference.storage.streaming import CHUNK

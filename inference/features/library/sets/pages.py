@@ -19,12 +19,12 @@ from inference.features.library.sets.query import (
     measurements_in,
     summary_of,
 )
+from inference.formats.errors import ExchangeError
 from inference.formats.exporting import SET_EXPORTS
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Measurement
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.errors import ExchangeError
 from inference.storage.evaluations import evaluations_on
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.storage.rows import StoredMeasurement, measurements_of

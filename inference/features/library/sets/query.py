@@ -16,11 +16,11 @@ from inference.features.library.sets.comparing import (
     kept_comparison,
     require_comparable,
 )
+from inference.formats.errors import ExchangeError
 from inference.models import Experiment as ExperimentRow
 from inference.models import ExperimentSet, ExperimentTerm, Measurement, Run
 from inference.models.experiment import cycles_or_0
 from inference.models.scheme_search import search_schemes
-from inference.storage.errors import ExchangeError
 from inference.storage.recorded import settled_medians
 from inference.storage.rows import experiment_of, texts_in
 from inference.storage.set_summary import SetSummary, keep_summary, kept_summary, summarise

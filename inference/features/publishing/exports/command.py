@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 
 from inference.features.library.experiments.query import exegesis_snippet
 from inference.formats.core_model_exporting import llvm_patch_of
+from inference.formats.errors import ExchangeError
 from inference.formats.exporting import (
     CORE_MODEL_EXPORTS,
     MAPPING_EXPORTS,
@@ -22,7 +23,6 @@ from inference.formats.other_formats import writer_of, written_kinds
 from inference.formats.typed import read_experiment
 from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
 

@@ -19,6 +19,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.formats.archived_parts import read_strictly
+from inference.formats.errors import ExchangeError
 from inference.formats.importing import taken_in
 from inference.formats.run_archive.documents import EventTold
 from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_archive, read_archive
@@ -29,7 +30,6 @@ from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import kinds
 from inference.runs.leases import versions
-from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import BATCH
 

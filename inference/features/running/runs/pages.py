@@ -33,6 +33,7 @@ from inference.features.running.runs.record import (
 from inference.features.running.runs.standing import failure_of, keeping, kept_of, waiting_of
 from inference.figures.heatmap import HeatMap
 from inference.figures.reach import length_figure
+from inference.formats.errors import ExchangeError
 from inference.formats.run_archive.writing import write_archive
 from inference.models import ExperimentSet, Run, Upload
 from inference.models.experiment import UNDECIDED
@@ -41,7 +42,6 @@ from inference.runs.errors import RunsError, RunStateError
 from inference.runs.kinds import JOBS, kinds, label_of
 from inference.runs.leases import busy_seconds, versions
 from inference.runs.webhooks import replace, told_of
-from inference.storage.errors import ExchangeError
 from inference.storage.listing import lengths_from
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of

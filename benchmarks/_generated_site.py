@@ -28,7 +28,6 @@ from inference.features.judging.accuracy_checks.result import AccuracyCheck, Mea
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.block_sets import BlockSetOptions
 from inference.formats.block_sets import store as store_blocks
-from inference.formats.exporting import CORE_MODEL_EXPORTS
 from inference.formats.run_archive.writing import write_archive
 from inference.isa.blocks.listing import object_file
 from inference.isa.targets import X86
@@ -55,6 +54,7 @@ from inference.models import (
 )
 from inference.predictors.protocol import Answer
 from inference.storage.evaluating import evaluate
+from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.front_ends import store_front_end
 from inference.storage.instruction_sets import load_supplied
 from inference.storage.latencies import store_latencies

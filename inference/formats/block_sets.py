@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from django.db import transaction
 
 from inference.core.protocols import Json
-from inference.formats.block_rows import BlockToStore, insert_answers, insert_blocks
 from inference.formats.block_scales import AnswersBelowBounds, Bounds, first_rows, scales_of
 from inference.formats.blocks_csv import ORIGIN, WEIGHT, BlockFile, BlockRow, Broken, Scale, answer_of
 from inference.formats.csv_cells import cell, rows_text
@@ -24,6 +23,7 @@ from inference.formats.problems import Problems
 from inference.formats.provenance import head_of
 from inference.models import ISA, BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.predictors.protocol import Answer
+from inference.storage.block_rows import BlockToStore, insert_answers, insert_blocks
 from inference.storage.errors import RefusedError
 from inference.storage.names import by_name, free_or_refuse
 

@@ -8,14 +8,13 @@ of slots, where the mapping has no issue width. `hidden` says which µops no exp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from inference.core.experiment import Measured
 from inference.core.mapping import described
 from inference.formats.csv_cells import written
 from inference.formats.exported import ExportedMapping
 from inference.formats.provenance import head_of
-from inference.models import InstructionScheme, Measurement
-from inference.storage.rows import measurements_of
 
 HEADER = (
     "scheme",
@@ -66,19 +65,11 @@ def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
 
 
 SCHEME_HEADER = ("experiment", "cycles", "note")
-MOST_ROWS = 20_000
 
 
-def write_scheme_csv(scheme: InstructionScheme) -> str:
-    """Up to `MOST_ROWS` of them."""
-    rows = Measurement.objects.filter(experiment__terms__scheme=scheme, cycles__isnull=False)
-    total = rows.count()
-    shown = "all" if total <= MOST_ROWS else f"the {MOST_ROWS:,} shortest"
-    told = f"# measured experiments with {scheme.text} ({scheme.isa.name}): {total:,}, here {shown} of them\n"
-    rows = rows.order_by("experiment__length", "experiment_id", "id")[:MOST_ROWS]
-    sets = dict(rows.values_list("id", "experiment_set__name"))
-    cells = (
-        (str(each.value.experiment), each.value.cycles, f"{sets.get(each.id, '')}, {each.value.state.value}")
-        for each in measurements_of(rows)
-    )
-    return written(SCHEME_HEADER, cells, head_of() + told)
+def write_scheme_csv(scheme: str, isa: str, total: int, rows: Sequence[tuple[str, Measured]]) -> str:
+    """Measurements with the sets that they are of: all of the `total`, or the shortest."""
+    extent = "all" if total <= len(rows) else f"the {len(rows):,} shortest"
+    remark = f"# measured experiments with {scheme} ({isa}): {total:,}, here {extent} of them\n"
+    cells = ((str(value.experiment), value.cycles, f"{name}, {value.state.value}") for name, value in rows)
+    return written(SCHEME_HEADER, cells, head_of() + remark)

@@ -11,7 +11,6 @@ from typing import Any
 
 from django.db import transaction
 
-from inference.formats.block_rows import BlockToStore, insert_blocks
 from inference.formats.blocks_csv import ROW_LIMIT
 from inference.formats.errors import ExchangeError
 from inference.formats.perf_texts import Placed, placed, read_samples
@@ -28,6 +27,7 @@ from inference.isa.blocks.programs import (
 )
 from inference.models import ISA, BasicBlockSet, Run
 from inference.models.block_set import ORIGIN_LIMIT
+from inference.storage.block_rows import BlockToStore, insert_blocks
 from inference.storage.errors import RefusedError
 from inference.storage.names import free_or_refuse
 

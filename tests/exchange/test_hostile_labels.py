@@ -32,14 +32,6 @@ from inference.formats.exegesis_yaml import LlvmInstances, write_exegesis_yaml
 from inference.formats.experiment_csv import read_experiment_csv, write_experiment_csv
 from inference.formats.exported import ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.formats.exported_core import ExportedCore
-from inference.formats.exporting import (
-    CORE_MODEL_EXPORTS,
-    EXEGESIS_MODES,
-    MAPPING_EXPORTS,
-    RESOURCE_EXPORTS,
-    SET_EXPORTS,
-    one_line_each,
-)
 from inference.formats.file_units import FileUnit
 from inference.formats.latencies_xml import write_core_xml
 from inference.formats.llvm_patch.shipped import ShippedModel
@@ -51,11 +43,19 @@ from inference.formats.osaca_yaml import write_osaca_core, write_osaca_yaml
 from inference.formats.pmevo_json import write_experiment_list, write_mapping3
 from inference.formats.problems import Problems
 from inference.formats.provenance import Provenance, head_of
+from inference.formats.quoting import one_line_each
 from inference.formats.source import Source
 from inference.formats.uops_info_xml_writing import write_uops_info_xml
 from inference.isa.llvm_tblgen import sources_in
 from inference.isa.unit_classes import STORES, UNIT_CLASSES
 from inference.measuring.blocks import BlockOptions
+from inference.storage.exporting import (
+    CORE_MODEL_EXPORTS,
+    EXEGESIS_MODES,
+    MAPPING_EXPORTS,
+    RESOURCE_EXPORTS,
+    SET_EXPORTS,
+)
 from tests.drawn import examples
 from tests.exchange.exports import ADD, CORE, LATENCIES, USAGE, exported_mapping, exported_toy_core
 from tests.exchange.real_tools import llvm

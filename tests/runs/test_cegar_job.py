@@ -15,7 +15,6 @@ from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.learning.inferring.algorithms import like_one_uop
 from inference.features.running.runs.archive import store_archive
-from inference.formats.exporting import MAPPING_EXPORTS
 from inference.formats.run_archive.reading import read_archive
 from inference.formats.run_archive.writing import write_archive
 from inference.isa.x86.probes import PROBES
@@ -24,6 +23,7 @@ from inference.models import ExperimentSet, Measurement, PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.storage.evidence import Evidence, verdict_in_words
+from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.instruction_sets import new_isa
 from inference.storage.judging import (
     allowed_report,

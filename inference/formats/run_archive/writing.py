@@ -12,7 +12,6 @@ from pydantic import BaseModel
 from inference.core.protocols import Json
 from inference.formats.archived_parts import DrawnTold
 from inference.formats.errors import ExchangeError
-from inference.formats.exporting import MAPPING_EXPORTS, RESOURCE_EXPORTS, SET_EXPORTS
 from inference.formats.foreign_texts import clean_texts
 from inference.formats.mapping_json import write_mapping_json
 from inference.formats.provenance import CITATION, PRODUCT
@@ -46,6 +45,7 @@ from inference.models import (
     ResourceMapping,
     Run,
 )
+from inference.storage.exporting import MAPPING_EXPORTS, RESOURCE_EXPORTS, SET_EXPORTS
 from inference.storage.fronts import mapping_from
 from inference.storage.judging import VERDICT, allowed_result, archived_report
 from inference.storage.rows import BATCH, measurements_of, texts_of

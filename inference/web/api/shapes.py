@@ -14,10 +14,10 @@ from ninja.params import functions
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, model_validator
 
 from inference.core.mapping import Uops, ports_in
-from inference.formats.exporting import Export
 from inference.models import InstructionScheme, PortMapping, ResourceMapping
 from inference.models.isa import Named
 from inference.models.scheme_search import search_schemes
+from inference.storage.exporting import Export
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, kind_of, rename
 from inference.web.api import access
 from inference.web.api.access import Deed

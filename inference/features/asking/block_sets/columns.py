@@ -12,7 +12,6 @@ from pydantic import Field
 from inference.core.protocols import Checkpoint, Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, asked_in_mode
 from inference.features.asking.predictors.panel import opened_panel
-from inference.formats.block_rows import ROWS, insert_answers
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer
@@ -21,6 +20,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
+from inference.storage.block_rows import ROWS, insert_answers
 
 
 def read_set(given: object) -> BasicBlockSet:

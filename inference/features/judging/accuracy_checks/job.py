@@ -21,13 +21,13 @@ from inference.features.judging.accuracy_checks.result import (
     medians,
 )
 from inference.features.judging.accuracy_checks.traits import traits_of
-from inference.formats.block_rows import insert_answers
 from inference.models import BasicBlock, BasicBlockSet, BlockColumn, Machine, Predictor, Run
 from inference.predictors import machine as measuring
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.storage.block_rows import insert_answers
 from inference.storage.names import NAME_LIMIT, free_name
 
 STAGES = ("Measure", "Measure again", "Predict")

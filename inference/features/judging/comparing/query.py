@@ -24,8 +24,8 @@ from inference.core.throughput import inverse_throughput
 from inference.features.library.experiments.query import measured_row, settled_cycles
 from inference.formats.csv_cells import written
 from inference.formats.errors import ExchangeError
-from inference.formats.provenance import provenance_of
 from inference.models import ExperimentSet, Measurement, PortMapping, ResourceMapping
+from inference.storage.provenance import provenance_of
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.storage.rows import load_mapping, measurements_of
 

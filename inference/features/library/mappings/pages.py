@@ -22,11 +22,11 @@ from inference.features.library.mappings import listing
 from inference.features.library.mappings.checked import Check, Checks
 from inference.features.library.mappings.query import ShownMapping, measured_slots_of
 from inference.formats.errors import ExchangeError
-from inference.formats.exporting import MAPPING_EXPORTS
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, PortMapping
 from inference.models.scheme_search import FIT, by_fit, search_schemes
 from inference.storage.evaluations import evaluations_of
+from inference.storage.exporting import MAPPING_EXPORTS
 from inference.storage.judging import grounds_of
 from inference.storage.rows import load_mapping
 from inference.web.listed_mappings import evaluation_url, source_label

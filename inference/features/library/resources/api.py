@@ -16,8 +16,8 @@ from inference.features.library.resources.query import (
     classes_of,
     resource_mappings,
 )
-from inference.formats.exporting import RESOURCE_EXPORTS
 from inference.models import ResourceMapping
+from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.web.api.document import FILE
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts

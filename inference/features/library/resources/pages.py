@@ -27,11 +27,11 @@ from inference.features.library.resources.query import (
     resource_mappings,
 )
 from inference.formats.errors import ExchangeError
-from inference.formats.exporting import RESOURCE_EXPORTS
 from inference.isa.search import SearchError
 from inference.models import Evaluation, InstructionScheme, PortMapping, ResourceMapping
 from inference.models.scheme_search import search_schemes
 from inference.storage.evaluations import evaluations_of
+from inference.storage.exporting import RESOURCE_EXPORTS
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.storage.resource_mappings import convert, load_resource_mapping
 from inference.web.listed_mappings import ListedMapping, evaluation_url, source_label

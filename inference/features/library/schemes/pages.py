@@ -19,6 +19,7 @@ from inference.features.library.schemes.query import (
     measured_alone,
     page_of_experiments,
     said_of,
+    shortest_measured,
     witnesses_of,
 )
 from inference.formats.errors import ExchangeError
@@ -144,7 +145,8 @@ def _row(said: MappingSaid) -> dict[str, Any]:
 def scheme_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The measurements that contain the scheme as a file that can be imported."""
     found = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=pk)
-    return file_answer(write_scheme_csv(found), "text/csv", f"{found.text} experiments", "csv")
+    text = write_scheme_csv(found.text, found.isa.name, *shortest_measured(found))
+    return file_answer(text, "text/csv", f"{found.text} experiments", "csv")
 
 
 # Loading an instruction set from a document, as `manage.py load-isa FILE` does.

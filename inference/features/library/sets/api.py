@@ -27,8 +27,8 @@ from inference.features.library.sets.query import (
     summary_of,
 )
 from inference.features.library.sets.shapes import MeasurementOut, measurements_json
-from inference.formats.exporting import SET_EXPORTS
 from inference.models import ExperimentSet
+from inference.storage.exporting import SET_EXPORTS
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts

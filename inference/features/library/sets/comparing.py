@@ -18,9 +18,9 @@ from inference.core.residuals import Residuals, SchemeError
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.formats.csv_cells import written
 from inference.formats.errors import ExchangeError
-from inference.formats.provenance import provenance_of
 from inference.models import ExperimentSet, Measurement, SetComparison
 from inference.storage.listing import WorstPredictions, listing_of
+from inference.storage.provenance import provenance_of
 from inference.storage.set_summary import rows_of
 from inference.storage.streaming import CHUNK, set_chunks
 

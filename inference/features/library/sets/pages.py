@@ -20,12 +20,12 @@ from inference.features.library.sets.query import (
     summary_of,
 )
 from inference.formats.errors import ExchangeError
-from inference.formats.exporting import SET_EXPORTS
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Measurement
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
 from inference.storage.evaluations import evaluations_on
+from inference.storage.exporting import SET_EXPORTS
 from inference.storage.names import NOTE_LIMIT, free_or_refuse
 from inference.storage.rows import StoredMeasurement, measurements_of
 from inference.web.listed_mappings import evaluation_url

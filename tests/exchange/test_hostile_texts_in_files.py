@@ -13,8 +13,8 @@ from benchmarks import _input_importers as importers
 from benchmarks._input_importers import IMPORTERS, Importer, UnsoundError
 from benchmarks.hostile import failure_of
 from inference.core.texts import is_line
+from inference.formats.condensing import taken_in
 from inference.formats.formats import FORMATS, Format
-from inference.formats.importing import taken_in
 from inference.formats.problems import Problems
 from inference.formats.source import read_source
 from tests.zips import packed, unpacked

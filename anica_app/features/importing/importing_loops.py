@@ -12,8 +12,8 @@ from anica_app.features.importing.loops_job import samples_of, wanted_of
 from anica_app.formats.incoming import Sort
 from inference.core.protocols import Json
 from inference.features.library.uploads.query import discard_upload
+from inference.formats.condensing import taken_in
 from inference.formats.errors import ExchangeError
-from inference.formats.importing import taken_in
 from inference.formats.listed_loops import find_listed_loops
 from inference.formats.program_loops import ProgramLoops, Weighing, find_loops, store_loops
 from inference.isa.targets import X86

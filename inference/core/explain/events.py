@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
-from inference.core.explain.problem import BlockingClass
+from inference.core.explain.problem import STAGES, BlockingClass, Characterisation, SchemeFate
 from inference.core.protocols import Json
 
 
@@ -92,3 +93,15 @@ def class_json(each: BlockingClass) -> Json:
         "improper": each.improper,
         "beside": [list(uop) for uop in each.beside],
     }
+
+
+def funnel_of(characterisations: Sequence[Characterisation]) -> dict[str, int]:
+    """How many schemes were left after each stage; after the last, those that are characterised."""
+    left = len(characterisations)
+    funnel = {"asked": left}
+    for stage in STAGES:
+        left -= sum(
+            each.stage == stage and each.outcome is not SchemeFate.CHARACTERISED for each in characterisations
+        )
+        funnel[stage] = left
+    return funnel

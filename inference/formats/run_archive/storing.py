@@ -9,7 +9,6 @@ from functools import partial
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
-from inference.formats.importing import MEASURED_IN
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.run_archive.documents import MappingTold, PointTold, Scored, VerdictTold
 from inference.formats.run_archive.reading import ReadSet, RunArchive
@@ -27,6 +26,7 @@ from inference.models import (
 )
 from inference.models import PortMapping as PortMappingRow
 from inference.storage.fronts import mapping_json
+from inference.storage.importing import MEASURED_IN
 from inference.storage.instruction_sets import SUPPLIED, new_isa
 from inference.storage.names import free_name
 from inference.storage.resource_mappings import store_resource_mapping

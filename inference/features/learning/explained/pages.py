@@ -52,10 +52,10 @@ from inference.features.learning.explained.witness_drawing import Drawing, drawn
 from inference.features.learning.inferring.counter_examples import experiment_url
 from inference.features.learning.inferring.explainable import COUNTS, BlockingLine
 from inference.figures.witness import witness_picture
-from inference.formats.importing import MEASURED_IN
 from inference.isa.search import SearchError
 from inference.models import Characterisation, ExperimentSet, InstructionScheme, Machine, PortMapping, Run
 from inference.storage.characterisations import ExplainedMapping
+from inference.storage.importing import MEASURED_IN
 from inference.storage.judging import MappingGrounds, grounds_of
 from inference.storage.rows import ids_of_schemes
 from inference.web.paging import Order, Page, page_of

@@ -13,7 +13,6 @@ from django.core.management.base import CommandError
 from inference.features.library.experiments.query import exegesis_snippet
 from inference.formats.errors import ExchangeError
 from inference.formats.other_formats import writer_of, written_kinds
-from inference.formats.typed import read_experiment
 from inference.isa.targets import X86
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, StoredCoreModel
 from inference.storage.core_model_exporting import llvm_patch_of
@@ -23,6 +22,7 @@ from inference.storage.exporting import (
     RESOURCE_EXPORTS,
     SET_EXPORTS,
 )
+from inference.storage.instruction_sets import read_experiment
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
 

@@ -19,8 +19,8 @@ from inference.core.errors import InvalidInputError
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.formats.archived_parts import read_strictly
+from inference.formats.condensing import taken_in
 from inference.formats.errors import ExchangeError
-from inference.formats.importing import taken_in
 from inference.formats.run_archive.documents import EventTold
 from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_archive, read_archive
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result

@@ -27,7 +27,6 @@ from inference.features.asking.predictors.query import row_for
 from inference.features.judging.accuracy_checks.result import AccuracyCheck, MeasuredBlockList
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.block_sets import BlockSetOptions
-from inference.formats.block_sets import store as store_blocks
 from inference.formats.run_archive.writing import write_archive
 from inference.isa.blocks.listing import object_file
 from inference.isa.targets import X86
@@ -53,6 +52,7 @@ from inference.models import (
     Upload,
 )
 from inference.predictors.protocol import Answer
+from inference.storage.block_sets import store as store_blocks
 from inference.storage.evaluating import evaluate
 from inference.storage.exporting import CORE_MODEL_EXPORTS
 from inference.storage.front_ends import store_front_end

@@ -23,5 +23,5 @@ class InferenceConfig(AppConfig):
         other_formats.register("inference.features.running.runs.archive.RunArchives")
         other_formats.register("inference.features.learning.core_model.storing.CoreModelFiles")
         other_formats.register_writer("run", "inference.features.running.runs.archive.write_run")
-        other_formats.register_writer("block-set", "inference.formats.block_sets.write_block_set")
+        other_formats.register_writer("block-set", "inference.storage.block_sets.write_block_set")
         shield(settings.HOME)

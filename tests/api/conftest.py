@@ -23,7 +23,7 @@ from inference.core.resources import ResourceMapping as Resources
 from inference.features.judging.llvm_difference.report import Differing, LlvmDifference
 from inference.features.learning.core_model.storing import store_parts
 from inference.figures.heatmap import heat_map
-from inference.formats.block_sets import BlockSetOptions, store
+from inference.formats.block_sets import BlockSetOptions
 from inference.isa.front_end import FrontEndCode
 from inference.isa.timed_code import CodeReading
 from inference.isa.x86.chains import links_of, pair_chains
@@ -47,6 +47,7 @@ from inference.models import (
 )
 from inference.runs import lifecycle
 from inference.runs.journal import write
+from inference.storage.block_sets import store
 from inference.storage.evaluating import evaluate
 from inference.storage.front_ends import store_front_end
 from inference.storage.latencies import store_latencies

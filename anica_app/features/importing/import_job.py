@@ -35,7 +35,7 @@ from inference.core.tunables import check_choice
 from inference.features.asking.predictors.query import predictor_of
 from inference.features.library.uploads.query import claim_upload, discard_upload, free_upload
 from inference.formats.block_scales import Bounds
-from inference.formats.block_sets import BlockSetOptions, Look, look, store
+from inference.formats.block_sets import BlockSetOptions, Look, look
 from inference.formats.blocks_csv import Broken, Scale
 from inference.formats.errors import ExchangeError
 from inference.isa.targets import X86
@@ -45,6 +45,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import chosen
+from inference.storage.block_sets import store
 from inference.storage.names import NAME_LIMIT, free_name
 
 FOUND_OUT = ""

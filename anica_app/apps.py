@@ -16,4 +16,4 @@ class AnicaConfig(AppConfig):
 
         features.register_all()
         other_formats.register("anica_app.features.importing.import_job.AnicaImporter")
-        other_formats.register_writer("campaign", "anica_app.formats.incoming.write_campaign_archive")
+        other_formats.register_writer("campaign", "anica_app.storage.campaigns.write_campaign_archive")

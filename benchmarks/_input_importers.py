@@ -119,12 +119,12 @@ def _read_run(content: bytes) -> bool:
 
 def _read_tree(content: bytes) -> bool:
     from anica_app.formats.file_trees import ZipTree
-    from anica_app.formats.incoming import read_rows, sort_of_content
+    from anica_app.formats.incoming import read_part, sort_of_content
 
     sort_of_content(content)
 
     def texts() -> object:
-        found = read_rows(ZipTree(io.BytesIO(content), "x.zip"))
+        found = read_part(ZipTree(io.BytesIO(content), "x.zip"))
         return [vars(row) for row in (found.campaign, *found.predictors, *found.discoveries, *found.families)]
 
     return _is_read(texts, ExchangeError)

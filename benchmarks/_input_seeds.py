@@ -155,13 +155,13 @@ def anica_directories() -> list[bytes]:
 @cache
 def campaign_archive() -> bytes:
     """A campaign of this program. Stores it in the database on the way, the first time."""
-    from anica_app.formats.campaign_zip import write_campaign
     from anica_app.formats.file_trees import ZipTree
-    from anica_app.formats.incoming import read_rows
+    from anica_app.formats.incoming import read_part
+    from anica_app.storage.campaigns import store_campaign, write_campaign
 
     tree = ZipTree(io.BytesIO(anica_directories()[0]), "campaign.zip")
     out = io.BytesIO()
-    write_campaign(read_rows(tree).store("a campaign"), out)
+    write_campaign(store_campaign(read_part(tree), "a campaign"), out)
     return packed(unpacked(out.getvalue()))
 
 

@@ -10,13 +10,10 @@ from django.db.models import Q
 
 from inference.core.protocols import Json
 from inference.models.isa import Named
-from inference.predictors.protocol import Failure
+from inference.predictors.protocol import IMPORTED, Failure
 
 FAILURES = [(failure.value, failure.value) for failure in Failure]
 NO_FAILURE = ""
-
-IMPORTED = "imported"
-"""The kind of a predictor that only a file knows of."""
 
 
 def one_answer(name: str) -> models.CheckConstraint:

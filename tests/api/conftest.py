@@ -14,8 +14,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from anica_app.formats.incoming import read_rows, tree_of_path
+from anica_app.formats.incoming import read_part, tree_of_path
 from anica_app.models import Campaign, Discovery, Family
+from anica_app.storage.campaigns import store_campaign
 from inference.core.latency import LatencyProblem, infer_latencies
 from inference.core.metrics import Unit, score
 from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
@@ -219,7 +220,7 @@ def discovery(isa: ISA, tmp_path: Path) -> Discovery:
     A run has looked at two blocks, of which it includes one.
     """
     top = write_directory(tmp_path / "small")
-    made = read_rows(tree_of_path(top)).store("small").discoveries.get()
+    made = store_campaign(read_part(tree_of_path(top)), "small").discoveries.get()
     result = {
         "blocks": 2,
         "covered": 1,

@@ -31,8 +31,8 @@ from anica_app.features.discoveries.shapes import (
     discovery_json,
     judged_json,
 )
-from anica_app.formats.operand_values import repeated_findings
 from anica_app.models import Discovery
+from anica_app.storage.operand_values import repeated_findings
 from inference.isa.blocks import BlockError
 from inference.models import InstructionScheme
 from inference.storage.names import NOTE_LIMIT

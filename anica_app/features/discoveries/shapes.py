@@ -12,8 +12,8 @@ from anica_app.core.domain.wording import Words
 from anica_app.features.discoveries.query import JudgedBlock
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.steps import finite
-from anica_app.formats.operand_values import condition_of
 from anica_app.models import Discovery
+from anica_app.storage.operand_values import condition_of
 from inference.web.api.answers import NamedAnswerOut, assembly
 from inference.web.api.shapes import Ref
 from inference.web.validation import Id

@@ -27,7 +27,6 @@ from inference.features.asking.predictors.query import row_for
 from inference.features.judging.accuracy_checks.result import AccuracyCheck, MeasuredBlockList
 from inference.features.learning.core_model.storing import store_parts
 from inference.formats.block_sets import BlockSetOptions
-from inference.formats.run_archive.writing import write_archive
 from inference.isa.blocks.listing import object_file
 from inference.isa.targets import X86
 from inference.isa.x86.chains import links_of, pair_chains
@@ -60,6 +59,7 @@ from inference.storage.instruction_sets import load_supplied
 from inference.storage.latencies import store_latencies
 from inference.storage.resource_mappings import store_resource_mapping
 from inference.storage.rows import scheme_texts, store_mapping
+from inference.storage.run_archive_writing import write_archive
 
 PORTS = 10
 

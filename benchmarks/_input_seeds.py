@@ -171,12 +171,12 @@ def run_archive() -> bytes:
     from inference.core.experiment import Experiment, Measured
     from inference.core.mapping import PortMapping as Mapping
     from inference.core.metrics import Unit
-    from inference.formats.run_archive.writing import write_archive
     from inference.models import ExperimentSet, PortMapping, Run
     from inference.runs.lifecycle import submit
     from inference.storage.evaluating import evaluate
     from inference.storage.instruction_sets import new_isa
     from inference.storage.rows import store_mapping, store_measurements
+    from inference.storage.run_archive_writing import write_archive
 
     isa = new_isa("toy", ["add R, R", "mul R, R"], "by hand")
     value = Mapping(("0", "1"), {"add R, R": ((3, 1),), "mul R, R": ((1, 1),)})

@@ -24,14 +24,14 @@ from inference.formats.errors import ExchangeError
 from inference.formats.run_archive.documents import EventTold
 from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_archive, read_archive
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
-from inference.formats.run_archive.storing import Storing
-from inference.formats.run_archive.writing import write_archive
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
 from inference.runs.kinds import kinds
 from inference.runs.leases import versions
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import BATCH
+from inference.storage.run_archive_storing import Storing
+from inference.storage.run_archive_writing import write_archive
 
 
 @transaction.atomic

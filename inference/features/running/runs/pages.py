@@ -34,7 +34,6 @@ from inference.features.running.runs.standing import failure_of, keeping, kept_o
 from inference.figures.heatmap import HeatMap
 from inference.figures.reach import length_figure
 from inference.formats.errors import ExchangeError
-from inference.formats.run_archive.writing import write_archive
 from inference.models import ExperimentSet, Run, Upload
 from inference.models.experiment import UNDECIDED
 from inference.runs import lifecycle
@@ -43,6 +42,7 @@ from inference.runs.kinds import JOBS, kinds, label_of
 from inference.runs.leases import busy_seconds, versions
 from inference.runs.webhooks import replace, told_of
 from inference.storage.listing import lengths_from
+from inference.storage.run_archive_writing import write_archive
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
 from inference.web.presentation import json_script

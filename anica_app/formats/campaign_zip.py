@@ -102,19 +102,19 @@ def _members(content: CampaignContent) -> Iterable[tuple[str, bytes]]:
         "version": VERSION,
         "campaign": {**campaign, "facts": facts_to_be_told(campaign["facts"])},
         "isa": content.isa,
-        "predictors": [document_of(each) for each in content.predictors],
+        "predictors": [document_of(predictor) for predictor in content.predictors],
     }
     yield MAIN, _json(main)
-    discoveries = [{**document_of(each), "subsumed_by": above} for each, above in content.discoveries]
+    discoveries = [{**document_of(value), "subsumed_by": above} for value, above in content.discoveries]
     yield ALL_DISCOVERIES, _json(discoveries)
-    yield ALL_FAMILIES, _json([family_document(*each) for each in content.families])
-    for each, discovery, steps in content.generalisations:
+    yield ALL_FAMILIES, _json([family_document(family, members) for family, members in content.families])
+    for value, about, steps in content.generalisations:
         document = {
-            **document_of(each),
-            "discovery": discovery,
+            **document_of(value),
+            "discovery": about,
             "steps": [{**document_of(step), "samples": _samples(step, packed)} for step, packed in steps],
         }
-        yield f"{GENERALISATIONS}{each.number:05}.json", _json(document)
+        yield f"{GENERALISATIONS}{value.number:05}.json", _json(document)
     for batch, about, packed in content.batches:
         document = {**document_of(batch), "discovery": about, "samples": _samples(batch, packed)}
         yield f"{BATCHES}{batch.number:05}.json", _json(document)

@@ -30,22 +30,22 @@ Value = TypeVar("Value", bound="DataclassInstance")
 
 def document_of(value: DataclassInstance) -> Json:
     """All fields of a value, in their order."""
-    return {name: _written(each) for name, each in vars(value).items()}
+    return {name: _written(content) for name, content in vars(value).items()}
 
 
-def read_value(given: Any, shape: type[Value], where: str) -> Value:
+def read_value(document: Any, shape: type[Value], where: str) -> Value:
     """Back from `document_of`. Raises `ExchangeError` naming the field."""
     names = [field.name for field in fields(shape)]
-    if not isinstance(given, dict):
-        raise ExchangeError(f"{where}: an object is expected, not {str(given)[:60]!r}")
-    if strange := sorted(given.keys() - set(names)):
+    if not isinstance(document, dict):
+        raise ExchangeError(f"{where}: an object is expected, not {str(document)[:60]!r}")
+    if strange := sorted(document.keys() - set(names)):
         raise ExchangeError(f"{where}: there is no field {strange[0]!r} here, only {', '.join(names)}")
-    if missing := [name for name in names if name not in given]:
+    if missing := [name for name in names if name not in document]:
         raise ExchangeError(f"{where}: the field {missing[0]!r} is missing")
     checked = {}
     for name, adapter in _adapters(shape).items():
         try:
-            checked[name] = adapter.validate_python(given[name], strict=True)
+            checked[name] = adapter.validate_python(document[name], strict=True)
         except ValidationError as error:
             raise ExchangeError(first_flaw(error, f"{where}, {name}")) from error
     return shape(**checked)
@@ -65,29 +65,29 @@ def _written(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _number(given: Any, check: ValidatorFunctionWrapHandler) -> float:
-    if given == INFINITE:
+def _number(raw: Any, check: ValidatorFunctionWrapHandler) -> float:
+    if raw == INFINITE:
         return math.inf
-    number: float = check(given)
+    number: float = check(raw)
     if not abs(number) < _TOO_MUCH:
         raise ValueError(f"{number} is more than belongs here")
     return number
 
 
-def _bytes(given: Any) -> bytes:
+def _bytes(raw: Any) -> bytes:
     try:
-        return bytes.fromhex(given)
+        return bytes.fromhex(raw)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{str(given)[:60]!r} is not in hexadecimal digits") from error
+        raise ValueError(f"{str(raw)[:60]!r} is not in hexadecimal digits") from error
 
 
-def _time(given: Any) -> datetime:
+def _time(raw: Any) -> datetime:
     try:
-        time = datetime.fromisoformat(given)
+        time = datetime.fromisoformat(raw)
     except (TypeError, ValueError):
         time = None
     if time is None or time.tzinfo is None:
-        raise ValueError(f"{str(given)[:60]!r} is no time like 2026-01-31T12:00:00+00:00")
+        raise ValueError(f"{str(raw)[:60]!r} is no time like 2026-01-31T12:00:00+00:00")
     return time
 
 

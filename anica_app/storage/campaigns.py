@@ -58,14 +58,14 @@ def store_campaign(
     campaign.isa = ISA.objects.filter(name=content.isa).first() if content.isa else None
     seats = [_known(predictor) for predictor in content.predictors]
     if campaign.format == OURS:
-        campaign.config = {"predictors": [one.pk for one in seats], **campaign.config}
+        campaign.config = {"predictors": [predictor.pk for predictor in seats], **campaign.config}
     campaign.save()
     if value.created is not None:
         campaign.created = value.created  # the first saving has set it to now
         campaign.save(update_fields=["created"])
     CampaignPredictor.objects.bulk_create(
-        CampaignPredictor(campaign=campaign, position=position, predictor=one)
-        for position, one in enumerate(seats)
+        CampaignPredictor(campaign=campaign, position=position, predictor=predictor)
+        for position, predictor in enumerate(seats)
     )
     discoveries = _store_discoveries(campaign, content)
     _store_families(campaign, content, discoveries)
@@ -118,7 +118,7 @@ def _store_discoveries(campaign: Campaign, content: SpooledCampaign) -> dict[int
 
 def _known_fields(value: DiscoveryValue) -> dict[str, Any]:
     """Without the time of one that the files do not tell: it is now."""
-    return {name: each for name, each in vars(value).items() if name != "created" or each is not None}
+    return {name: part for name, part in vars(value).items() if (name, part) != ("created", None)}
 
 
 def _store_families(
@@ -171,7 +171,7 @@ def write_campaign(campaign: Campaign, file: BinaryIO, told: Told | None = None)
     value = _value(campaign, CampaignValue)
     if value.format == OURS:
         # They are row ids there, which say nothing elsewhere; the list of predictors has the same order.
-        value.config = {key: each for key, each in value.config.items() if key != "predictors"}
+        value.config = {key: part for key, part in value.config.items() if key != "predictors"}
     content = CampaignContent(
         value,
         campaign.isa.name if campaign.isa else "",
@@ -181,7 +181,7 @@ def write_campaign(campaign: Campaign, file: BinaryIO, told: Told | None = None)
             for row in campaign.discoveries.order_by("number")
         ),
         families=(
-            (_value(row, FamilyValue), sorted(one.number for one in row.discoveries.all()))
+            (_value(row, FamilyValue), sorted(member.number for member in row.discoveries.all()))
             for row in campaign.families.order_by("number").prefetch_related("discoveries")
         ),
         generalisations=(
@@ -208,7 +208,7 @@ def _steps(row: Generalisation) -> Iterator[tuple[StepValue, bytes]]:
 
 def _value(row: models.Model, shape: type[Value]) -> Value:
     """The fields of a row that its value has."""
-    found = {field.name: getattr(row, field.name) for field in fields(shape)}
+    columns = {field.name: getattr(row, field.name) for field in fields(shape)}
     return shape(
-        **{name: bytes(each) if isinstance(each, memoryview) else each for name, each in found.items()}
+        **{name: bytes(cell) if isinstance(cell, memoryview) else cell for name, cell in columns.items()}
     )

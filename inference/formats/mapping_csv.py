@@ -8,13 +8,11 @@ of slots, where the mapping has no issue width. `hidden` says which µops no exp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from inference.core.experiment import Measured
 from inference.core.mapping import described
 from inference.formats.csv_cells import written
 from inference.formats.exported import ExportedMapping
-from inference.formats.provenance import head_of
 
 HEADER = (
     "scheme",
@@ -55,21 +53,3 @@ def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
             "; ".join((*known.doubts, *known.conflicts)),
             "" if scheme.hidden is None else str(scheme.hidden),
         ]
-
-
-# The measurements that contain a scheme as CSV, the shortest experiments first, in the format of uploads.
-#
-#     experiment,cycles,note
-#
-# The note says in which set and state a measurement is; failed ones have no cycles and are left out.
-
-
-SCHEME_HEADER = ("experiment", "cycles", "note")
-
-
-def write_scheme_csv(scheme: str, isa: str, total: int, rows: Sequence[tuple[str, Measured]]) -> str:
-    """Measurements with the sets that they are of: all of the `total`, or the shortest."""
-    extent = "all" if total <= len(rows) else f"the {len(rows):,} shortest"
-    remark = f"# measured experiments with {scheme} ({isa}): {total:,}, here {extent} of them\n"
-    cells = ((str(value.experiment), value.cycles, f"{name}, {value.state.value}") for name, value in rows)
-    return written(SCHEME_HEADER, cells, head_of() + remark)

@@ -9,9 +9,8 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, BinaryIO, Protocol
-
-from django.utils.module_loading import import_string
 
 from inference.core.protocols import Json
 
@@ -82,7 +81,7 @@ def written_kinds() -> list[str]:
 
 def writer_of(kind: str) -> Writer:
     """What writes rows of this kind."""
-    found: Writer = import_string(_WRITERS[kind])
+    found: Writer = resolve_name(_WRITERS[kind])
     return found
 
 
@@ -93,7 +92,7 @@ def importers() -> list[Importer]:
 
 @cache
 def _made(path: str) -> Importer:
-    made: Importer = import_string(path)()
+    made: Importer = resolve_name(path)()
     return made
 
 

@@ -56,12 +56,12 @@ def test_a_value_has_the_limits_of_its_column(kind: Any, column: models.Field) -
         assert bool(schema.get("minLength")) is not column.blank
 
 
-NOT_TOLD = {"id", "campaign", "run", "isa", "generalisation", "discovery", "subsumed_by", "before", "key"}
+BESIDE = {"id", "campaign", "run", "isa", "generalisation", "discovery", "subsumed_by", "before", "key"}
 """Ids, and what is told by numbers beside the values."""
 
 
 def test_a_column_that_is_new_gets_into_the_archive() -> None:
     for shape, table in TABLES.items():
-        names = {column.name for column in table._meta.concrete_fields} - NOT_TOLD
+        names = {column.name for column in table._meta.concrete_fields} - BESIDE
         beside = {"samples", "content"} | ({"created"} if table is Predictor else set())
         assert names - beside == {field.name for field in fields(shape)}, shape

@@ -23,7 +23,7 @@ from inference.features.library.schemes.query import (
     witnesses_of,
 )
 from inference.formats.errors import ExchangeError
-from inference.formats.mapping_csv import write_scheme_csv
+from inference.formats.scheme_csv import write_scheme_csv
 from inference.isa.search import SearchError, names_avx512, parse_search
 from inference.models import InstructionScheme, PortMapping
 from inference.models.scheme_search import AVX512, by_fit, search_schemes, searched_schemes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from anica_app.features import PACKAGES
+from anica_app.features import FEATURES
 from inference.features import addresses
 
-urlpatterns = [*addresses(PACKAGES)]
+urlpatterns = [*addresses(FEATURES)]

@@ -11,9 +11,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
-from anica_app.core.x86_domain import X86Domain
 from anica_app.formats.campaign_values import (
     BatchValue,
     CampaignValue,
@@ -90,7 +90,7 @@ class _Making:
     def __init__(self, size: Size, seed: int) -> None:
         self._size = size
         self._random = random.Random(seed)
-        self._domain = X86Domain.of()
+        self._domain = BlockDomain.of()
         self._pool = self._blocks()
         self._made: list[tuple[bytes, int]] = []
         self._content = SpooledCampaign(

@@ -334,7 +334,7 @@ def _accuracy_check(machine: Machine, blocks: BasicBlockSet) -> Run:
     """Of two predictors of 500 blocks."""
     codes = [bytes(one.code) for one in blocks.blocks.order_by("position")[:500]]
     dice = np.random.default_rng(2)
-    measured = MeasuredBlockList(codes, dice.uniform(1, 9, len(codes)), [""] * len(codes), {})
+    measured = MeasuredBlockList(X86, codes, dice.uniform(1, 9, len(codes)), [""] * len(codes), {})
     said = [
         measured.beside(name, [Answer(float(each * dice.uniform(0.5, 2))) for each in measured.cycles])
         for name in ("again", "tool 0", "tool 1")

@@ -17,7 +17,7 @@ from benchmarks import MissingDataError
 from inference.agent import protocol
 from tests.zips import packed, unpacked
 
-GOLDEN = Path(__file__).parent.parent / "tests" / "exchange" / "golden"
+GOLDEN = Path(__file__).parent.parent / "tests" / "formats" / "golden"
 
 BLOCKS = (
     b"bb,llvm-mca 13,osaca\n4801d8,1.03,-1.0\n480fafc3,,3.0\n",
@@ -136,7 +136,7 @@ SAMPLES = [
 
 def anica_directories() -> list[bytes]:
     """A campaign of the published AnICA, and one generalisation alone, as archives."""
-    from tests.anica.exchange.published import DOCUMENTS, LABEL, write_measurements
+    from tests.anica.formats.published import DOCUMENTS, LABEL, write_measurements
 
     with tempfile.TemporaryDirectory(prefix="pmweb-hostile-") as folder:
         path = Path(folder) / "measurements.db"

@@ -21,16 +21,12 @@ from django.urls import reverse
 from benchmarks import Result
 from benchmarks._generated_site import Scale, World, generated_site
 from benchmarks._site_pictures import pictures
-from benchmarks._temporary_database import temporary_database
+from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
 from pmweb.accounts.people import ensure_administrator
 
 PAGE_MILLISECONDS, CLICK_MILLISECONDS = 150, 300
 MOST_QUERIES = 30
 _REQUESTS = 7
-_PLAIN_STATIC = {
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-}
 
 Arguments = Callable[[World], Mapping[str, Any]]
 
@@ -248,7 +244,7 @@ def site_pages(quick: bool) -> Iterator[Result]:
     scale = Scale.quick() if quick else Scale()
     with (
         temporary_database() as home,
-        override_settings(STORAGES=_PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]),
+        override_settings(STORAGES=PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]),
     ):
         began = time.perf_counter()
         world = generated_site(scale)

@@ -10,6 +10,12 @@ from pathlib import Path
 from django.core.management import call_command
 from django.db import connections
 
+PLAIN_STATIC = {
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+}
+"""The setting `STORAGES` of a site whose static files were not collected."""
+
 
 @contextmanager
 def temporary_database() -> Iterator[Path]:

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import GROUPS, SpaceSettings
 from anica_app.core.ranking import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch
@@ -27,7 +28,6 @@ from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Driver, World, find_support
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import State
-from anica_app.core.x86_domain import X86Domain
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from benchmarks._spent import cpu_seconds
@@ -64,7 +64,7 @@ class Searched:
     """A campaign that is over, and what it took; CPU seconds are those of all processes."""
 
     state: State[Any]
-    domain: X86Domain
+    domain: BlockDomain
     blocks: int
     wall: float
     cpu: float
@@ -87,7 +87,7 @@ def _panel(configured: Sequence[tuple[str, dict[str, str]]]) -> Iterator[Panel]:
 
 
 def _support() -> Result:
-    domain = X86Domain.of(schemes=SpaceSettings(groups=" ".join(sorted(set(GROUPS) - {"avx512"}))))
+    domain = BlockDomain.of(schemes=SpaceSettings(groups=" ".join(sorted(set(GROUPS) - {"avx512"}))))
     with _panel((MCA_13, MCA_22)) as panel:
         blocks = dict(zip(domain.space.texts, domain.instances(), strict=True))
         began, cpu = time.monotonic(), cpu_seconds()
@@ -149,7 +149,7 @@ def _coverage(
 
 def _search(panel: Panel, minutes: float, seed: int) -> Searched:
     """A campaign over the schemes that all tools support; finding those is not counted."""
-    everything = X86Domain.of()
+    everything = BlockDomain.of()
     blocks = dict(zip(everything.space.texts, everything.instances(), strict=True))
     domain = everything.restricted(find_support(panel, blocks).supported)
     judged, began, cpu = panel.judged, time.monotonic(), cpu_seconds()

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 
 from django.test import Client, override_settings
 
-from anica_app.core.x86_domain import X86Domain
+from anica_app.core.block_domain import BlockDomain
 from benchmarks import Result
 from benchmarks._in_process_worker import done
-from benchmarks._temporary_database import temporary_database
+from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
 from inference.features.asking.block_sets.accuracy import Accuracy
 from inference.models import BasicBlockSet, Upload
 from pmweb.accounts.people import ensure_administrator
@@ -29,17 +29,13 @@ from pmweb.accounts.people import ensure_administrator
 BLOCKS = 100_000
 _POOL, _LONGEST = 3000, 6
 _REQUESTS = 11
-_PLAIN_STATIC = {
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-}
 
 
 def run(quick: bool) -> Iterator[Result]:
     """Import, comparison, pages; `quick` has a tenth of the blocks."""
     rows = BLOCKS // 10 if quick else BLOCKS
     content = generated_csv(rows)
-    with temporary_database(), override_settings(STORAGES=_PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
+    with temporary_database(), override_settings(STORAGES=PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
         yield from _imported(content, rows)
         made = BasicBlockSet.objects.get()
         reference = made.columns.get(position=0)
@@ -53,7 +49,7 @@ def run(quick: bool) -> Iterator[Result]:
 def generated_csv(rows: int, seed: int = 1) -> bytes:
     """A file with blocks of one to twelve instructions and three columns that scatter around each other."""
     dice = random.Random(seed)
-    domain = X86Domain.of()
+    domain = BlockDomain.of()
     free = [domain.unconstrained(length) for length in range(1, _LONGEST + 1)]
     drawn = (domain.sample(dice.choice(free), dice) for _ in range(_POOL))
     pool = [block.code.hex() for block in drawn if block is not None]

@@ -16,7 +16,7 @@ from django.test import Client, override_settings
 from benchmarks import Result
 from benchmarks._generated_set import generate_set, generated_mapping
 from benchmarks._in_process_worker import done
-from benchmarks._temporary_database import temporary_database
+from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
 from inference.features.judging.comparisons import file_pages as files
 from inference.features.judging.comparisons import query as looking
 from inference.models import Comparison, PortMapping, Run
@@ -25,10 +25,6 @@ from pmweb.accounts.people import ensure_administrator
 
 ROWS = 1_000_000
 _REQUESTS = 7
-_PLAIN_STATIC = {
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-}
 _CACHES = (
     looking.looked,
     looking._compared,
@@ -45,7 +41,7 @@ _CACHES = (
 def run(quick: bool) -> Iterator[Result]:
     """The pages of a comparison of three predictors; `quick` has a tenth of the measurements."""
     rows = ROWS // 10 if quick else ROWS
-    with temporary_database(), override_settings(ALLOWED_HOSTS=["*"], STORAGES=_PLAIN_STATIC):
+    with temporary_database(), override_settings(ALLOWED_HOSTS=["*"], STORAGES=PLAIN_STATIC):
         began = time.monotonic()
         made = _compared(rows)
         more = {"rows": rows, "predictors": 3, "compared_in_seconds": round(time.monotonic() - began, 1)}

@@ -32,7 +32,7 @@ from benchmarks._input_requests import fuzz_requests
 from benchmarks._input_site import furnished
 from benchmarks._input_uploads import fuzz_uploads
 from benchmarks._survey import Survey
-from benchmarks._temporary_database import temporary_database
+from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
 
 INPUTS, UPLOADS, REQUESTS = 100_000, 2_000, 10_000
 QUICK = 50
@@ -40,10 +40,6 @@ QUICK = 50
 SEED = 12
 LONGEST = 5.0
 """Seconds of computing, whoever else computes here."""
-_PLAIN_STATIC = {
-    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-}
 _SHOWN = 10
 _TRIES = 400
 
@@ -59,7 +55,7 @@ def run(quick: bool) -> Iterator[Result]:
     files, uploads, requests = (
         int(wanted or many) // (QUICK if quick else 1) for many in (INPUTS, UPLOADS, REQUESTS)
     )
-    with temporary_database(), override_settings(STORAGES=_PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
+    with temporary_database(), override_settings(STORAGES=PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
         browser, token = furnished()
         for importer in IMPORTERS:
             if not chosen or importer.name in chosen:

@@ -26,15 +26,12 @@ from benchmarks._generated_campaign import Size, generated_campaign
 from benchmarks._generated_explorer import SCHEMES, Explorer, generated_explorer
 from benchmarks._site_pages import site_pages
 from benchmarks._site_pictures import chromium
+from benchmarks._temporary_database import PLAIN_STATIC
 from pmweb.accounts.people import ensure_administrator
 from tests.launched import LaunchedSite
 
 STEPS = 2000
 _REQUESTS, _CLICKS = 15, 15
-_PLAIN_STATIC = {
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-}
 
 _CLICK = """node => new Promise(done => {
   const before = document.getElementById("step").dataset.step;
@@ -149,7 +146,7 @@ def _explorer_pages(explorer: Explorer) -> _Pages:
 
 
 def _served(pages: _Pages, more: dict[str, int]) -> Iterator[Result]:
-    with override_settings(STORAGES=_PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
+    with override_settings(STORAGES=PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
         client = Client()
         client.force_login(ensure_administrator())
         for case, url, headers in pages:

@@ -25,16 +25,12 @@ from benchmarks import Result
 from benchmarks._pumped_texts import pumped, pumped_texts
 from benchmarks._reader_doors import knocked
 from benchmarks._reader_worker import BEGIN, END, SECRET, Findings, fuzzed, resident
-from benchmarks._temporary_database import temporary_database
+from benchmarks._temporary_database import PLAIN_STATIC, temporary_database
 
 TEXTS, WATCHED, PAGES = 1_000_000, 20_000, 10_000
 QUICK = 200
 """Times fewer of each, to see whether it works."""
 SEED = 25
-_PLAIN_STATIC = {
-    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
-    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-}
 
 
 def run(quick: bool) -> Iterator[Result]:
@@ -53,7 +49,7 @@ def run(quick: bool) -> Iterator[Result]:
             yield _told("strace", WATCHED // less, lambda: _watched(WATCHED // less, file))
         else:
             print("reader-fuzz: strace is not installed: nobody watches from outside", file=sys.stderr)
-        with temporary_database(), override_settings(STORAGES=_PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
+        with temporary_database(), override_settings(STORAGES=PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
             yield _told("pages", pages, lambda: knocked(SEED, pages, file))
 
 

@@ -20,12 +20,12 @@ from contextlib import ExitStack, closing, contextmanager
 
 from distributed import LocalCluster
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.search.discovering import CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import World, find_support
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import checkpoint_of
-from anica_app.core.x86_domain import X86Domain
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from benchmarks.anica import MCA_13, MCA_22
@@ -88,7 +88,7 @@ def _campaigns(quick: bool) -> Iterator[Result]:
         tools = [KINDS[kind].predictor(options) for kind, options in (MCA_13, MCA_22)]
     except PredictorError as error:
         raise MissingDataError(str(error)) from error
-    everything = X86Domain.of()
+    everything = BlockDomain.of()
     with closing(Panel(tools)) as panel:
         blocks = dict(zip(everything.space.texts, everything.instances(), strict=True))
         domain = everything.restricted(find_support(panel, blocks).supported)
@@ -149,7 +149,7 @@ def _cluster(workers: int, prepare: Task) -> Iterator[str]:
 
 def _ready(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     """Workers load the instruction set before the clock runs."""
-    X86Domain.of()
+    BlockDomain.of()
     return b""
 
 

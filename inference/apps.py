@@ -13,15 +13,10 @@ class InferenceConfig(AppConfig):
     def ready(self) -> None:
         """Say which features there are; keep foreign programs from the site's data."""
         from inference import features  # noqa: PLC0415  models are there only now
-        from inference.formats import other_formats  # noqa: PLC0415  models are there only now
         from inference.predictors.permission import allow_commands  # noqa: PLC0415  as the others
         from inference.runs import parts  # noqa: F401, PLC0415  hears what is asked of runs
         from inference.sandbox.strangers import shield  # noqa: PLC0415
 
         features.register_all()
         allow_commands(allowed=settings.ALLOW_COMMANDS)
-        other_formats.register("inference.features.running.runs.archive.RunArchives")
-        other_formats.register("inference.features.learning.core_model.storing.CoreModelFiles")
-        other_formats.register_writer("run", "inference.features.running.runs.archive.write_run")
-        other_formats.register_writer("block-set", "inference.storage.block_sets.write_block_set")
         shield(settings.HOME)

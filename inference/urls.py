@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.features import PACKAGES, addresses
+from inference.features import FEATURES, addresses
 from inference.web.api.urls import urlpatterns as api
 
-urlpatterns = [*api, *addresses(PACKAGES)]
+urlpatterns = [*api, *addresses(FEATURES)]

@@ -14,15 +14,14 @@ class PmwebConfig(AppConfig):
         from inference.runs import chores  # noqa: PLC0415
         from inference.web.api import registry  # noqa: PLC0415  models can be imported from here on
         from pmweb.accounts import noting  # noqa: PLC0415
+        from pmweb.api import routers  # noqa: PLC0415
 
         noting.connect()
-        for module, heading in (
-            ("about", "Installation"),
-            ("people", "Accounts"),
-            ("sessions", "Sessions"),
-            ("sharing", "Shared links"),
-            ("audit_log", "Audit log"),
-            ("storage", "Storage"),
-        ):
-            registry.register("", f"pmweb.api.{module}.router", heading)
-        chores.register(chores.Chore("pmweb.retention.pruning.due", ("prune", "--asked")))
+        registry.register(routers)
+        chores.register(chores.Chore(_pruning_is_due, ("prune", "--asked")))
+
+
+def _pruning_is_due() -> bool:
+    from pmweb.retention.pruning import due  # noqa: PLC0415  workers load it
+
+    return due()

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from inference.models import Batch, Machine, Run, Upload
 from inference.models.machine import SILENCE
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import RUN_KINDS
 from inference.runs.leases import abandoned
 from pmweb import __version__
 from pmweb.timing import ANSWERS, LIMITS, Histogram
@@ -158,7 +158,7 @@ def _runs() -> list[tuple[Labels, float]]:
     """Every kind and state, also those of which there is none: a number that is missing says nothing."""
     found = Run.objects.order_by().values_list("kind", "state").annotate(count=Count("pk"))
     counts = {(kind, state): count for kind, state, count in found}
-    kinds = sorted({*JOBS, *(kind for kind, _ in counts)})
+    kinds = sorted({*RUN_KINDS, *(kind for kind, _ in counts)})
     return [
         ({"kind": kind, "state": state}, counts.get((kind, state), 0))
         for kind in kinds

@@ -2,6 +2,7 @@
 
 from django.urls import include, path
 
+from pmweb.error_pages import bad_request
 from pmweb.views.pages import about, glossary, storage, storage_prune
 from pmweb.views.start import start
 from pmweb.views.tour import tour
@@ -22,4 +23,4 @@ urlpatterns = [
     path("", include("anica_app.urls")),
 ]
 
-handler400 = "pmweb.error_pages.bad_request"
+handler400 = bad_request

@@ -36,7 +36,7 @@ os.environ.setdefault("PMWEB_RUN_NICENESS", "0")
 
 _home = Path(tempfile.mkdtemp(prefix="pmweb-tests-"))
 
-LONG = ("scaled", "chaos", "pmweb", "runs", "agent", "cluster", "consumers", "commands")
+LONG = ("scaled", "chaos", "pmweb", "runs", "agent", "cluster", "machines", "inferring")
 """Folders whose tests start processes and wait for them. They come first: then what is left at the end, when
 one processor after the other runs out of work, is short."""
 

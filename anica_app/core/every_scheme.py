@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import (
     FEATURES,
     GROUPS,
@@ -14,14 +15,13 @@ from anica_app.core.domain.settings import (
     SpaceSettings,
 )
 from anica_app.core.errors import AnicaError
-from anica_app.core.x86_domain import X86Domain
 from inference.core.protocols import Json
 
 _UOPS = "uops"
 
 
 @cache
-def everything_domain() -> X86Domain:
+def everything_domain() -> BlockDomain:
     """All schemes that blocks can have, and everything that discoveries speak of but numbers of µops.
 
     Those are counted by the mapping of a campaign, which need not be here.
@@ -31,7 +31,7 @@ def everything_domain() -> X86Domain:
         edit_distance=MOST_EDITS,
         log_bound=MOST_LOG,
     )
-    return X86Domain.of(settings, SpaceSettings(groups=" ".join(GROUPS)))
+    return BlockDomain.of(settings, SpaceSettings(groups=" ".join(GROUPS)))
 
 
 def without_uops(document: Json | None) -> tuple[Json, bool]:

@@ -9,13 +9,9 @@ from random import Random
 
 from anica_app.core.domain.aliasing import Aliasing, Pair
 from anica_app.core.domain.dependencies import Dependency, SchemeUse, of_kind
-from anica_app.core.domain.places import OperandPlace
 from anica_app.core.domain.space import Bits, SchemeSpace
-
-
-class ChoiceError(Exception):
-    """No scheme, register or address is left: this attempt failed, another may succeed."""
-
+from inference.isa.operand_facet import ChoiceError
+from inference.isa.operand_slots import OperandPlace
 
 # Schemes between which dependencies are possible.
 
@@ -101,7 +97,7 @@ def links(
     kept: set[tuple[OperandPlace, int]] = set()
     for one in sorted(wanted):
         writer, reader = uses[one.writer], uses[one.reader]
-        fixed = bool(of_kind(one.kind, writer.written & reader.read))
+        fixed = bool(of_kind(one.kind, writer.slots.written & reader.slots.read))
         if one.kind == "flag" or (fixed and not always):
             if not fixed:
                 raise ChoiceError
@@ -138,8 +134,8 @@ def _fitting_operands(
 ) -> Iterator[tuple[OperandPlace, int]]:
     """Operands of the one that may be a register without a choice of the other, with its units."""
     for number in writer.writes:
-        if writer.slots.registers[number].fitting(reader.read):
-            yield OperandPlace(one.writer, "register", number), reader.read
+        if writer.slots.registers[number].fitting(reader.slots.read):
+            yield OperandPlace(one.writer, "register", number), reader.slots.read
     for number in reader.reads:
-        if reader.slots.registers[number].fitting(writer.written):
-            yield OperandPlace(one.reader, "register", number), writer.written
+        if reader.slots.registers[number].fitting(writer.slots.written):
+            yield OperandPlace(one.reader, "register", number), writer.slots.written

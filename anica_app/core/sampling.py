@@ -2,103 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from random import Random
-
-from iced_x86 import Encoder, Instruction, Register
 
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.aliasing import FREE, Aliasing
 from anica_app.core.domain.blocks import AbstractedInstruction, SampledBlock
 from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import FeatureTable
-from anica_app.core.domain.places import (
+from anica_app.core.domain.space import Bits, SchemeSpace
+from anica_app.core.linking import NO_LINKS, LinkedSchemes, Links, links
+from inference.isa.operand_facet import ChoiceError
+from inference.isa.operand_slots import (
     Address,
-    Content,
+    Filling,
     MemorySlot,
     OperandPlace,
-    Part,
     RegisterSlot,
     Slot,
     Slots,
     match,
 )
-from anica_app.core.domain.sampleable import BASES
-from anica_app.core.domain.space import Bits, SchemeSpace
-from anica_app.core.linking import NO_LINKS, ChoiceError, LinkedSchemes, Links, links
-from inference.isa.x86.allocation import WINDOW, AllocationError, Allocator
-from inference.isa.x86.assembling import pattern, put_register
-from inference.isa.x86.choosing import LINE, RBP, aliases
-from inference.isa.x86.demands import Demands, demands
-from inference.isa.x86.holes import GPR64
-from inference.isa.x86.iced_types import RegisterValue
-from inference.isa.x86.instances import ADDRESS_OF_CODE
 
-# Operands such that as little as possible in a block waits for something else (Algorithm 3.1).
-#
-# For predictors that know no dependencies, such as port mappings: registers and memory that are read are
-# never written, and those that are written take turns. What is left are operands that an instruction both
-# reads and writes, once per execution of the block, and whatever is fixed: flags, rax of a multiplication.
-
-
-class Independent:
-    """Chooses operands for blocks of the schemes of a space."""
-
-    def __init__(self, space: SchemeSpace) -> None:
-        self._space = space
-        self._demands: dict[int, Demands] = {}
-
-    def fillings(self, schemes: Sequence[int]) -> list[Filling]:
-        """Registers and addresses for the operands of each instruction. Raises `ChoiceError`."""
-        wanted = [self._of(number) for number in schemes]
-        try:
-            allocator = Allocator(wanted)
-        except AllocationError as error:
-            raise ChoiceError from error
-        return [
-            _filling(self._space.slots[number], each, allocator)
-            for number, each in zip(schemes, wanted, strict=True)
-        ]
-
-    def _of(self, number: int) -> Demands:
-        """What a scheme demands, without instructions that break its dependencies: a block has none."""
-        if number not in self._demands:
-            found = demands(self._space.schemes[number], self._space.forms[number])
-            own = tuple(choice for choice in found.choices if choice.part != "breaker")
-            self._demands[number] = replace(found, choices=own, breakers=())
-        return self._demands[number]
-
-
-def _filling(slots: Slots, wanted: Demands, allocator: Allocator) -> Filling:
-    families = allocator.registers(wanted)
-    chosen: dict[tuple[int, Part], int] = {
-        (choice.position, choice.part): family
-        for choice, family in zip(wanted.choices, families, strict=True)
-    }
-    base = Register.RSI if wanted.low_base else Register.R14
-    return tuple(
-        chosen.get((slot.position, slot.part), slot.only)
-        if isinstance(slot, RegisterSlot)
-        else slot.fixed or Address(base, slot.indices, 1, _slot(wanted, allocator))
-        for slot in slots.all
-    )
-
-
-def _slot(wanted: Demands, allocator: Allocator) -> int:
-    return allocator.slot(wanted.memory or "R", wanted.memory_bytes) % 2**64
-
-
-# Machine code of instructions whose operands are chosen: a pattern per scheme, filled in and encoded.
-
-
-Filling = tuple[int | Address, ...]
-"""For each operand that can alias, the family of its register, or its address."""
-
-_SMALLEST_BYTE, _LARGEST_BYTE = -128, 127
 _KEPT = 1 << 16
 """So many instructions are remembered: random blocks repeat themselves, above all those of few schemes."""
 
@@ -107,9 +35,7 @@ class Filler:
     """Makes instructions of the schemes of a space."""
 
     def __init__(self, space: SchemeSpace) -> None:
-        self._space = space
-        self._patterns: dict[int, Instruction] = {}
-        self._encoder = Encoder(64)
+        self._filled = space.operands.filler(space.members)
         self._made: dict[tuple[int, Filling], AbstractedInstruction] = {}
 
     def instruction(self, scheme: int, filling: Filling) -> AbstractedInstruction:
@@ -119,40 +45,9 @@ class Filler:
         if found is None:
             if len(self._made) >= _KEPT:
                 self._made.clear()
-            found = self._made[key] = self._fill(scheme, filling)
+            contents, code = self._filled(scheme, filling)
+            found = self._made[key] = AbstractedInstruction(scheme, contents, code)
         return found
-
-    def _fill(self, scheme: int, filling: Filling) -> AbstractedInstruction:
-        if scheme not in self._patterns:
-            self._patterns[scheme] = pattern(self._space.forms[scheme])
-        instruction = self._patterns[scheme].copy()
-        contents: list[Content] = []
-        for slot, chosen in zip(self._space.slots[scheme].all, filling, strict=True):
-            if isinstance(slot, RegisterSlot):
-                assert isinstance(chosen, int), "registers are chosen by family"
-                put_register(instruction, slot.part, slot.position, slot.families[chosen])
-                contents.append(slot.units[chosen])
-            else:
-                assert isinstance(chosen, Address), "memory is chosen by address"
-                if slot.fixed is None:
-                    _point(instruction, chosen)
-                contents.append(chosen)
-        try:
-            self._encoder.encode(instruction, ADDRESS_OF_CODE)
-        finally:
-            code = self._encoder.take_buffer()
-        return AbstractedInstruction(scheme, tuple(contents), code)
-
-
-def _point(instruction: Instruction, address: Address) -> None:
-    signed = address.displacement - 2**64 * (address.displacement >> 63)
-    instruction.memory_base = address.base
-    instruction.memory_index = address.index_register
-    instruction.memory_displacement = address.displacement
-    if not signed:
-        instruction.memory_displ_size = 0
-    else:
-        instruction.memory_displ_size = 1 if _SMALLEST_BYTE <= signed <= _LARGEST_BYTE else 8
 
 
 # Which registers and addresses the operands of a random block have (thesis §8.1.5).
@@ -161,7 +56,8 @@ def _point(instruction: Instruction, address: Address) -> None:
 # first, hence fixed ones before all others; each at random among what is not forbidden.
 #
 # A block sees few addresses, so that its memory operands often happen to be the same one, as registers do.
-# Nothing that is written is chosen to be a register that a string instruction addresses memory through.
+# Nothing that is written is chosen to be a register that another instruction addresses memory through without
+# a choice, as string instructions do.
 #
 # Each address has a cache line of its own within half a page from where the base registers point: two that
 # are written differently do not overlap even where all base registers hold the same value.
@@ -169,10 +65,10 @@ def _point(instruction: Instruction, address: Address) -> None:
 
 USUAL_LINES = 6
 """A block has so many addresses to choose from, as in the published sampler, unless it needs more."""
-MOST_LINES = WINDOW // 2 // LINE - 1
-
-_BASES = tuple(aliases(GPR64.name)[family] for family in BASES)
-_LOW_BASE = aliases(GPR64.name)[RBP]
+LINE = 64
+"""Bytes of a cache line, or of half of one."""
+MOST_LINES = 4096 // 2 // LINE - 1
+"""As many as lie within half a page, without the first."""
 
 
 def fillings(
@@ -180,7 +76,6 @@ def fillings(
 ) -> list[Filling]:
     """Registers and addresses for the operands of each instruction. Raises `ChoiceError`."""
     classes = _Classes(block, linked.added_to(aliasing), linked.kept)
-    addresses = _Addresses(random, low=any(one.needs_low_base for one in block))
     for one in sorted(classes.registers, key=classes.freedom):
         left = classes.families[one]
         for other in classes.apart[one]:
@@ -191,9 +86,11 @@ def fillings(
             raise ChoiceError
         families = _members(left)
         classes.chosen[one] = families[int(random.random() * len(families))]
-    for one in classes.memories:
-        forbidden = [classes.chosen[other] for other in classes.apart[one]]
-        classes.chosen[one] = addresses.choose(forbidden, classes.indices[one])
+    if classes.memories:
+        addresses = _Addresses(bases_of(block), random)
+        for one in classes.memories:
+            forbidden = [classes.chosen[other] for other in classes.apart[one]]
+            classes.chosen[one] = addresses.choose(forbidden, classes.indices[one])
     return classes.fillings()
 
 
@@ -208,25 +105,27 @@ class _Classes:
     ) -> None:
         self._block = block
         self._starts = [0]
+        unequal: list[tuple[int, int]] = []
+        pointing = 0
         for each in block:
-            self._starts.append(self._starts[-1] + len(each.all))
+            begin = self._starts[-1]
+            self._starts.append(begin + len(each.all))
+            pointing |= each.pointing
+            if each.distinct:
+                unequal += combinations((begin + number for number in each.distinct), 2)
         self._slots: list[Slot] = [slot for each in block for slot in each.all]
         self._of = list(range(len(self._slots)))
         self.apart: list[list[int]] = [[] for _ in self._slots]
-        unequal = self._joined(aliasing) if aliasing.pairs else []
-        unequal += [pair for number, each in enumerate(block) if each.distinct for pair in self._own(number)]
+        unequal += self._joined(aliasing) if aliasing.pairs else []
         self.chosen: list[int | Address | None] = [None] * len(self._slots)
         self.families: dict[int, int] = {}
-        self.indices: dict[int, RegisterValue] = {}
+        self.indices: dict[int, int] = {}
         self.memories: list[int] = []
-        pointing = 0
-        for each in block:
-            pointing |= each.pointing
         for number, slot in enumerate(self._slots):
             one = self._first(number)
             self._of[number] = one
             if isinstance(slot, RegisterSlot):
-                choices = slot.choices & ~pointing if pointing and slot.is_chosen_to_write else slot.choices
+                choices = slot.choices & ~pointing if pointing and slot.avoids_pointers else slot.choices
                 self.families[one] = self.families.get(one, -1) & choices
             else:
                 self._add(one, slot)
@@ -265,13 +164,6 @@ class _Classes:
                 unequal.append((left, right))
         return unequal
 
-    def _own(self, instruction: int) -> Iterator[tuple[int, int]]:
-        """The pairs of vector registers of an instruction that needs them to differ."""
-        start = self._starts[instruction]
-        registers = self._block[instruction].registers
-        vectors = [start + number for number, slot in enumerate(registers) if slot.bank == "vector"]
-        return combinations(vectors, 2)
-
     def _find(self, place: OperandPlace) -> int | None:
         index = self._block[place.instruction].index(place.kind, place.number)
         return None if index is None else self._starts[place.instruction] + index
@@ -299,12 +191,12 @@ class _Classes:
 class _Addresses:
     """The addresses of one block, by cache line."""
 
-    def __init__(self, random: Random, *, low: bool) -> None:
+    def __init__(self, bases: Sequence[int], random: Random) -> None:
+        self._possible_bases = bases
         self._random = random
-        self._low = low
-        self._bases: dict[int, RegisterValue] = {}
+        self._bases: dict[int, int] = {}
 
-    def choose(self, forbidden: Sequence[int | Address | None], indices: RegisterValue) -> Address:
+    def choose(self, forbidden: Sequence[int | Address | None], indices: int) -> Address:
         """One that is not among the forbidden ones. Raises `ChoiceError`."""
         taken = {one.displacement // LINE for one in forbidden if isinstance(one, Address)}
         free = [line for line in range(1, USUAL_LINES + 1) if line not in taken]
@@ -313,9 +205,18 @@ class _Addresses:
             raise ChoiceError
         line = free[int(self._random.random() * len(free))]
         if line not in self._bases:
-            choice = _BASES[int(self._random.random() * len(_BASES))]
-            self._bases[line] = _LOW_BASE if self._low else choice
+            bases = self._possible_bases
+            self._bases[line] = bases[int(self._random.random() * len(bases))]
         return Address(self._bases[line], indices, 1, line * LINE)
+
+
+def bases_of(block: Sequence[Slots]) -> Sequence[int]:
+    """Registers that all instructions can address memory through: they may have to share an address."""
+    bases, *others = (slots.bases for slots in block if slots.memories)
+    for other in others:
+        if other != bases:
+            bases = tuple(base for base in bases if base in other)
+    return bases
 
 
 @lru_cache(maxsize=1 << 14)
@@ -340,7 +241,7 @@ class BlockSampler:
     def __init__(self, table: FeatureTable, *, independent: bool = False) -> None:
         self._table = table
         self._space: SchemeSpace = table.space
-        self._independent = Independent(table.space) if independent else None
+        self._independent = independent
         self._filler = Filler(table.space)
         self._linked = LinkedSchemes(table.space)
         self.attempts = 0
@@ -377,8 +278,9 @@ class BlockSampler:
         wanted: AbstractSet[Dependency] = frozenset(),
     ) -> SampledBlock:
         """A block of these schemes. Raises `ChoiceError`."""
-        if self._independent is not None:
-            made = self._made(schemes, self._independent.fillings(schemes))
+        if self._independent:
+            members = [self._space.members[number] for number in schemes]
+            made = self._made(schemes, self._space.operands.independent_fillings(members))
             if wanted and not made.dependencies(self._space) >= wanted:
                 raise ChoiceError
             return made

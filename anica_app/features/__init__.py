@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from anica_app.features import (
+    campaigns,
+    coverage,
+    discoveries,
+    explanations,
+    families,
+    importing,
+    matrices,
+)
 from inference.features import register
 
 FEATURES = {
-    "campaigns": "Campaigns",
-    "discoveries": "Discoveries",
-    "explanations": "Basic blocks",
-    "importing": "Basic-block sets",
-    "coverage": "What campaigns explain",
-    "families": "Families",
-    "matrices": "Tool × tool matrices",
+    campaigns: "Campaigns",
+    discoveries: "Discoveries",
+    explanations: "Basic blocks",
+    importing: "Basic-block sets",
+    coverage: "What campaigns explain",
+    families: "Families",
+    matrices: "Tool × tool matrices",
 }
 """Each with the heading of its operations in the reference of the API."""
-
-PACKAGES = {f"{__name__}.{name}": heading for name, heading in FEATURES.items()}
-"""The same by the names of their packages."""
 
 
 def register_all() -> None:
     """Register all features of this app."""
-    register(PACKAGES)
+    register(FEATURES)

@@ -69,11 +69,13 @@ class CampaignContent:
     """A campaign to be written, its parts in the order of their numbers: each is looked at once.
 
     Beside values stand the numbers of what they are about, and samples as `pack` makes them. `parts`: how
-    many generalisations, batches and files there are.
+    many generalisations, batches and files there are. `isa`: the instruction set, "" where none is loaded;
+    `code_isa`: that of its blocks.
     """
 
     campaign: CampaignValue
     isa: str
+    code_isa: str
     predictors: Sequence[PredictorValue]
     discoveries: Iterable[tuple[DiscoveryValue, int | None]]
     families: Iterable[tuple[FamilyValue, Sequence[int]]]
@@ -112,19 +114,26 @@ def _members(content: CampaignContent) -> Iterable[tuple[str, bytes]]:
         document = {
             **document_of(value),
             "discovery": about,
-            "steps": [{**document_of(step), "samples": _samples(step, packed)} for step, packed in steps],
+            "steps": [
+                {**document_of(step), "samples": _samples(step, packed, content.code_isa)}
+                for step, packed in steps
+            ],
         }
         yield f"{GENERALISATIONS}{value.number:05}.json", _json(document)
     for batch, about, packed in content.batches:
-        document = {**document_of(batch), "discovery": about, "samples": _samples(batch, packed)}
+        document = {
+            **document_of(batch),
+            "discovery": about,
+            "samples": _samples(batch, packed, content.code_isa),
+        }
         yield f"{BATCHES}{batch.number:05}.json", _json(document)
     for path, member in content.files:
         yield FILES + path, member
 
 
-def _samples(value: StepValue | BatchValue, packed: bytes) -> Json | None:
+def _samples(value: StepValue | BatchValue, packed: bytes, isa: str) -> Json | None:
     """The blocks; None where only their numbers were kept."""
-    return None if value.n and not packed else sample_document(unpack(packed))
+    return None if value.n and not packed else sample_document(unpack(packed), isa)
 
 
 def _json(value: Any) -> bytes:

@@ -34,6 +34,7 @@ from anica_app.models import (
 )
 from inference.models import ISA, Predictor, Run, identity_key
 from inference.predictors.protocol import IMPORTED
+from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name, free_name, free_or_refuse
 
 if TYPE_CHECKING:
@@ -175,6 +176,7 @@ def write_campaign(campaign: Campaign, file: BinaryIO, told: Told | None = None)
     content = CampaignContent(
         value,
         campaign.isa.name if campaign.isa else "",
+        code_isa(campaign.isa),
         [_value(seat.predictor, PredictorValue) for seat in campaign.seats.select_related("predictor")],
         discoveries=(
             (_value(row, DiscoveryValue), numbers.get(row.subsumed_by_id or 0))

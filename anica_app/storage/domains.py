@@ -7,11 +7,11 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.panel import Support, World, find_support
 from anica_app.core.search.settings import SearchSettings
-from anica_app.core.x86_domain import X86Domain
 from anica_app.models import Campaign, CampaignFile
 from inference.core.protocols import Checkpoint, Json
 from inference.isa.targets import X86
@@ -25,7 +25,7 @@ from inference.storage.rows import load_mapping
 STAGE_SUPPORT = "support"
 
 
-def chosen_domain(space: Json, domain: Json, scheme_filter: str = "", uops: int | None = None) -> X86Domain:
+def chosen_domain(space: Json, domain: Json, scheme_filter: str = "", uops: int | None = None) -> BlockDomain:
     """The abstract domain over the schemes that settings and filter leave, whoever supports them.
 
     Raises `JobError` where none is left.
@@ -40,14 +40,14 @@ def chosen_domain(space: Json, domain: Json, scheme_filter: str = "", uops: int 
     try:
         older = {"gradual": False, "dependencies": False}  # of descriptions that do not know them
         settings = DomainSettings(**{**older, **domain})
-        return X86Domain.of(settings, SpaceSettings(**space), among=among, uops=_uops(uops))
+        return BlockDomain.of(settings, SpaceSettings(**space), among=among, uops=_uops(uops))
     except AnicaError as error:
         raise JobError(str(error)) from error
 
 
 def restricted_domain(
-    task: Task, campaign: Campaign, panel: Panel, domain: X86Domain, labels: Sequence[str]
-) -> tuple[X86Domain, Json]:
+    task: Task, campaign: Campaign, panel: Panel, domain: BlockDomain, labels: Sequence[str]
+) -> tuple[BlockDomain, Json]:
     """The domain over the schemes that all predictors support, and what was found about that.
 
     It is asked once per campaign: what the campaign's file says holds when it is taken up again.
@@ -64,13 +64,13 @@ def restricted_domain(
     return domain.restricted(known["supported"]), known
 
 
-def world_of(domain: X86Domain, search: Json, seed: int) -> World[Any, Any, Any]:
+def world_of(domain: BlockDomain, search: Json, seed: int) -> World[Any, Any, Any]:
     """What the searches of a run have in common."""
     settings = SearchSettings(**{"names_first": False, **search})  # which older descriptions do not know
     return World(domain, settings, seed)
 
 
-def _asked(task: Task, panel: Panel, domain: X86Domain) -> Support:
+def _asked(task: Task, panel: Panel, domain: BlockDomain) -> Support:
     blocks = dict(zip(domain.space.texts, domain.instances(), strict=True))
 
     def told(done: int) -> None:

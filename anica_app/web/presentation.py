@@ -17,7 +17,8 @@ from anica_app.storage.operand_values import (
 )
 from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import intel_of_bytes
-from inference.web.presentation import UNKNOWN
+from inference.models import ISA
+from inference.web.presentation import UNKNOWN, isa_of
 
 register = template.Library()
 
@@ -50,11 +51,14 @@ def share(value: float | None, places: int = 1) -> str:
 
 
 @register.filter
-def asm(code: bytes | str) -> str:
-    """Return machine code, or its hexadecimal digits, in Intel syntax on one line; as it is if it is none."""
+def asm(code: bytes | str, isa: ISA | str | None = None) -> str:
+    """Return machine code, or its hexadecimal digits, in Intel syntax on one line; as it is if it is none.
+
+    `isa`: the instruction set, or its row.
+    """
     found = bytes.fromhex(code) if isinstance(code, str) else bytes(code)
     try:
-        return "; ".join(intel_of_bytes(found))
+        return "; ".join(intel_of_bytes(found, isa_of(isa)))
     except BlockError:
         return found.hex()
 

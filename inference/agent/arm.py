@@ -59,13 +59,11 @@ def description(processor: Mapping[str, str], emulated: str = "") -> Json:
 
 
 def emulator(machine: str, processor: Mapping[str, str], true_machine: Path = _TRUE_MACHINE) -> str:
-    """What executes the code of `machine` in place of such a processor, "" where nothing seems to.
+    """What executes the code of `machine`, of AArch64, in place of such a processor; "" for nothing.
 
     QEMU's user mode lets programs of another processor run under the kernel of this one, which shows its own
     processors: no AArch64 computer has entries of x86.
     """
-    if machine not in {"aarch64", "arm64"}:
-        return ""
     try:
         kernel = true_machine.read_text().strip()
     except OSError:

@@ -76,8 +76,6 @@ def function(frame: Frame, body: bytes, at: int, layout: Layout, *, refills: boo
 
     Raises `FrameError`.
     """
-    if frame.isa != "x86-64":
-        raise FrameError(f"this agent builds frames for x86-64, not for {frame.isa}")
     if frame.fpu not in _FILLED:
         raise FrameError(f"fpu must be one of {', '.join(filter(None, _FILLED))}, not {frame.fpu!r}")
     unknown = sorted(frame.registers.keys() - set(REGISTERS))

@@ -38,6 +38,8 @@ class BlockTimer(Timer):
 
     def __init__(self, frame: Frame, settings: Settings, counters: ProcessorCounters) -> None:
         super().__init__(frame.plain(), settings, counters)
+        if not self._target.TIMES_BLOCKS:
+            raise FrameError(f"basic blocks of {frame.isa} are not timed yet, only loop bodies")
         if not 0 < frame.pages <= MOST_PAGES:
             raise FrameError(f"a block touches 1 to {MOST_PAGES} pages, not {frame.pages}")
         if frame.counter_register not in ("", *block_frame.COUNTERS):

@@ -7,10 +7,10 @@ import platform
 import socket
 from pathlib import Path
 
-from inference.agent import arm, cpuid
+from inference.agent import cpuid
 from inference.agent.core_types import core_types, description, fastest, listed
 from inference.agent.reading import Json
-from inference.agent.targets import FrameError, aarch64, native, x86_64
+from inference.agent.targets import FrameError, Target, native
 
 _CPUS = Path("/sys/devices/system/cpu")
 
@@ -22,12 +22,14 @@ def facts(core: int | None) -> Json:
     """
     processor = _processor(Path("/proc/cpuinfo"), core)
     flags = processor.get("flags", "").split()
-    emulated = arm.emulator(platform.machine(), processor)
+    machine = platform.machine()
+    target = _target(machine)
+    emulated = target.emulator(machine, processor) if target else ""
     found = {
         "host": socket.gethostname(),
         "system": platform.system(),
-        "machine": platform.machine(),
-        "isa": _isa(platform.machine()),
+        "machine": machine,
+        "isa": target.ISA if target else "",
         "kernel": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "cpu": " ".join(processor.get("model name", platform.processor() or "unknown").split()),
@@ -37,7 +39,7 @@ def facts(core: int | None) -> Json:
         "stepping": _number(processor.get("stepping")),
         "microcode": processor.get("microcode"),
         "flags": flags,
-        "cpuid": _cpuid(),
+        "cpuid": cpuid.flags() if target and target.HAS_CPUID and platform.system() == "Linux" else None,
         "cores": os.cpu_count(),
         "core": core,
         "virtual": "hypervisor" in flags if flags else None,
@@ -53,22 +55,10 @@ def facts(core: int | None) -> Json:
         "x87_blocks": True,  # nor one from before blocks found registers of x87 and MMX filled
         "clear_masks": True,  # nor one whose blocks always find masks of ones
         "latency_bound": True,  # nor one that times chains only while nobody else uses the core
-        "unfit": unfit(platform.system(), platform.machine(), emulated),
+        "unfit": unfit(platform.system(), machine, emulated),
         **description(core, core_types()),
     }
-    if platform.machine() in aarch64.MACHINES:
-        found |= {**arm.description(processor, emulated), "emulated": emulated}
-        # Blocks and loops at offsets are of x86-64, and no flag tells of a hypervisor.
-        kinds = ("blocks", "offsets", "wide_blocks", "x87_blocks", "clear_masks", "latency_bound")
-        found |= {**dict.fromkeys(kinds, False), "virtual": None}
-    return found
-
-
-def _cpuid() -> list[str] | None:
-    """Flags as the processor itself tells them, None where it has no such instruction."""
-    if platform.system() != "Linux" or platform.machine() not in x86_64.MACHINES:
-        return None
-    return cpuid.flags()
+    return {**found, **target.description(processor, emulated)} if target else found
 
 
 def identity() -> tuple[str, int, int]:
@@ -78,11 +68,11 @@ def identity() -> tuple[str, int, int]:
     return processor.get("vendor_id", ""), family or 0, model or 0
 
 
-def _isa(machine: str) -> str:
+def _target(machine: str) -> Target | None:
     try:
-        return native(machine).ISA
+        return native(machine)
     except FrameError:
-        return ""
+        return None
 
 
 def unfit(system: str, machine: str, emulated: str = "") -> str:

@@ -18,9 +18,10 @@ import itertools
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from inference.core.experiment import Experiment, Measured
-from inference.core.protocols import Json, Measurer, Reporter
+from inference.core.protocols import Json
 
 EPSILON = 0.005
 """Cycles per instruction that a measurement may be off; two that differ by more than twice it do differ."""
@@ -93,8 +94,24 @@ class Bottleneck:
         }
 
 
+class ExperimentTimer(Protocol):
+    """Whoever can say how long any experiment takes."""
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterable[Measured]:
+        """One result per experiment, in the order asked."""
+        ...
+
+
+class Pulsing(Protocol):
+    """Whoever wants to be called while a search goes on."""
+
+    def pulse(self) -> None:
+        """Called after each result."""
+        ...
+
+
 def measure_bottleneck(
-    schemes: Iterable[str], measurer: Measurer, reporter: Reporter, *, epsilon: float = EPSILON
+    schemes: Iterable[str], measurer: ExperimentTimer, reporter: Pulsing, *, epsilon: float = EPSILON
 ) -> Bottleneck:
     """Find R_max with a few hundred experiments; the same answers give the same result.
 
@@ -124,12 +141,17 @@ def recorded_bottleneck(measured: Iterable[Measured]) -> float | None:
     ]
     if len(at_limit) < _ALIKE_ALONE:
         return None
-    r_max = statistics.median(at_limit)
-    return float(round(r_max)) if abs(r_max - round(r_max)) <= NEARBY * r_max else round(r_max, 2)
+    return whole_rate(statistics.median(at_limit))
+
+
+def whole_rate(rate: float) -> float:
+    """The whole number that a rate is close to; where it is close to none, two decimals of it."""
+    nearest = float(max(1, round(rate)))
+    return nearest if abs(rate - nearest) <= NEARBY * nearest else round(rate, 2)
 
 
 class _Search:
-    def __init__(self, measurer: Measurer, reporter: Reporter, epsilon: float) -> None:
+    def __init__(self, measurer: ExperimentTimer, reporter: Pulsing, epsilon: float) -> None:
         self._measurer = measurer
         self._reporter = reporter
         self._epsilon = epsilon
@@ -282,12 +304,11 @@ class _Search:
         if not rates:  # recorded data may have none of them
             return Bottleneck(None, None, trace=tuple(trace), experiments=len(self._cycles))
         highest = statistics.median(rates)
-        nearest = max(1, round(highest))
         r_max = None
         at_limit: tuple[str, ...] = ()
         evidence, ports = found or (None, 0.0)
         if found is not None:
-            r_max = float(nearest) if abs(highest - nearest) <= NEARBY * nearest else round(highest, 2)
+            r_max = whole_rate(highest)
             at_limit = tuple(s for s, rate in self._rates.items() if not self._is_faster(r_max, rate))
         return Bottleneck(
             r_max=r_max,

@@ -6,96 +6,155 @@ events.py     what that run tells, one class per kind of event
 job.py        the run that does it, if there is one
 pages.py, api.py, command.py    thin doors, with the addresses of the pages at the end of their file
 
-What a feature is registered for stands in its `__init__.py`: `KINDS` of runs, `RECORDS` folded out of their
-journals, `ORIGINS` of them; `PANELS` on other pages, `MENUS` of other objects, `FINDERS` of the search box,
-what is `PUBLISHED`, `DEPENDENTS` of rows; and `OPERATIONS`, the modules of its API with the paths that they
-answer below, where these are more than `api.py`.
+What a feature is registered for stands in its `__init__.py`: `KINDS` of runs, their `PRESENTATIONS`,
+`RECORDS` folded out of their journals, `ORIGINS` of them; `PANELS` on other pages, `MENUS` of other objects,
+`FINDERS` of the search box, what is `PUBLISHED`, `DEPENDENTS` of rows; `IMPORTERS` and `WRITERS` of files of
+its own. These functions import the rest when called. Pages, API and events are found by their files' names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from inference.formats import journal_events
+from inference.features.asking import block_sets, blocks, predictors, questions
+from inference.features.judging import (
+    accuracy_checks,
+    comparing,
+    comparisons,
+    conflicts,
+    congruence,
+    doubts,
+    evaluations,
+    excess,
+    llvm_difference,
+    model_check,
+)
+from inference.features.learning import (
+    core_model,
+    explained,
+    front_end,
+    inferring,
+    know,
+    latencies,
+    scheduler,
+)
+from inference.features.library import (
+    example,
+    experiments,
+    instruction,
+    mappings,
+    resources,
+    schemes,
+    search,
+    sets,
+    uploads,
+)
+from inference.features.machines import machines as machine_list
+from inference.features.machines import measure
+from inference.features.publishing import exports, site
+from inference.features.running import runs
+from inference.features.running.runs import kind_presentation
+from inference.formats import journal_events, other_formats
+from inference.runs import events as run_events
 from inference.runs import kinds, record_parts
 from inference.web import dependents, finders, menus, origins, panels, publishable
 from inference.web.api import registry
 
+if TYPE_CHECKING:
+    from ninja import Router
+
 FEATURES = {
-    "library.schemes": "Instruction sets",
-    "library.instruction": "Instruction sets",
-    "machines.machines": "Machines",
-    "machines.measure": "",
-    "library.sets": "Experiment sets",
-    "judging.conflicts": "Experiment sets",
-    "library.experiments": "Experiments",
-    "library.mappings": "Port mappings",
-    "judging.comparing": "Port mappings",
-    "learning.explained": "Port mappings",
-    "judging.doubts": "Port mappings",
-    "judging.excess": "Port mappings",
-    "judging.congruence": "Port mappings",
-    "library.resources": "Resource mappings",
-    "judging.evaluations": "Evaluations",
-    "learning.latencies": "Latencies",
-    "learning.front_end": "Front ends",
-    "learning.know": "",
-    "learning.core_model": "Core models",
-    "learning.scheduler": "Core models",
-    "learning.inferring": "Runs",
-    "judging.model_check": "Runs",
-    "running.runs": "Runs",
-    "library.uploads": "Uploads",
-    "asking.blocks": "Basic blocks",
-    "asking.questions": "Basic blocks",
-    "asking.predictors": "Predictors",
-    "asking.block_sets": "Basic-block sets",
-    "judging.comparisons": "Predictor comparisons",
-    "judging.accuracy_checks": "Accuracy checks",
-    "judging.llvm_difference": "Port mappings",
-    "publishing.exports": "Publishing",
-    "publishing.site": "",
-    "library.example": "",
-    "library.search": "Search",
+    schemes: "Instruction sets",
+    instruction: "Instruction sets",
+    machine_list: "Machines",
+    measure: "",
+    sets: "Experiment sets",
+    conflicts: "Experiment sets",
+    experiments: "Experiments",
+    mappings: "Port mappings",
+    comparing: "Port mappings",
+    explained: "Port mappings",
+    doubts: "Port mappings",
+    excess: "Port mappings",
+    congruence: "Port mappings",
+    resources: "Resource mappings",
+    evaluations: "Evaluations",
+    latencies: "Latencies",
+    front_end: "Front ends",
+    know: "",
+    core_model: "Core models",
+    scheduler: "Core models",
+    inferring: "Runs",
+    model_check: "Runs",
+    runs: "Runs",
+    uploads: "Uploads",
+    blocks: "Basic blocks",
+    questions: "Basic blocks",
+    predictors: "Predictors",
+    block_sets: "Basic-block sets",
+    comparisons: "Predictor comparisons",
+    accuracy_checks: "Accuracy checks",
+    llvm_difference: "Port mappings",
+    exports: "Publishing",
+    site: "",
+    example: "",
+    search: "Search",
 }
 """Each with the heading of its operations in the reference of the API, whose order this is; "" for none."""
 
-PACKAGES = {f"{__name__}.{name}": heading for name, heading in FEATURES.items()}
-"""The same by the names of their packages."""
+REGISTRIES: Mapping[str, Callable[[Any], None]] = {
+    "KINDS": kinds.register,
+    "PRESENTATIONS": kind_presentation.register,
+    "PANELS": panels.register,
+    "ORIGINS": origins.register,
+    "RECORDS": record_parts.register,
+    "MENUS": menus.register,
+    "FINDERS": finders.register,
+    "DEPENDENTS": dependents.register,
+    "PUBLISHED": publishable.register,
+    "IMPORTERS": other_formats.register,
+    "WRITERS": other_formats.register_writers,
+}
+"""What takes each constant of a feature."""
 
 
-def addresses(features: Iterable[str]) -> Iterator[Any]:
+def addresses(features: Iterable[ModuleType]) -> Iterator[Any]:
     """The addresses of all pages of these packages: those in `pages.py` and in files called `…_pages.py`."""
     for feature in features:
-        for module in iter_modules(import_module(feature).__path__):
-            if module.name == "pages" or module.name.endswith("_pages"):
-                yield from getattr(import_module(f"{feature}.{module.name}"), "urlpatterns", ())
+        for module in _modules(feature, r"(\w+_)?pages"):
+            yield from getattr(module, "urlpatterns", ())
 
 
-def register(features: Mapping[str, str]) -> None:
+def register(features: Mapping[ModuleType, str]) -> None:
     """Tell engine, pages and API what these packages have, each given with the heading of its operations."""
-    for feature, heading in features.items():
-        package = import_module(feature)
-        kinds.register(getattr(package, "KINDS", ()))
-        panels.register(getattr(package, "PANELS", ()))
-        origins.register(getattr(package, "ORIGINS", ()))
-        record_parts.register(getattr(package, "RECORDS", {}))
-        menus.register(getattr(package, "MENUS", ()))
-        finders.register(getattr(package, "FINDERS", ()))
-        dependents.register(getattr(package, "DEPENDENTS", {}))
-        publishable.register(getattr(package, "PUBLISHED", ()))
-        if find_spec(f"{feature}.events") is not None:
-            journal_events.register(f"{feature}.events")
-        if heading:
-            for prefix, module in getattr(package, "OPERATIONS", (("", "api"),)):
-                registry.register(prefix, f"{feature}.{module}.router", heading)
+    for feature in features:
+        for name, add in REGISTRIES.items():
+            if hasattr(feature, name):
+                add(getattr(feature, name))
+        journal_events.register(partial(_modules, feature, "events"))
+    registry.register(partial(_routers, features))
 
 
 def register_all() -> None:
     """Register all features of this app."""
-    journal_events.register("inference.runs.events")
-    register(PACKAGES)
+    journal_events.register(lambda: [run_events])
+    register(FEATURES)
+
+
+def _routers(features: Mapping[ModuleType, str]) -> Iterator[tuple[Router, str]]:
+    for feature, heading in features.items():
+        for module in _modules(feature, "api"):
+            yield module.router, heading
+
+
+def _modules(feature: ModuleType, name: str) -> Iterator[ModuleType]:
+    """The modules of a package whose names match, imported."""
+    for module in iter_modules(feature.__path__):
+        if re.fullmatch(name, module.name):
+            yield import_module(f"{feature.__name__}.{module.name}")

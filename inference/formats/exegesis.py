@@ -16,7 +16,7 @@ from inference.formats.errors import ExchangeError
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.formats.quoting import assembly_comment
 from inference.isa.block_facets import SnippetRegisters
-from inference.isa.blocks import BlocksOfText, Piece
+from inference.isa.blocks import BlockName, BlocksOfText, Piece
 from inference.isa.bodies import body_maker
 from inference.isa.llvm_opcodes import tool_side
 from inference.isa.start_values import StartValues
@@ -44,7 +44,7 @@ def _piece_json(piece: Piece) -> Json:
     return {
         "name": piece.name,
         "kind": piece.block.kind,
-        "hex": piece.block.body.hex(),
+        **BlockName(piece.block.isa, piece.block.body).as_json(),
         "text": piece.block.text,
         "schemes": [one.scheme for one in piece.block.instructions],
         "notes": list(piece.notes),

@@ -6,9 +6,10 @@ the journal one by one, and nobody looks into them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib import import_module
+from itertools import chain
+from types import ModuleType
 from typing import ClassVar
 
 from inference.core.protocols import Json
@@ -57,12 +58,12 @@ class JournalEvent(ArchivedPart):
         return cls.kind, payload[cls.side_by_side] if cls.side_by_side else 0
 
 
-_MODULES: list[str] = []
+_LOADERS: list[Callable[[], Iterable[ModuleType]]] = []
 
 
-def register(module: str) -> None:
-    """Add the classes of a module, by its dotted path; it is imported when the first event is looked at."""
-    _MODULES.append(module)
+def register(load: Callable[[], Iterable[ModuleType]]) -> None:
+    """Add the classes of modules; they are imported when the first event is looked at."""
+    _LOADERS.append(load)
     kinds.cache_clear()
 
 
@@ -70,8 +71,8 @@ def register(module: str) -> None:
 def kinds() -> Mapping[str, type[JournalEvent]]:
     """All classes by the name of their kind."""
     found: dict[str, type[JournalEvent]] = {}
-    for module in _MODULES:
-        for value in vars(import_module(module)).values():
+    for module in chain.from_iterable(load() for load in _LOADERS):
+        for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, JournalEvent) and "kind" in vars(value):
                 found[value.kind] = value
     return found

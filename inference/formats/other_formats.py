@@ -6,10 +6,8 @@ Commands and pages of this app ask here first what a file is, and hand on what t
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any, BinaryIO, Protocol
 
 from inference.core.protocols import Json
@@ -56,22 +54,18 @@ class Importer(Protocol):
 Writer = Callable[[str, BinaryIO], None]
 """Writes the row of a name to a file. Raises `ExchangeError` where there is none."""
 
-_PATHS: list[str] = []
-_WRITERS: dict[str, str] = {}
+_LOADERS: list[Callable[[], Importer]] = []
+_WRITERS: dict[str, Writer] = {}
 
 
-def register(path: str) -> None:
-    """Add the formats of another app: `path` is that of an `Importer` class without arguments.
-
-    It is imported when a file comes, which few processes ever see.
-    """
-    if path not in _PATHS:
-        _PATHS.append(path)
+def register(importers: Iterable[Callable[[], Importer]]) -> None:
+    """Add what imports importers when a file comes, which few processes ever see."""
+    _LOADERS.extend(importers)
 
 
-def register_writer(kind: str, path: str) -> None:
-    """Add a kind of rows of another app that `manage.py export` takes: `path` is that of a `Writer`."""
-    _WRITERS[kind] = path
+def register_writers(writers: Mapping[str, Writer]) -> None:
+    """Add kinds of rows that `manage.py export` takes; a writer imports what it needs when it is called."""
+    _WRITERS.update(writers)
 
 
 def written_kinds() -> list[str]:
@@ -81,19 +75,12 @@ def written_kinds() -> list[str]:
 
 def writer_of(kind: str) -> Writer:
     """What writes rows of this kind."""
-    found: Writer = resolve_name(_WRITERS[kind])
-    return found
+    return _WRITERS[kind]
 
 
 def importers() -> list[Importer]:
     """Those that are registered."""
-    return [_made(path) for path in _PATHS]
-
-
-@cache
-def _made(path: str) -> Importer:
-    made: Importer = resolve_name(path)()
-    return made
+    return [load() for load in _LOADERS]
 
 
 def importer_of_path(path: Path) -> Importer | None:

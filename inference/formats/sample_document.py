@@ -1,6 +1,7 @@
 """Sampled blocks with their answers as JSON that other programs can read.
 
-{"blocks": ["4801d8", …],
+{"isa": "x86-64",                           of all blocks; older documents have none, and mean this one
+ "blocks": ["4801d8", …],
  "answers": [[1.03, "crash", …], …],       a list per tool: cycles, or the sort of failure
  "details": [{"1": "what it complained of"}, {}],   by the block's place, from 0, as text
  "seconds": [[0.004, …], …]}                a list per tool, where it is known how long they took
@@ -21,12 +22,13 @@ _FAILURES = {failure.value: failure for failure in Failure}
 _DETAIL_LENGTH = 20_000
 
 
-def sample_document(samples: Sequence[Sample]) -> Json:
-    """The samples of one check; {} for none."""
+def sample_document(samples: Sequence[Sample], isa: str) -> Json:
+    """The samples of one check, of an instruction set; {} for none."""
     if not samples:
         return {}
     tools = range(len(samples[0].answers))
     found: Json = {
+        "isa": isa,
         "blocks": [sample.code.hex() for sample in samples],
         "answers": [[_said(sample.answers[tool]) for sample in samples] for tool in tools],
         "details": [

@@ -28,6 +28,7 @@ from inference.isa.facets import (
     ToolSide,
 )
 from inference.isa.microarchitecture import Microarchitecture
+from inference.isa.operand_facet import OperandChooser
 from inference.isa.scheme import Scheme
 from inference.isa.search_meaning import NOTHING, SearchMeaning
 
@@ -153,6 +154,11 @@ class IsaTarget:
     @property
     def changes(self) -> BlockChanger | None:
         """Blocks changed so that they tell why tools disagree; None where they cannot be changed."""
+        return None
+
+    @property
+    def operands(self) -> OperandChooser[Any] | None:
+        """Schemes and operands of sampled blocks; None where no blocks are sampled."""
         return None
 
     @property

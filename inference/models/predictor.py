@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 
 from inference.core.protocols import Json
+from inference.isa.targets import DEFAULT
 from inference.models.isa import Named
 from inference.predictors.protocol import IMPORTED, Failure
 
@@ -76,11 +77,12 @@ class Predictor(Named):
 class AnswerCache(models.Model):
     """One remembered answer of a predictor.
 
-    `block` is the SHA-256 of the block's machine code, 32 bytes. Answers are removed from the oldest row on
-    where there are too many.
+    `isa` is the block's instruction set and `block` the SHA-256 of its machine code, 32 bytes. Answers are
+    removed from the oldest row on where there are too many.
     """
 
     predictor = models.ForeignKey(Predictor, on_delete=models.CASCADE, related_name="answers")
+    isa = models.CharField(max_length=40, db_default=DEFAULT)
     block = models.BinaryField(max_length=32)
     cycles = models.FloatField(null=True, blank=True)
     failure = models.CharField(max_length=12, choices=FAILURES, blank=True, default=NO_FAILURE)
@@ -89,6 +91,6 @@ class AnswerCache(models.Model):
     class Meta:
         db_table = "anica_app_answercache"  # where it was first
         constraints = [
-            models.UniqueConstraint(fields=["predictor", "block"], name="answer_once_per_block"),
+            models.UniqueConstraint(fields=["predictor", "isa", "block"], name="answer_once_per_block"),
             one_answer("answer_is_cycles_or_failure"),
         ]

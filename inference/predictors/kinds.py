@@ -9,6 +9,7 @@ from typing import Any
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
+from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, MODES, UNROLLED
 from inference.predictors import command, cqa, difftune, iaca, ithemal, nanobench
 from inference.predictors.calling import digest_of
@@ -50,7 +51,8 @@ class PredictorKind:
     the operator has to allow it (`permission`), since it is any program of this computer, or executes blocks
     with rights that no other program has. `modes`: {mode of `inference.measuring.blocks`: the options with
     which a block without a jump is asked for in it}; a single one is that of all its answers, and none means
-    that the answer is the same in both, or that nothing is known of it.
+    that the answer is the same in both, or that nothing is known of it. `isas`: the instruction sets whose
+    blocks it answers for.
     """
 
     name: str
@@ -65,6 +67,7 @@ class PredictorKind:
     processors: Callable[[], Sequence[str]] = tuple
     is_uncontained: bool = False
     modes: Mapping[str, Json] = field(default_factory=dict)
+    isas: Sequence[str] = (DEFAULT,)
 
     @property
     def obstacle(self) -> str:

@@ -60,7 +60,8 @@ class Answer:
 class Predictor(Protocol):
     """Says how many cycles a basic block takes per execution: a tool, a mapping, a machine.
 
-    A basic block is its machine code: one or more x86-64 instructions without control flow.
+    A basic block is its machine code: one or more instructions without control flow, all blocks that one
+    predictor is asked about being of one instruction set, which it was opened for.
     """
 
     @property

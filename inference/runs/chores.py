@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from channels.db import database_sync_to_async
 from django.db import OperationalError
-from django.utils.module_loading import import_string
 
 from inference.runs.child import PARENT_VARIABLE, giving_way
 
@@ -25,9 +24,9 @@ LOOK_EVERY = 10.0
 
 @dataclass(frozen=True)
 class Chore:
-    """`due` is the path of a function that says whether `command`, with its arguments, has work."""
+    """`due` says whether `command`, with its arguments, has work; it imports what it needs when called."""
 
-    due: str
+    due: Callable[[], bool]
     command: tuple[str, ...]
 
 
@@ -43,9 +42,8 @@ async def do_for_ever() -> None:
     """Look for chores that are due and do them, one after the other, until cancelled."""
     while True:
         for chore in CHORES:
-            due: Callable[[], bool] = import_string(chore.due)
             try:
-                if await database_sync_to_async(due)():
+                if await database_sync_to_async(chore.due)():
                     await _carry_out(chore)
             except OperationalError as error:
                 logger.warning("the database does not answer: %s", error)

@@ -28,7 +28,7 @@ from inference.agent.priority import set_session_niceness
 from inference.runs.child import limit_memory
 from inference.runs.execute import execute_claimed
 from inference.runs.journal import Lease
-from inference.runs.kinds import kinds
+from inference.runs.kinds import RUN_KINDS
 from inference.runs.lifeline import call_process, end_with
 
 logger = logging.getLogger(__name__)
@@ -80,12 +80,12 @@ class RunForkServer:
         self._selector.register(supervisor, selectors.EVENT_READ, lambda: self._obey(pid))
 
     def _load(self, kind: str) -> None:
-        known = kinds().get(kind)
-        if known is None or kind in self._loaded:
+        if kind in self._loaded or kind not in RUN_KINDS:
             return
         self._loaded.add(kind)
         try:
-            known.load()
+            RUN_KINDS[kind].job()
+            RUN_KINDS[kind].load()
         except Exception:  # the process of the run meets it again, and tells its user
             logger.exception("what runs of kind %r need cannot be loaded", kind)
         gc.collect()

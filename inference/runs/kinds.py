@@ -1,4 +1,4 @@
-"""What a kind of run must be able to do, and which kinds there are."""
+"""What a kind of run must be able to do, and which there are: each feature registers its own."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from django.utils.module_loading import import_string
-
 from inference.core.protocols import Checkpoint, Json
 from inference.models import Run
 from inference.runs.errors import ConfigError
 from inference.runs.journal import Entry, Lease
 from inference.runs.reporter import JournalReporter
-
-# What a kind of run must be able to do.
 
 
 @dataclass(frozen=True)
@@ -51,9 +47,6 @@ class Job(Protocol):
         ...
 
 
-# The kinds of runs: the engine knows none of them, each feature says what it brings.
-
-
 class Lane(StrEnum):
     """Runs of one lane wait for each other."""
 
@@ -66,86 +59,50 @@ class Lane(StrEnum):
 
 @dataclass(frozen=True)
 class RunKind:
-    """A kind of run. What a dotted path names is imported when it is needed: most processes need none.
+    """A kind of run. Its functions import what they need when they are called: most processes need nothing.
 
-    `label`: what such a run is called; `summary`: the same in a few words. `job`: a class without arguments,
-    see `Job`. `example`: a description, for the reference of the API. `words`: (run) → its description item
-    by item; without, the fields as they stand. `outcomes`: (runs) → {run id: what came of it}; without, what
-    the result names. `page`: (request, run, record) → more for the template of its page; `live`:
-    (run, record) → more for its script. `archived`: (config) → the description of a run from elsewhere, made
-    complete, or an `ExchangeError`; without, archives of such runs are not read. `keeps`: (run) → what
-    becomes its result when it is stopped early, "" where nothing would; without, runs are only cancelled.
-    `loads`: () → whatever runs import besides, once they need it.
+    Args:
+        name: In the database, addresses and the API.
+        label: What such a run is called.
+        job: Makes what does its runs.
+        summary: The label in a few words.
+        example: A description, for the reference of the API.
+        lane: Which runs it waits for.
+        keeps: What becomes the result of a run that is stopped early, in words; "" where nothing would.
+        load: Imports whatever its runs need besides the job.
     """
 
     name: str
     label: str
-    job: str
+    job: Callable[[], Job]
     summary: str
     example: Json
     lane: Lane = Lane.LONG
-    words: str = ""
-    outcomes: str = ""
-    page: str = ""
-    live: str = ""
-    archived: str = ""
-    keeps: str = ""
-    loads: str = ""
-
-    def check(self, config: Json) -> Json:
-        """As the job has it."""
-        return self._job().check(config)
-
-    def submitted(self, run: Run) -> None:
-        """As the job has it."""
-        self._job().submitted(run)
-
-    def work(self, task: Task) -> Store:
-        """As the job has it."""
-        return self._job().work(task)
-
-    def load(self) -> None:
-        """Import what its runs need."""
-        import_string(self.job)
-        if self.loads:
-            import_string(self.loads)()
-
-    def _job(self) -> Job:
-        job: Job = import_string(self.job)()
-        return job
+    keeps: Callable[[Run], str] = lambda _run: ""
+    load: Callable[[], None] = lambda: None
 
 
-JOBS: dict[str, Job] = {}
-"""By the name of the kind."""
+RUN_KINDS: dict[str, RunKind] = {}
+"""By name."""
 
 
 def register(kinds: Iterable[RunKind]) -> None:
     """Add the kinds of a feature; apps do so when they are ready."""
-    JOBS.update((each.name, each) for each in kinds)
-
-
-def kinds() -> dict[str, RunKind]:
-    """All that are registered, by name."""
-    return {name: each for name, each in JOBS.items() if isinstance(each, RunKind)}
+    RUN_KINDS.update((kind.name, kind) for kind in kinds)
 
 
 def keeps(run: Run) -> str:
     """What becomes the result of a run that is stopped before its end; "" where it can only be cancelled."""
-    known = kinds().get(run.kind)
-    if known is None or not known.keeps:
-        return ""
-    words: Callable[[Run], str] = import_string(known.keeps)
-    return words(run)
+    return RUN_KINDS[run.kind].keeps(run) if run.kind in RUN_KINDS else ""
 
 
 def label_of(kind: str) -> str:
     """What runs of a kind are called; the name of one that is not registered."""
-    known = kinds().get(kind)
-    return kind if known is None else known.label
+    return RUN_KINDS[kind].label if kind in RUN_KINDS else kind
 
 
 def job(kind: str) -> Job:
-    """The job that does runs of this kind. Raises `ConfigError` naming those there are."""
-    if kind not in JOBS:
-        raise ConfigError(f"there is no run of kind {kind!r}; there are {', '.join(sorted(JOBS))}")
-    return JOBS[kind]
+    """The job that does runs of this kind. Raises `ConfigError` naming the kinds there are."""
+    if kind not in RUN_KINDS:
+        raise ConfigError(f"there is no run of kind {kind!r}; there are {', '.join(sorted(RUN_KINDS))}")
+    return RUN_KINDS[kind].job()

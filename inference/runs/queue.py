@@ -17,7 +17,7 @@ from django.db.models.functions import Length
 from inference.core.protocols import Json
 from inference.models import Machine, Run, Upload
 from inference.runs.errors import LimitError
-from inference.runs.kinds import JOBS, Job, Lane, RunKind
+from inference.runs.kinds import RUN_KINDS, Lane
 
 # How much a user may have here at a time: settings of the site, so that nobody's accident is everybody's
 # trouble.
@@ -91,13 +91,9 @@ def queues(jobs: int = 1) -> tuple[Queue, ...]:
         Lane.ASKING: ASKING_SLOTS,
     }
     return tuple(
-        Queue(frozenset(kind for kind, each in JOBS.items() if _lane(each) is lane), number)
+        Queue(frozenset(kind.name for kind in RUN_KINDS.values() if kind.lane is lane), number)
         for lane, number in slots.items()
     )
-
-
-def _lane(job: Job) -> Lane:
-    return job.lane if isinstance(job, RunKind) else Lane.LONG
 
 
 def held_up() -> list[int]:

@@ -20,12 +20,17 @@ from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.isa.microarchitecture import Microarchitecture
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Features, Scheme
-from inference.isa.targets import code_target, target_of, targets
+from inference.isa.targets import DEFAULT, code_target, target_of, targets
 from inference.models import ISA, InstructionScheme, Machine
 from inference.storage.names import free_or_refuse
 from inference.storage.rows import BATCH, scheme_ids
 
 # Which core a machine has, by what its agent says.
+
+
+def code_isa(isa: ISA | None) -> str:
+    """The instruction set of machine code that belongs to a row; `DEFAULT` where the row names none."""
+    return DEFAULT if isa is None else code_target(isa.name).name
 
 
 def core_of(machine: Machine) -> Microarchitecture | None:

@@ -16,6 +16,7 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
 from inference.isa.blocks import Block, BlockError, piece_of, read
+from inference.isa.targets import DEFAULT
 
 # Texts of code that commands read, and which of their pieces is meant.
 
@@ -34,13 +35,15 @@ def add_piece_option(parser: ArgumentParser) -> None:
     )
 
 
-def blocks_of_file(file: str, piece: str, most: int, warn: Callable[[str], object]) -> list[Block]:
+def blocks_of_file(
+    file: str, piece: str, most: int, warn: Callable[[str], object], isa: str = DEFAULT
+) -> list[Block]:
     """The blocks of a file, `-` for the standard input, or one of them. Raises `CommandError`.
 
     `warn` gets a sentence about each line that looks like code and is in no block.
     """
     try:
-        reading = read(text_of_file(file), most)
+        reading = read(text_of_file(file), most, isa)
         chosen = [piece_of(reading.pieces, piece)] if piece else reading.pieces
     except BlockError as error:
         raise CommandError(str(error)) from error

@@ -15,13 +15,16 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
 from inference.core.mapping import Uops, ports_in
 from inference.figures import plotly_json
 from inference.formats import quoting
-from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.isa.targets import DEFAULT
+from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping
 from inference.runs.kinds import label_of
+from inference.storage.instruction_sets import code_isa
 
 register = template.Library()
 
@@ -77,6 +80,21 @@ def icon(name: str) -> SafeString:
         static("icons.svg"),
         name,
     )
+
+
+@register.simple_tag
+def block_url(code: bytes | str, isa: ISA | str | None) -> str:
+    """Return the address of a block's page; `code`: its machine code or the digits of that.
+
+    `isa`: the instruction set, or its row, which is None where none is loaded.
+    """
+    digits = code if isinstance(code, str) else bytes(code).hex()
+    return f"{reverse('blocks')}?{urlencode({'isa': isa_of(isa), 'code': digits})}"
+
+
+def isa_of(isa: ISA | str | None) -> str:
+    """The instruction set of machine code, by its name or by a row."""
+    return isa or DEFAULT if isinstance(isa, str) else code_isa(isa)
 
 
 @register.inclusion_tag("partials/sort_header.html", takes_context=True)

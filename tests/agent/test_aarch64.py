@@ -159,7 +159,7 @@ def test_an_emulator_is_recognised(tmp_path: Path):
     kernel = tmp_path / "arch"
     kernel.write_text("x86_64\n")
     assert arm.emulator("aarch64", {}, kernel) == "QEMU's user mode"
-    assert arm.emulator("x86_64", {"vendor_id": "GenuineIntel"}, kernel) == ""
+    assert x86_64.emulator("x86_64", {"vendor_id": "GenuineIntel"}) == ""
     kernel.write_text("aarch64\n")
     assert arm.emulator("aarch64", entry(CORTEX_A72), kernel) == ""
     assert arm.emulator("aarch64", {"vendor_id": "GenuineIntel"}, tmp_path / "none") != ""

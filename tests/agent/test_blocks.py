@@ -16,8 +16,9 @@ from inference.agent.counters import ProcessorCounters
 from inference.agent.facts import facts
 from inference.agent.frame import FrameError
 from inference.agent.passes import LocalHarness
-from inference.agent.protocol import Batch, BatchItem, Frame, Result
+from inference.agent.protocol import Batch, BatchItem, Frame, Result, Settings
 from inference.agent.reading import ProtocolError
+from inference.agent.targets import native
 from tests.agent.conftest import ADD, HASTY, needs_x86
 from tests.agent.conftest import frame as usual_frame
 
@@ -73,8 +74,15 @@ def test_what_surrounds_a_block_is_built_for_any_register_as_counter():
     assert b"\x90\x48\xff\xc9\x0f\x85" in bodies["rcx"]
     with pytest.raises(FrameError, match="no general-purpose register 'r16'"):
         block_frame.function(surroundings(r16=1), b"\x90", layout.code, layout, refills=False)
-    with pytest.raises(FrameError, match="not for armv8"):
-        block_frame.function(Frame(isa="armv8", pages=1), b"\x90", layout.code, layout, refills=False)
+
+
+def test_blocks_of_other_instruction_sets_are_refused(monkeypatch: pytest.MonkeyPatch):
+    nothing = ProcessorCounters([])
+    with pytest.raises(FrameError, match="the frame is for armv8"):
+        BlockTimer(Frame(isa="armv8", pages=1), Settings(), nothing)
+    monkeypatch.setattr(native(), "TIMES_BLOCKS", False)
+    with pytest.raises(FrameError, match="are not timed yet"):
+        BlockTimer(Frame(isa=native().ISA, pages=1), Settings(), nothing)
 
 
 @needs_x86

@@ -1,410 +1,50 @@
-"""A site with a little of everything, and programs that call it with tokens."""
+"""Rows and programs that the tests of the API start from."""
 
-from __future__ import annotations
-
-import io
-import json
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
-
-import pytest
-from django.contrib.auth.models import User
-from django.test import Client
-from django.utils import timezone
-
-from anica_app.formats.incoming import read_part, tree_of_path
-from anica_app.models import Campaign, Discovery, Family
-from anica_app.storage.campaigns import store_campaign
-from inference.core.latency import LatencyProblem, infer_latencies
-from inference.core.metrics import Unit, score
-from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
-from inference.core.resources import ResourceMapping as Resources
-from inference.features.judging.llvm_difference.report import Differing, LlvmDifference
-from inference.features.learning.core_model.storing import store_parts
-from inference.figures.heatmap import heat_map
-from inference.formats.block_sets import BlockSetOptions
-from inference.isa.front_end import FrontEndCode
-from inference.isa.timed_code import CodeReading
-from inference.isa.x86.chains import links_of, pair_chains
-from inference.isa.x86.front_end import front_end_codes
-from inference.measuring.simulated_chains import SimulatedLatencies, drawn_latencies
-from inference.measuring.simulated_front_end import SimulatedFrontEnd
-from inference.models import (
-    ISA,
-    BasicBlockSet,
-    Evaluation,
-    ExperimentSet,
-    InstructionScheme,
-    LatencySet,
-    Machine,
-    MeasuredFrontEnd,
-    PortMapping,
-    Predictor,
-    ResourceMapping,
-    Run,
-    Upload,
+from tests.rows.lab import machine
+from tests.rows.library import experiment_set, isa, mapping, visitor
+from tests.rows.programs import (
+    accuracy_check,
+    block_file,
+    block_set,
+    comparison,
+    coverage,
+    difference,
+    discovery,
+    evaluation,
+    matrix,
+    model_check,
+    program,
+    question,
+    reader,
+    resource_mapping,
+    run,
+    session,
+    upload,
+    world,
 )
-from inference.runs import lifecycle
-from inference.runs.journal import write
-from inference.storage.block_sets import store
-from inference.storage.evaluating import evaluate
-from inference.storage.front_ends import store_front_end
-from inference.storage.latencies import store_latencies
-from inference.storage.resource_mappings import store_resource_mapping
-from inference.storage.rows import load_measurements, store_measurements
-from pmweb.accounts.api_tokens import issue
-from pmweb.models import BrowserSession, Scope
-from pmweb.sharing.links import ShareRequest, share
-from tests.anica.accuracy_checks.checked import checked_run
-from tests.anica.compared import compare
-from tests.anica.exchange.published import write_directory
-from tests.views.conftest import ADD, IMUL, LOAD, experiment_set, isa, mapping
-from tests.views.lab import machine
 
-__all__ = ["ADD", "IMUL", "LOAD", "experiment_set", "isa", "machine", "mapping"]
-
-
-@dataclass
-class Program:
-    """A program with a token, or without one a browser's session; answers are (status, JSON)."""
-
-    client: Client
-    token: str = ""
-
-    def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """Call an operation below the API's root."""
-        response = self.raw(method, path, body, **headers)
-        return response.status_code, json.loads(response.content) if response.content else None
-
-    def raw(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """The same with the whole response."""
-        return self.client.generic(
-            method,
-            f"/api/v1{path}",
-            b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode(),
-            content_type="application/json",
-            headers={**({"Authorization": f"Bearer {self.token}"} if self.token else {}), **headers},
-        )
-
-    def get(self, path: str) -> Any:
-        """What a GET answers, which has to be a success."""
-        status, answer = self("GET", path)
-        assert status == 200, answer
-        return answer
-
-
-def program_of(user: User, scope: Scope = Scope.ADMINISTER) -> Program:
-    """One of a user's programs."""
-    return Program(Client(), issue(user, "a test", scope, None)[1])
-
-
-def session_of(user: User) -> Program:
-    """A browser in which somebody has just logged in."""
-    client = Client()
-    client.force_login(user)
-    return Program(client)
-
-
-@pytest.fixture
-def program(administrator: User) -> Program:
-    """One that may do everything."""
-    return program_of(administrator)
-
-
-@pytest.fixture
-def session(administrator: User) -> Program:
-    """An administrator's browser."""
-    return session_of(administrator)
-
-
-@pytest.fixture
-def reader(administrator: User) -> Program:
-    """One that may only read."""
-    return program_of(administrator, Scope.READ)
-
-
-@pytest.fixture
-def resource_mapping(isa: ISA) -> ResourceMapping:
-    """Two schemes on two resources."""
-    value = Resources(("r0", "r01"), {ADD: ((1, 0.5),), IMUL: ((0, 1.0), (1, 0.5))})
-    return store_resource_mapping("two resources", isa, value, origin=ResourceMapping.Origin.IMPORT)
-
-
-@pytest.fixture
-def evaluation(mapping: PortMapping, experiment_set: ExperimentSet) -> Evaluation:
-    """Of the mapping on the set."""
-    return evaluate(mapping, experiment_set, Unit.CYCLES)
-
-
-@pytest.fixture
-def run(experiment_set: ExperimentSet) -> Run:
-    """An inference that waits."""
-    config = {"source": {"datasets": [experiment_set.pk]}, "ports": 3, "settings": {"population": 40}}
-    return lifecycle.submit("infer", config, "a run")
-
-
-@pytest.fixture
-def question(db: None) -> Run:
-    """Of a predictor that has not answered yet."""
-    row = Predictor.objects.create(name="a tool", kind="planted", key="a" * 64)
-    return lifecycle.submit("ask", {"predictors": [row.pk], "blocks": ["4801d8"]}, "a question")
-
-
-@pytest.fixture
-def comparison(experiment_set: ExperimentSet, mapping: PortMapping) -> Run:
-    """Of the mapping with what was measured."""
-    made = compare({"experiment_set": experiment_set.pk, "mappings": [mapping.pk]})
-    assert made.state == "done", made.error
-    return made
-
-
-BLOCKS = b"bb,one,two\n4801d8,1.0,1.1\n480fafc3,1.0,3.0\n4829d8,2.0,-1\n"
-
-
-@pytest.fixture
-def block_set(isa: ISA) -> BasicBlockSet:
-    """Three blocks in two columns."""
-    return store(io.BytesIO(BLOCKS), "blocks.csv", "three blocks", BlockSetOptions())[0]
-
-
-@pytest.fixture
-def block_file(isa: ISA) -> Upload:
-    """A file with blocks that waits."""
-    return Upload.objects.create(file_name="blocks.csv", content=BLOCKS, sha256="1" * 64)
-
-
-@pytest.fixture
-def coverage(block_set: BasicBlockSet) -> Run:
-    """What the discoveries of a campaign include of the set: one of two interesting blocks."""
-    config = {"campaigns": [1], "block_set": block_set.pk, "columns": ["one", "two"], "interest": {}}
-    result = {
-        **dict.fromkeys(("strange", "covered"), 1),
-        "blocks": 2,
-        "by_campaign": {"1": 1},
-        "by_discovery": {"1": 1},
-        "best": [{"chosen": [1], "covered": 1, "proven": True}],
-        "uncovered_at": [1],
-    }
-    return Run.objects.create(name="a coverage", kind="coverage", state="done", config=config, result=result)
-
-
-@pytest.fixture
-def matrix(block_set: BasicBlockSet) -> Run:
-    """Of the two columns of the set, which disagree about one block."""
-    columns = [
-        {"id": one.pk, "name": one.name, "predictor": None} for one in block_set.columns.order_by("position")
-    ]
-    result = {
-        "block_set": block_set.pk,
-        "blocks": 3,
-        "columns": columns,
-        "both": [[3, 2], [2, 2]],
-        "differing": [[0, 1], [1, 0]],
-    }
-    config = {"interest": {"metric": "relative", "threshold": 0.5}}
-    return Run.objects.create(name="a matrix", kind="matrix", state="done", config=config, result=result)
-
-
-@pytest.fixture
-def accuracy_check(machine: Machine, block_set: BasicBlockSet) -> Run:
-    """Of two predictors, one of which is twice too slow."""
-    return checked_run(machine, block_set)
-
-
-@pytest.fixture
-def discovery(isa: ISA, tmp_path: Path) -> Discovery:
-    """Of a small imported campaign: its last decision rests on three blocks, and files came with it.
-
-    A run has looked at two blocks, of which it includes one.
-    """
-    top = write_directory(tmp_path / "small")
-    made = store_campaign(read_part(tree_of_path(top)), "small").discoveries.get()
-    result = {
-        "blocks": 2,
-        "covered": 1,
-        "by_campaign": {str(made.campaign_id): 1},
-        "by_discovery": {str(made.pk): 1},
-        "best": [{"chosen": [made.pk], "covered": 1, "proven": True}],
-        "uncovered": [],
-    }
-    Run.objects.create(
-        name="its coverage",
-        kind="coverage",
-        state="done",
-        config={"campaigns": [made.campaign_id], "block_set": None},
-        result=result,
-    )
-    return made
-
-
-def family_of(discovery: Discovery) -> Family:
-    """Of this one alone."""
-    made = Family.objects.create(
-        campaign=discovery.campaign,
-        number=0,
-        name="add: throughput",
-        bound="ports",
-        kind="difference",
-        slower=2,
-        code=bytes.fromhex("4801d8"),
-        predictions=[[1.0, 1.0], [3.0, 3.0]],
-        share=0.5,
-    )
-    made.discoveries.add(discovery)
-    return made
-
-
-@pytest.fixture
-def difference(mapping: PortMapping) -> Run:
-    """A report of a mapping beside LLVM's model: of one scheme it says something else."""
-    scheme = Differing(
-        ADD, 1, "add rax, rbx", 0.5, 0.5, "1×[a]", [[1, 1]], 1, 1.0, 1.0, [["P0", 0.25]], "mca"
-    )
-    facts = ("a mapping", "llvm-mca 22.1.0", "22", "haswell", 0.2, 3, 1)
-    report = LlvmDifference(*facts, [scheme], [[LOAD, "unsupported"]], ["made by: a test"])
-    return Run.objects.create(
-        name="a difference",
-        kind="llvm-difference",
-        state="done",
-        config={"mapping": mapping.pk},
-        result={"report": report.as_json(), "mapping": mapping.pk},
-    )
-
-
-@pytest.fixture
-def model_check(isa: ISA, mapping: PortMapping) -> Run:
-    """Of the port mapping model: three schemes alone, mixes of one length."""
-    rows = [
-        Alone(ADD, 0.25, 0.25, AloneVerdict.WITHIN),
-        Alone(IMUL, 1.0, 0.5, AloneVerdict.DISCREPANCY),
-        Alone(LOAD, None, None, AloneVerdict.NOT_MEASURED, "it crashes"),
-    ]
-    mixes = MixSummary(2, 5, 5, score([1.0, 2.0, 3.0], [1.0, 2.0, 3.5]), 1, 0).as_json()
-    drawn = heat_map([1.0, 2.0, 3.0], [1.0, 2.0, 3.5]).as_json()
-    orders = OrderSummary(8, 5, 4, 0.01, 0.07, 1, ()).as_json()
-    config = {"isa": isa.name, "reference": mapping.pk}
-    run = Run.objects.create(name="a check", kind="check-model", state="done", config=config)
-    told = [
-        ("model_alone", {"rows": [row.as_row() for row in rows]}),
-        ("model_mixes", {**mixes, "heat_map": drawn}),
-        ("model_orders", orders),
-    ]
-    write(Run.objects.all(), run.pk, told)
-    return run
-
-
-@pytest.fixture
-def upload(isa: ISA) -> Upload:
-    """A file that waits."""
-    content = f'experiment,cycles\n"{ADD}",0.25\n'.encode()
-    return Upload.objects.create(file_name="adds.csv", content=content, sha256="0" * 64)
-
-
-def measured_again(experiment_set: ExperimentSet) -> ExperimentSet:
-    """A second set with the same experiments."""
-    row = ExperimentSet.objects.create(name="again", isa=experiment_set.isa, origin="upload")
-    store_measurements(row, load_measurements(experiment_set))
-    return row
-
-
-def latencies(machine: Machine, name: str = "simulated") -> LatencySet:
-    """Of one scheme, simulated."""
-    pairs = [pair_chains(link) for link in links_of(ADD)]
-    found = infer_latencies(LatencyProblem(pairs, []), SimulatedLatencies(drawn_latencies()))
-    return store_latencies(name, machine, found, {})
-
-
-@cache
-def front_end_readings() -> list[tuple[FrontEndCode, CodeReading]]:
-    """Simulated."""
-    codes = front_end_codes(offsets=True)
-    return list(zip(codes, SimulatedFrontEnd().time([asked.code for asked in codes]), strict=True))
-
-
-def front_end(machine: Machine) -> MeasuredFrontEnd:
-    """Simulated."""
-    return store_front_end("simulated", machine, front_end_readings(), {})
-
-
-@pytest.fixture
-def world(
-    machine: Machine,
-    mapping: PortMapping,
-    resource_mapping: ResourceMapping,
-    experiment_set: ExperimentSet,
-    evaluation: Evaluation,
-    run: Run,
-    upload: Upload,
-    question: Run,
-    block_set: BasicBlockSet,
-    block_file: Upload,
-    coverage: Run,
-    matrix: Run,
-    accuracy_check: Run,
-    comparison: Run,
-    discovery: Discovery,
-    difference: Run,
-    model_check: Run,
-    administrator: User,
-) -> dict[str, int]:
-    """{parameter of a path: the number of a row that is there}."""
-    other = PortMapping.objects.create(
-        name="another", isa=mapping.isa, origin="import", ports=["a"], created=timezone.now()
-    )
-    other.usages.create(scheme=InstructionScheme.objects.get(text=ADD), mask=1, count=1)
-    return {
-        "isa_id": mapping.isa_id,
-        "scheme_id": InstructionScheme.objects.get(text=ADD).pk,
-        "machine_id": machine.pk,
-        "token_id": machine.tokens.create(digest="d").pk,
-        "set_id": experiment_set.pk,
-        "other_set_id": measured_again(experiment_set).pk,
-        "experiment_id": experiment_set.measurements.earliest("id").experiment_id,
-        "mapping_id": mapping.pk,
-        "other_id": other.pk,
-        "resource_mapping_id": resource_mapping.pk,
-        "latency_set_id": latencies(machine).pk,
-        "other_latency_set_id": latencies(machine, "another").pk,
-        "front_end_id": (measured := front_end(machine)).pk,
-        "core_model_id": store_parts("lab", mapping, None, measured).pk,
-        "place": 0,
-        "evaluation_id": evaluation.pk,
-        "run_id": run.pk,
-        "upload_id": upload.pk,
-        "question_id": question.pk,
-        "block_set_id": block_set.pk,
-        "column_id": block_set.columns.get(name="two").pk,
-        "block_file_id": block_file.pk,
-        "coverage_id": coverage.pk,
-        "matrix_id": matrix.pk,
-        "accuracy_check_id": accuracy_check.pk,
-        "comparison_id": comparison.pk,
-        "campaign_id": discovery.campaign_id,
-        "other_campaign_id": Campaign.objects.create(name="another campaign", origin="import").pk,
-        "discovery_id": discovery.pk,
-        "family_id": family_of(discovery).pk,
-        "file_id": discovery.campaign.files.earliest("id").pk,
-        "number": discovery.campaign.batches.earliest("number").number,
-        "step": 4,
-        "predictor_id": Predictor.objects.create(
-            name="b tool", kind="planted", key="b" * 64, origin="configured"
-        ).pk,
-        "difference_id": difference.pk,
-        "check_id": model_check.pk,
-        "inference_id": run.pk,
-        "account_id": User.objects.create(username="somebody").pk,
-        "shared_link_id": share(administrator, ShareRequest(items=[f"mapping:{mapping.pk}"]))[0].pk,
-        "own_session_id": _own_session(administrator),
-        "own_token_id": issue(administrator, "another", Scope.READ, None)[0].pk,
-        "position": 0,
-        "first": 0,
-        "second": 1,
-    }
-
-
-def _own_session(user: User) -> int:
-    """Of a browser in which the user is logged in."""
-    Client().force_login(user)
-    return BrowserSession.objects.filter(user=user).latest("id").pk
+__all__ = [
+    "accuracy_check",
+    "block_file",
+    "block_set",
+    "comparison",
+    "coverage",
+    "difference",
+    "discovery",
+    "evaluation",
+    "experiment_set",
+    "isa",
+    "machine",
+    "mapping",
+    "matrix",
+    "model_check",
+    "program",
+    "question",
+    "reader",
+    "resource_mapping",
+    "run",
+    "session",
+    "upload",
+    "visitor",
+    "world",
+]

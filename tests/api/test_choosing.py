@@ -17,9 +17,9 @@ from inference.models import Predictor
 from inference.predictors.protocol import PredictorError
 from inference.web.api.site import document
 from pmweb.models import AuditEntry
-from tests.anica.predictors import fakes
-from tests.api.conftest import Program, session_of
 from tests.api.test_operations import OPERATIONS, _body, filled, query
+from tests.predictors import fakes
+from tests.rows.programs import Program, session_of
 
 pytestmark = pytest.mark.usefixtures("trusting_operator")
 

@@ -21,9 +21,9 @@ from inference.web.api import reference
 from inference.web.api.client import CLIENT_NAME, callable_operations, client_text
 from inference.web.api.document import FILE
 from inference.web.api.site import document
-from tests.api.conftest import ADD, Program
 from tests.api.generated import generated_client
 from tests.api.test_operations import QUERY, WHOLE
+from tests.rows.programs import ADD, Program
 
 
 def opener(client: Client) -> Any:

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from inference.models import ExperimentSet, PortMapping, Run
-from inference.runs.kinds import kinds
+from inference.runs.kinds import RUN_KINDS
 from inference.web.api.document import example_of, operations_of
 from inference.web.api.site import document
-from tests.api.conftest import ADD, Program
 from tests.api.test_operations import filled
 from tests.drawn import examples
+from tests.rows.programs import ADD, Program
 
 WITH_BODY = [
     (method.upper(), path.removeprefix("/api/v1"))
@@ -116,7 +116,7 @@ def test_no_refusal_has_the_words_of_the_programming_language(
 
 def test_no_refusal_of_a_run_has_them_either(session: Program, world: dict[str, int]) -> None:
     """Everything else is right, rows that are there included, so that each field is looked at."""
-    for name, kind in kinds().items():
+    for name, kind in RUN_KINDS.items():
         usual = {field: _of_the_world(field, value, world) for field, value in kind.example.items()}
         for field, value in usual.items():
             parts = value if isinstance(value, dict) else {}

@@ -22,8 +22,8 @@ from inference.web.api.document import BY_SESSION, FILE, SCOPE, STREAM, operatio
 from inference.web.api.site import document
 from pmweb.accounts.people import invite
 from pmweb.models import AuditEntry, Role, Scope
-from tests.anica.predictors.fakes import script
-from tests.api.conftest import ADD, Program, program_of
+from tests.predictors.fakes import script
+from tests.rows.programs import ADD, Program, program_of
 
 OPERATIONS = {
     operation["operationId"]: (method.upper(), path.removeprefix("/api/v1"), operation)
@@ -49,8 +49,9 @@ def schemas() -> dict[str, type[BaseModel]]:
     """The shapes of all answers and bodies, by name."""
     modules = {
         operation.view_func.__module__
-        for _, router, _ in registry.routers()
-        for view in router.path_operations.values()
+        for router, _ in registry.routers()
+        for mount in router.build_routers("")
+        for view in mount.template.path_operations.values()
         for operation in view.operations
     }
     modules |= {

@@ -18,9 +18,9 @@ from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs import leases, wakeups
 from inference.runs.execute import StopRequests, execute
 from inference.web.api import reference
-from tests.api.conftest import Program
 from tests.api.generated import generated_client
 from tests.api.test_operations import OPERATIONS
+from tests.rows.programs import Program
 
 DOCUMENTATION = Path(settings.BASE_DIR) / "docs" / "api.md"
 

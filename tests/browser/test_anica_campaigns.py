@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.anica.exchange.published import write_directory
+from tests.anica.formats.published import write_directory
 from tests.browser.axe import TOLERATED
 from tests.browser.conftest import upload
 from tests.browser.looks import assert_sound

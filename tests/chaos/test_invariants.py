@@ -15,7 +15,7 @@ from benchmarks._chaos.sampling import Sampling
 from inference.features.learning.inferring.algorithms import ALGORITHMS
 from inference.models import ExperimentSet, Measurement, PortMapping, Run, RunEvent
 from inference.runs import leases, lifecycle
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import RUN_KINDS
 from inference.storage.instruction_sets import new_isa
 from tests.runs.agents import TRUTH, attempt
 from tests.runs.fixtures import done_with_interruptions
@@ -195,7 +195,7 @@ def test_a_difference_is_told_by_its_place():
 
 def test_every_kind_of_run_is_disturbed_or_there_is_a_reason_why_not():
     disturbed = set(KINDS.values())
-    assert disturbed | WITHOUT.keys() == JOBS.keys() - {"count"}
+    assert disturbed | WITHOUT.keys() == RUN_KINDS.keys() - {"count"}
     assert not disturbed & WITHOUT.keys()
 
 

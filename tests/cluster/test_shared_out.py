@@ -16,8 +16,8 @@ from inference.core.executor import LocalExecutor
 from inference.predictors import iaca
 from inference.predictors.protocol import Answer, Predictor
 from inference.predictors.shared_out import AskedHere, SharedOut
-from tests.anica.predictors import fakes
 from tests.core.pmevo.small import Listener
+from tests.predictors import fakes
 
 BLOCKS = [bytes.fromhex("4801d8") * n for n in range(1, 30)]
 

@@ -19,8 +19,8 @@ from inference.containment import (
     WorkerSlowError,
     run,
 )
-from tests.anica.predictors.fakes import python, script
 from tests.launched import is_alive, wait_for_death, wait_until
+from tests.predictors.fakes import python, script
 
 QUICK = Limits(seconds=0.4, memory=256, output=1)
 USUAL = Limits(seconds=20.0, memory=256, output=1)

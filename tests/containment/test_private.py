@@ -10,7 +10,7 @@ import pytest
 from inference.containment import CannotStartError, FileAccess, Limits, access_of, client, host, run
 from inference.containment.private import opened_without_private
 from inference.sandbox import strangers
-from tests.anica.predictors.fakes import python, script
+from tests.predictors.fakes import python, script
 
 LIMITS = Limits(seconds=30.0, memory=512, output=1)
 KEY = "the key of the site"

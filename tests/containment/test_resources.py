@@ -14,7 +14,7 @@ import pytest
 from inference.containment import CannotStartError, Limits, LineWorker, host, run
 from inference.containment.scratch import make_scratch, remove_scratch
 from inference.sandbox.users import UNPRIVILEGED
-from tests.anica.predictors.fakes import python, script
+from tests.predictors.fakes import python, script
 
 ROOT = Path(__file__).parents[2]
 LIMITS = Limits(seconds=30.0, memory=256, output=64, processes=64)

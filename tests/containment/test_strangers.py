@@ -14,7 +14,7 @@ import pytest
 
 from inference.containment import FileAccess, Limits, host, run
 from inference.sandbox.strangers import shield
-from tests.anica.predictors.fakes import python, script
+from tests.predictors.fakes import python, script
 
 LIMITS = Limits(seconds=30.0, memory=512, output=1)
 SECRET = "the-lease-of-this-run"

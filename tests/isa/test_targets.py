@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from anica_app.core.block_domain import BlockDomain
 from inference.isa import llvm_mc, targets
 from inference.isa.blocks import LOOP, BlockError, block_of_bytes, block_of_hex, body_of, read, read_blocks
 from inference.isa.blocks.accesses import accesses_of
@@ -15,18 +18,14 @@ from inference.isa.blocks.frames import iteration_of
 from inference.isa.blocks.listing import att_of_bytes, in_loop, intel_of_bytes
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.body_options import DEFAULTS
+from inference.isa.operand_slots import FIRST_FLAG
 from inference.isa.scheme import Scheme
 from inference.isa.target import IsaTarget
-from inference.isa.targets import AARCH64, X86, code_target, target_of
+from inference.isa.targets import X86, code_target, target_of
 from tests.isa.toy.target import TARGET as TOY
 
 NAMES = [*(target.name for target in targets.targets()), TOY.name]
 _SAMPLED = 25
-_SOURCES = [
-    path
-    for package in ("inference", "anica_app", "pmweb")
-    for path in sorted((Path(__file__).parents[2] / package).rglob("*.py"))
-]
 
 
 @pytest.fixture(autouse=True)
@@ -193,9 +192,53 @@ def test_tools_get_an_instance_of_each_scheme(target: IsaTarget) -> None:
     assert all(instances.values())
 
 
+def test_filled_operands_are_decoded_again(target: IsaTarget) -> None:
+    operands = target.operands
+    if operands is None:
+        pytest.skip(f"no blocks of {target.name} are sampled")
+    assert operands.block_scheme("no such scheme") is None
+    found = [operands.block_scheme(scheme.text) for scheme in sampled(target)]
+    members = [member for member in found if member is not None and not member.obstacle(frozenset())]
+    assert members
+    filled = operands.filler(members)
+    for number, member in enumerate(members):
+        assert target.schemes.scheme_of(member.scheme.text) == member.scheme
+        assert len(member.slots.places(0)) == len(member.slots.all)
+        for slot in member.slots.registers:
+            assert all(units and units & ~slot.possible == 0 for units in slot.units.values())
+            assert all(family in slot.units for family in range(64) if slot.choices >> family & 1)
+            assert slot.possible < 1 << FIRST_FLAG
+        (filling,) = operands.independent_fillings([member])
+        contents, code = filled(number, filling)
+        (decoded,) = operands.decoded(code)
+        assert decoded.code == code
+        assert member.scheme.text in decoded.schemes
+        assert decoded.contents(member.slots) == contents
+    assert [text for one in operands.decoded(b"\xff\xff") for text in one.schemes] == []
+
+
+def test_sampled_blocks_are_read_from_their_code(target: IsaTarget) -> None:
+    if target.operands is None:
+        pytest.skip(f"no blocks of {target.name} are sampled")
+    texts = [scheme.text for scheme in sampled(target)]
+    domain = BlockDomain.of(among=texts, isa=target.name)
+    random = Random(1)
+    for _ in range(20):
+        block = domain.sample(domain.unconstrained(3), random)
+        assert block is not None
+        assert domain.block_of_code(block.code) == block
+        assert all(instruction.scheme for instruction in block_of_bytes(block.code, target.name).instructions)
+        special = domain.represent(block)
+        assert domain.contains(special, block)
+        assert domain.read(domain.document(special)) == special
+        again = domain.sample(special, random)
+        assert again is None or domain.contains(special, again)
+
+
 def test_an_instruction_set_without_a_folder_has_no_facets() -> None:
     target = target_of("a set from a file")
-    assert (target.blocks, target.bodies, target.chains, target.tools) == (None, None, None, None)
+    facets = (target.blocks, target.bodies, target.chains, target.tools, target.operands)
+    assert set(facets) == {None}
     assert target.schemes.schemes() == ()
     assert target.schemes.scheme_of("add") is None
     assert not target.names.meaning_of("add")
@@ -217,38 +260,22 @@ def test_a_new_instruction_set_is_read_from_its_folder() -> None:
         read("inc a\nmul b", 1, TOY.name)
 
 
-_NAMES = {"X86", "AARCH64", "NAME"}
-_SPELLED = {X86, AARCH64, "x86", "x86_64", "aarch64", "arm64"}
-_ALLOWED = {
-    # the agent runs without this room: it has targets of its own
-    "inference/agent/arm.py",
-    "inference/agent/block_frame.py",
-}
-
-
-def test_no_file_compares_the_name_of_an_instruction_set() -> None:
-    assert sorted(set(_comparisons()) - _ALLOWED) == []
-
-
-def _comparisons() -> Iterator[str]:
-    root = Path(__file__).parents[2]
-    for path in _SOURCES:
-        name = path.relative_to(root).as_posix()
-        if name.startswith("inference/isa/targets/"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            compared = (node.left, *node.comparators) if isinstance(node, ast.Compare) else ()
-            if isinstance(node, ast.keyword) and node.arg == "isa__name":  # a comparison by the database
-                compared = (node.value,)
-            if any(map(_is_name, compared)):
-                yield name
-
-
-def _is_name(node: ast.expr) -> bool:
-    if isinstance(node, ast.Tuple | ast.List | ast.Set):
-        return any(map(_is_name, node.elts))
-    if isinstance(node, ast.Constant):
-        return node.value in _SPELLED
-    return (isinstance(node, ast.Name) and node.id in _NAMES) or (
-        isinstance(node, ast.Attribute) and node.attr in _NAMES
+def test_comparisons_with_the_name_of_an_instruction_set_are_found() -> None:
+    """By the check that `make check` asks about all files."""
+    loader = SourceFileLoader("isa_names", str(Path(__file__).parents[2] / ".ci/isa-names"))
+    check = module_from_spec(spec_from_loader(loader.name, loader))
+    loader.exec_module(check)
+    comparing = (
+        'isa == "x86-64"',
+        "name != X86",
+        'machine in ("aarch64", "arm64")',
+        "row.isa.name == targets.AARCH64",
+        'rows.filter(isa__name="AArch64")',
+        "machine in x86_64.MACHINES",
+        "frame.isa != aarch64.ISA",
+        'machine.startswith("x86")',
+        'match isa:\n    case "x86-64" | None: pass',
     )
+    others = ("target.ISA == isa", "target_of(X86)", 'print("x86-64")', "machine in target.MACHINES")
+    assert [text for text in comparing if not list(check.comparisons(text))] == []
+    assert [text for text in others if list(check.comparisons(text))] == []

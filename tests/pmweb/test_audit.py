@@ -24,10 +24,10 @@ from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import AccessLevel
 from pmweb.models import AuditEntry, Role
 from pmweb.permissions.table import TABLE
-from tests.anica.predictors.fakes import script
-from tests.api.conftest import Program, program
 from tests.pmweb.test_permissions import OWN, Door, door
-from tests.views.conftest import experiment_set, isa, mapping
+from tests.predictors.fakes import script
+from tests.rows.library import experiment_set, isa, mapping
+from tests.rows.programs import Program, program
 
 __all__ = ["Door", "door", "experiment_set", "isa", "mapping", "program"]
 

@@ -23,8 +23,8 @@ from pmweb.accounts import api_tokens, audit, credentials, links, people
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, AuditEntry, LoginLink, Role, Scope
 from pmweb.permissions.table import TABLE
-from tests.anica.predictors.fakes import script
 from tests.pmweb.test_permissions import ADDRESSES
+from tests.predictors.fakes import script
 
 PASSWORD = "seven blue horses"
 NEW = {"new_password1": "another fine phrase", "new_password2": "another fine phrase"}

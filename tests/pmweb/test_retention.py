@@ -25,6 +25,7 @@ from anica_app.storage.campaigns import store_campaign, write_campaign
 from inference.features.asking.predictors.answers import DatabaseAnswers
 from inference.features.learning.inferring.evolution import CLOUD_FRAMES
 from inference.features.running.runs.record import fold, thinned
+from inference.isa.targets import X86
 from inference.models import AnswerCache, Predictor, Run, RunCheckpoint, RunEvent, Upload
 from inference.predictors.protocol import Answer
 from inference.predictors.samples import unpack
@@ -32,7 +33,7 @@ from inference.runs.journal import events_since
 from pmweb.models import AuditEntry, Pruning
 from pmweb.retention import pruning
 from pmweb.retention.pruning import TRACES, policy, prune
-from tests.anica.exchange.published import write_directory
+from tests.anica.formats.published import write_directory
 
 pytestmark = pytest.mark.django_db
 
@@ -164,7 +165,7 @@ def test_a_campaign_that_goes_on_keeps_every_block(campaign: Campaign):
 def test_the_oldest_answers_of_each_predictor_go():
     for name, number in (("a", 7), ("b", 2)):
         row = Predictor.objects.create(name=name, kind="planted", key=name)
-        store = DatabaseAnswers(row)
+        store = DatabaseAnswers(row, X86)
         for one in range(number):
             store.remember({bytes([one]): Answer(cycles=float(one))})
             store.flush()

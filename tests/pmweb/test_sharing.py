@@ -16,8 +16,8 @@ from inference.models import PortMapping
 from pmweb.accounts.people import change_role, deactivate, invite
 from pmweb.models import AuditEntry, Role, SharedLink
 from pmweb.sharing.links import MOST_DAYS, ShareRequest, share
-from tests.api.conftest import Program, session_of
-from tests.views.conftest import ADD, isa, mapping
+from tests.rows.library import ADD, isa, mapping
+from tests.rows.programs import Program, session_of
 
 __all__ = ["isa", "mapping"]
 

@@ -18,12 +18,12 @@ from django.utils import timezone
 
 from inference.models import Run
 from inference.runs import lifecycle, watcher
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import RUN_KINDS
 from pmweb.accounts import api_tokens, people, watching
 from pmweb.handler import Pages
 from pmweb.models import ApiToken, Role, Scope
 from tests.listening import SOON
-from tests.runs.counting.job import CountJob
+from tests.runs.counting.job import COUNTING
 from tests.runs.fixtures import forget_connection
 
 Caller = tuple[AsyncClient, dict[str, str]]
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 async def fresh_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread of async database calls may have been left with the database of another test."""
     monkeypatch.setattr(watching, "LOOK_EVERY", 0.05)
-    monkeypatch.setitem(JOBS, "count", CountJob())
+    monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
     await sync_to_async(forget_connection)()
 
 

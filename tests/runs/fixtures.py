@@ -21,10 +21,10 @@ from django.db import connections
 from inference.models import Run, RunEvent
 from inference.runs import leases, lifecycle
 from inference.runs.execute import StopRequests, execute
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import RUN_KINDS
 from tests.launched import descendants
 from tests.prepared import DATABASE, migrated_file
-from tests.runs.counting.job import CountJob
+from tests.runs.counting.job import COUNTING
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -99,7 +99,7 @@ def opened(migrated: Path, home: Path, blocker):
     """This process's default database becomes a file of its own, with the settings of the real one."""
     shutil.copy(migrated, home / DATABASE)
     with pytest.MonkeyPatch.context() as patch, blocker.unblock():
-        patch.setitem(JOBS, "count", CountJob())
+        patch.setitem(RUN_KINDS, "count", COUNTING)
         patch.setenv("PMWEB_HOME", str(home))
         patch.setenv("DJANGO_SETTINGS_MODULE", "tests.runs.site_settings")
         patch.setitem(connections.settings["default"], "NAME", home / DATABASE)

@@ -9,6 +9,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from inference.runs import chores
+from pmweb.models import Pruning
 
 ANSWERS: list[bool] = []
 
@@ -19,7 +20,7 @@ def due() -> bool:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_chore_that_is_due_is_done_once_and_what_it_says_is_told(monkeypatch, caplog):
-    chore = chores.Chore(f"{__name__}.due", ("prune", "--keep", "nonsense=1"))
+    chore = chores.Chore(due, ("prune", "--keep", "nonsense=1"))
     monkeypatch.setattr(chores, "CHORES", [chore])
     monkeypatch.setattr(chores, "LOOK_EVERY", 0.05)
     ANSWERS[:] = [True]
@@ -38,5 +39,10 @@ def test_a_chore_that_is_due_is_done_once_and_what_it_says_is_told(monkeypatch, 
     assert sum("has failed with status" in message for message in caplog.messages) == 1
 
 
-def test_pruning_is_a_chore_of_every_worker():
-    assert chores.Chore("pmweb.retention.pruning.due", ("prune", "--asked")) in chores.CHORES
+@pytest.mark.django_db
+def test_pruning_is_a_chore_of_every_worker(settings):
+    settings.PRUNE_NIGHTLY = False
+    (pruning,) = (chore for chore in chores.CHORES if chore.command[0] == "prune")
+    assert pruning.due() is False
+    Pruning.objects.create()
+    assert pruning.due() is True

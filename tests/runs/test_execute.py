@@ -9,8 +9,8 @@ from inference.models import ISA, Run, RunCheckpoint
 from inference.runs import leases, lifecycle
 from inference.runs.errors import LeaseLostError
 from inference.runs.execute import StopRequests, execute
-from inference.runs.kinds import JOBS
-from tests.runs.counting.job import CountJob, counted
+from inference.runs.kinds import RUN_KINDS
+from tests.runs.counting.job import COUNTING, CountJob, counted
 from tests.runs.fixtures import assert_journal_is_whole, payloads, state
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _counting(monkeypatch):
-    monkeypatch.setitem(JOBS, "count", CountJob())
+    monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
 
 
 def claimed(**config):
@@ -99,10 +99,10 @@ def test_a_run_that_was_taken_over_ends_without_a_trace():
 def test_a_database_out_of_reach_is_no_verdict_on_the_run(monkeypatch):
     run, lease = claimed(steps=3)
 
-    def away(task):
+    def away(_job, _task):
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(JOBS["count"], "work", away, raising=False)
+    monkeypatch.setattr(CountJob, "work", away)
     with pytest.raises(OperationalError):
         execute(lease, StopRequests(lease))
     assert state(run) == "running"

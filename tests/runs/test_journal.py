@@ -9,14 +9,14 @@ from django.db import IntegrityError, connections
 
 from inference.models import RunCheckpoint, RunEvent
 from inference.runs import journal, leases, lifecycle
-from inference.runs.kinds import JOBS
-from tests.runs.counting.job import CountJob
+from inference.runs.kinds import RUN_KINDS
+from tests.runs.counting.job import COUNTING
 from tests.runs.fixtures import numbers, payloads
 
 
 @pytest.fixture
 def run(db, monkeypatch):
-    monkeypatch.setitem(JOBS, "count", CountJob())
+    monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
     return lifecycle.submit("count", {}, "a run")
 
 

@@ -13,14 +13,14 @@ from inference.models import ISA, Run, RunCheckpoint
 from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import JobError, LeaseLostError
 from inference.runs.journal import Lease
-from inference.runs.kinds import JOBS
-from tests.runs.counting.job import CountJob
+from inference.runs.kinds import RUN_KINDS
+from tests.runs.counting.job import COUNTING
 from tests.runs.fixtures import numbers, payloads, state
 
 
 @pytest.fixture
 def run(db, monkeypatch):
-    monkeypatch.setitem(JOBS, "count", CountJob())
+    monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
     return lifecycle.submit("count", {}, "a run")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,21 +12,19 @@ from django.utils import timezone
 from inference.models import Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
-from inference.runs.kinds import JOBS, RunKind
-from tests.runs.counting.job import CountJob
+from inference.runs.kinds import RUN_KINDS
+from tests.runs.counting.job import COUNTING
 from tests.runs.fixtures import payloads, state
 
 pytestmark = pytest.mark.django_db
 
 
-KEEPING = RunKind(
-    "count", "Counting", "tests.runs.counting.job.CountJob", "Counting", {}, keeps="builtins.repr"
-)
+KEEPING = replace(COUNTING, keeps=repr)
 
 
 @pytest.fixture(autouse=True)
 def _counting(monkeypatch):
-    monkeypatch.setitem(JOBS, "count", CountJob())
+    monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
 
 
 def submit(name="a run", **config):
@@ -129,7 +128,7 @@ def test_only_running_runs_that_have_something_keep_it(monkeypatch):
     leases.claim("w")
     with pytest.raises(RunStateError):
         lifecycle.keep(run)
-    monkeypatch.setitem(JOBS, "count", KEEPING)
+    monkeypatch.setitem(RUN_KINDS, "count", KEEPING)
     assert lifecycle.keep(run).wanted == "keep"
     assert lifecycle.cancel(run).wanted == "cancel"
     with pytest.raises(RunStateError):
@@ -138,7 +137,7 @@ def test_only_running_runs_that_have_something_keep_it(monkeypatch):
 
 
 def test_a_run_given_back_still_keeps_what_it_has_when_somebody_takes_it_up(monkeypatch):
-    monkeypatch.setitem(JOBS, "count", KEEPING)
+    monkeypatch.setitem(RUN_KINDS, "count", KEEPING)
     run = submit()
     lease = leases.claim("w")
     lifecycle.keep(run)

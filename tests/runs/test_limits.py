@@ -17,7 +17,7 @@ from inference.formats.uops_info_xml import condensed
 from inference.models import ExperimentSet, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError
-from tests.views.conftest import experiment_set, isa, visitor
+from tests.rows.library import experiment_set, isa, visitor
 
 __all__ = ["experiment_set", "isa", "visitor"]
 

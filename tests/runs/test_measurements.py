@@ -11,10 +11,10 @@ from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Measurement, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import JobError, LeaseLostError
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import RUN_KINDS
 from inference.runs.measurements import RunMeasurements
 from inference.storage.instruction_sets import new_isa
-from tests.runs.counting.job import CountJob
+from tests.runs.counting.job import COUNTING
 
 pytestmark = pytest.mark.django_db
 
@@ -28,7 +28,7 @@ def isa():
 
 @pytest.fixture
 def lease(monkeypatch):
-    monkeypatch.setitem(JOBS, "count", CountJob())
+    monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
     lifecycle.submit("count", {}, "my run")
     return leases.claim("w")
 

@@ -9,20 +9,20 @@ from django.utils import timezone
 
 from inference.models import Machine, Run
 from inference.runs import leases, lifecycle, queue
-from inference.runs.kinds import JOBS, Lane, RunKind
+from inference.runs.kinds import RUN_KINDS, Lane, RunKind
 from tests.runs.agents import make_machine
-from tests.runs.counting.job import CountJob
+from tests.runs.counting.job import COUNTING, CountJob
 
 pytestmark = pytest.mark.django_db
 
 
-ERRAND = RunKind("errand", "Errand", "tests.runs.counting.job.CountJob", "An errand", {}, lane=Lane.SHORT)
+ERRAND = RunKind("errand", "Errand", CountJob, "An errand", {}, lane=Lane.SHORT)
 
 
 @pytest.fixture(autouse=True)
 def _kinds(monkeypatch):
-    monkeypatch.setitem(JOBS, "count", CountJob())
-    monkeypatch.setitem(JOBS, "errand", ERRAND)
+    monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
+    monkeypatch.setitem(RUN_KINDS, "errand", ERRAND)
 
 
 def submitted(kind: str, name: str) -> Run:
@@ -46,7 +46,7 @@ def test_imports_and_evaluations_measuring_and_inferences_have_lanes_of_their_ow
     assert lane_of("import") == lane_of("evaluate")
     assert lane_of("block") == lane_of("measure")
     assert len({lane_of(kind) for kind in ("import", "measure", "infer")}) == 3
-    assert sorted(kind for lane in queue.queues() for kind in lane.kinds) == sorted(JOBS)
+    assert sorted(kind for lane in queue.queues() for kind in lane.kinds) == sorted(RUN_KINDS)
     assert [lane.slots for lane in queue.queues(7) if "infer" in lane.kinds] == [7]
 
 

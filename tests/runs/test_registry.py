@@ -1,23 +1,87 @@
-"""The kinds of runs, imported when they are needed."""
+"""What features register for when it is needed: each function imports something that is there."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import fields
+from io import BytesIO
+from types import ModuleType
+
 import pytest
-from django.utils.module_loading import import_string
 
+from anica_app.features import FEATURES as ANICA_FEATURES
+from inference.features import FEATURES, REGISTRIES
+from inference.features.running.runs import kind_presentation
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.formats import journal_events, other_formats
+from inference.formats.errors import ExchangeError
+from inference.models import Run
 from inference.runs.errors import ConfigError
-from inference.runs.kinds import job, kinds
+from inference.runs.kinds import RUN_KINDS, job
+from inference.web.api import registry
+
+START = """
+import sys, django
+django.setup()
+print(*{"iced_x86", "ninja", "numba", "plotly", "scipy", "z3"} & set(sys.modules))
+features = (name for name in sys.modules if ".features." in name)
+print(*(name for name in features if name.endswith(("job", "pages", "api", "query"))))
+"""
 
 
-@pytest.mark.parametrize("kind", sorted(kinds()))
-def test_whatever_a_kind_names_is_there(kind: str):
-    told = kinds()[kind]
-    job_of_kind = import_string(told.job)()
+@pytest.mark.parametrize("feature", [*FEATURES, *ANICA_FEATURES], ids=lambda feature: feature.__name__)
+def test_each_constant_of_a_feature_is_registered(feature: ModuleType) -> None:
+    constants = {name for name in vars(feature) if name.isupper() and not name.startswith("_")}
+    assert constants - {"TYPE_CHECKING"} <= REGISTRIES.keys()
+
+
+@pytest.mark.parametrize("kind", sorted(RUN_KINDS))
+def test_whatever_a_kind_of_run_imports_is_there(kind: str) -> None:
+    job_of_kind = job(kind)
     assert all(callable(getattr(job_of_kind, name)) for name in ("check", "submitted", "work"))
-    for path in filter(None, (told.words, told.outcomes, told.page, told.archived)):
-        assert callable(import_string(path))
+    assert isinstance(RUN_KINDS[kind].keeps(Run(kind=kind)), str)
+    RUN_KINDS[kind].load()
+    presentation = kind_presentation.presentation_of(kind)
+    parts = [getattr(presentation, field.name) for field in fields(presentation)]
+    assert all(callable(part) for part in parts if part is not None)
 
 
-def test_an_unknown_kind_is_refused_with_those_there_are():
+def test_pages_are_those_of_kinds_that_there_are() -> None:
+    assert kind_presentation.presentation_of("guess") == KindPresentation()
+    assert kind_presentation._LOADERS.keys() <= RUN_KINDS.keys()
+    assert set(kind_presentation.archived_kinds()) == {
+        "block",
+        "check-model",
+        "evaluate",
+        "import",
+        "infer",
+        "measure",
+    }
+
+
+def test_an_unknown_kind_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match=r"there are accuracy, .*infer, "):
         job("guess")
+
+
+@pytest.mark.django_db
+def test_whatever_reads_and_writes_files_is_there() -> None:
+    assert len(other_formats.importers()) == 3
+    assert set(other_formats.written_kinds()) == {"run", "block-set", "campaign"}
+    for kind in other_formats.written_kinds():
+        with pytest.raises(ExchangeError, match="nothing"):
+            other_formats.writer_of(kind)("nothing", BytesIO())
+
+
+def test_whatever_routes_requests_and_shows_events_is_there() -> None:
+    headings = Counter(heading for _, heading in registry.routers())
+    assert "" not in headings
+    assert headings["Port mappings"] > 1
+    assert {"phase", "block", "generation", "batch", "model_alone"} <= journal_events.kinds().keys()
+
+
+def test_a_command_starts_without_what_only_runs_pages_and_files_need() -> None:
+    done = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -13,9 +13,9 @@ from inference.core.protocols import Checkpoint
 from inference.models import ISA, Run, RunCheckpoint, RunEvent
 from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import LeaseLostError
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import RUN_KINDS
 from inference.runs.reporter import JournalReporter
-from tests.runs.counting.job import CountJob, Step
+from tests.runs.counting.job import COUNTING, Step
 from tests.runs.fixtures import payloads
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +45,7 @@ def clock():
 
 @pytest.fixture
 def run(monkeypatch):
-    monkeypatch.setitem(JOBS, "count", CountJob())
+    monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
     return lifecycle.submit("count", {}, "a run")
 
 

@@ -14,9 +14,9 @@ from inference.models import Run
 from inference.runs import leases, lifecycle
 from inference.runs import leases as watch_module
 from inference.runs.journal import LEASE_TIME
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import RUN_KINDS
 from inference.runs.leases import PATIENCE, LeaseMonitor
-from tests.runs.counting.job import CountJob
+from tests.runs.counting.job import COUNTING
 from tests.runs.fixtures import payloads, reached, wait_for
 
 
@@ -39,7 +39,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def run(db, monkeypatch):
-    monkeypatch.setitem(JOBS, "count", CountJob())
+    monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
     return lifecycle.submit("count", {}, "a run")
 
 

@@ -23,11 +23,11 @@ from inference.runs import leases, webhooks
 from inference.runs import webhooks as webhook_delivery
 from inference.runs import webhooks as webhook_posting
 from inference.runs.errors import ConfigError, RunStateError
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import RUN_KINDS
 from inference.runs.lifecycle import cancel, submit
 from inference.runs.webhook_address import is_public, masked
 from inference.runs.webhooks import DeliveryError, post
-from tests.runs.counting.job import CountJob
+from tests.runs.counting.job import COUNTING
 
 pytestmark = pytest.mark.django_db
 
@@ -69,7 +69,7 @@ def listener() -> Iterator[Listener]:
 
 @pytest.fixture(autouse=True)
 def kinds(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setitem(JOBS, "count", CountJob())
+    monkeypatch.setitem(RUN_KINDS, "count", COUNTING)
     settings.WEBHOOK_INTERNAL = True
     settings.URL = "https://pmweb.example.org"
 

@@ -16,9 +16,9 @@ from django.conf import settings
 from django.db import connections
 from django.test.signals import setting_changed
 
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import RUN_KINDS
 from pmweb import environment as site_environment
-from tests.runs.counting.job import CountJob
+from tests.runs.counting.job import COUNTING
 from tests.runs.fixtures import Site, connected_site, environment
 from tests.servers import NotInstalledError, PostgreSQL, Redis
 
@@ -70,7 +70,7 @@ def opened_on(postgresql: PostgreSQL, database: str, home: Path, blocker, **more
     """This process's default database becomes one on the server; so do those of processes started here."""
     original_layers = settings.CHANNEL_LAYERS
     with pytest.MonkeyPatch.context() as patch, blocker.unblock():
-        patch.setitem(JOBS, "count", CountJob())
+        patch.setitem(RUN_KINDS, "count", COUNTING)
         variables = {
             "PMWEB_HOME": str(home),
             "DJANGO_SETTINGS_MODULE": "tests.runs.site_settings",

@@ -14,17 +14,17 @@ from tests.servers import PostgreSQL
 SUBJECTS = {
     "the schema and its constraints": ("tests/models",),
     "what is stored and loaded": (
-        "tests/exchange/test_stored.py",
-        "tests/exchange/test_resource_mappings.py",
-        "tests/exchange/test_importing.py",
+        "tests/storage/test_rows.py",
+        "tests/storage/test_resource_mappings.py",
+        "tests/formats/test_importing.py",
     ),
     "searches and lists": (
-        "tests/queries/test_scheme_search.py",
-        "tests/queries/test_search_by_other_names.py",
-        "tests/queries/test_paging.py",
+        "tests/models/test_scheme_search.py",
+        "tests/features/search/test_other_names.py",
+        "tests/web/test_paging.py",
     ),
     "campaigns": (
-        "tests/anica/campaigning/test_campaign_job.py::"
+        "tests/anica/features/campaigns/test_job.py::"
         "test_interruptions_at_random_moments_leave_the_same_rows",
     ),
     "retention": ("tests/pmweb/test_retention.py",),

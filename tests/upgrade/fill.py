@@ -97,7 +97,7 @@ def main() -> None:
     lifecycle.cancel(submit("infer", {**learning, "settings": QUICK}, "cancelled"))
     if find_spec("anica_app") is not None and find_spec("anica_app.formats") is not None:
         from anica_app.formats import incoming
-        from tests.anica.exchange.published import write_directory
+        from tests.anica.formats.published import write_directory
 
         with tempfile.TemporaryDirectory() as directory:
             tree = incoming.tree_of_path(write_directory(Path(directory) / "small"))

@@ -52,10 +52,10 @@ from pmweb.accounts import api_tokens, people  # noqa: E402
 from pmweb.models import Role, Scope  # noqa: E402
 from pmweb.retention import pruning  # noqa: E402
 from pmweb.sharing.links import ShareRequest, share  # noqa: E402
-from tests.anica.accuracy_checks.checked import checked_run  # noqa: E402
-from tests.api.conftest import front_end_readings, latencies  # noqa: E402
+from tests.features.accuracy_checks.checked import checked_run  # noqa: E402
+from tests.rows.lab import FACTS  # noqa: E402
+from tests.rows.programs import front_end_readings, latencies  # noqa: E402
 from tests.simulated import simulated_machine  # noqa: E402
-from tests.views.lab import FACTS  # noqa: E402
 from tests.work import work_off  # noqa: E402
 
 settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "testserver"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from anica_app.core.domain.aliasing import FREE, Aliasing, Pair
 from anica_app.core.domain.dependencies import Dependency
-from anica_app.core.domain.places import OperandPlace
 from anica_app.core.domain.space import Bits
+from inference.isa.operand_slots import OperandPlace
 
 # Whether an abstract block says less than another, instructions in between and rotation allowed (§8.1.6).
 

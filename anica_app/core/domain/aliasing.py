@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from anica_app.core.domain.places import Content, OperandPlace, Slot, Slots, match, overlap
+from inference.isa.operand_slots import Content, OperandPlace, Slot, Slots, match, overlap
 
 Pair = tuple[OperandPlace, OperandPlace]
 """Two different operands, the smaller one first: aliasing knows no direction."""

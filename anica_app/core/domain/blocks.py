@@ -5,28 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from iced_x86 import Decoder, Instruction, OpKind
-
 from anica_app.core.domain.dependencies import Dependency, dependencies
-from anica_app.core.domain.places import Content
 from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.domain.space import SchemeSpace, reasons
 from inference.isa.blocks import BlockError, block_of_bytes
-from inference.isa.x86.blocks.recognising import scheme_of
-
-_IMMEDIATES = frozenset(
-    (
-        OpKind.IMMEDIATE8,
-        OpKind.IMMEDIATE8_2ND,
-        OpKind.IMMEDIATE16,
-        OpKind.IMMEDIATE32,
-        OpKind.IMMEDIATE64,
-        OpKind.IMMEDIATE8TO16,
-        OpKind.IMMEDIATE8TO32,
-        OpKind.IMMEDIATE8TO64,
-        OpKind.IMMEDIATE32TO64,
-    )
-)
+from inference.isa.operand_slots import Content
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,39 +46,28 @@ class SampledBlock:
 
 def block_of_code(code: bytes, space: SchemeSpace) -> SampledBlock | None:
     """The block with this machine code; None where an instruction is of no scheme of the space."""
-    found = []
-    for instruction in Decoder(64, code):
-        number = None if instruction.is_invalid else scheme_number(instruction, space)
-        if number is None:
+    found, numbers = [], space.by_text
+    for instruction in space.operands.decoded(code):
+        for text in instruction.schemes:
+            if text in numbers:
+                break
+        else:
             return None
-        begin = instruction.ip
-        contents = space.slots[number].contents(instruction)
-        found.append(AbstractedInstruction(number, contents, code[begin : begin + instruction.len]))
+        contents = instruction.contents(space.slots[numbers[text]])
+        found.append(AbstractedInstruction(numbers[text], contents, instruction.code))
     return SampledBlock(tuple(found)) if found else None
 
 
 def obstacle(code: bytes, space: SchemeSpace) -> str:
     """Why there is no block of these schemes with this machine code, in words; "" where there is one."""
     try:
-        block = block_of_bytes(code)
+        block = block_of_bytes(code, space.isa)
     except BlockError as error:
         return error.message
     for number, one in enumerate(block.instructions, start=1):
         if one.scheme is None:
             return f"instruction {number}, {one.text}, is of no known scheme"
         if block_of_code(one.code, space) is None:
-            why = reasons(SpaceSettings())[one.scheme]
+            why = reasons(SpaceSettings(), space.isa)[one.scheme]
             return f"instruction {number}, {one.text}, is of a scheme left out here: {why or one.scheme}"
     return ""
-
-
-def scheme_number(instruction: Instruction, space: SchemeSpace) -> int | None:
-    """The scheme that a decoded instruction is an instance of, the most special one; None for no scheme."""
-    text = scheme_of(instruction)
-    if text is None:
-        return None
-    if text in space.zeros:
-        last = instruction.op_count - 1
-        if instruction.op_kind(last) in _IMMEDIATES and instruction.immediate(last) == 0:
-            return space.zeros[text]
-    return space.by_text.get(text)

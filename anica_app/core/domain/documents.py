@@ -33,9 +33,9 @@ from anica_app.core.domain.abstractions import FOR, UP
 from anica_app.core.domain.aliasing import Aliasing, Pair
 from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import Vocabulary
-from anica_app.core.domain.places import Kind, OperandPlace
 from anica_app.core.errors import AnicaError
 from inference.core.protocols import Json
+from inference.isa.operand_slots import Kind, OperandPlace
 
 MOST_INSTRUCTIONS = 100
 MOST_PAIRS = 20_000

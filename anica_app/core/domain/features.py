@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 from anica_app.core.domain.abstract import AbstractInstruction, FeatureExpansion
 from anica_app.core.domain.abstractions import Abstraction, EditDistances, LogSizes, Singletons, Subsets
-from anica_app.core.domain.dependencies import FLAGS
 from anica_app.core.domain.settings import FEATURES, MOST_EDITS, MOST_LOG, DomainSettings
-from anica_app.core.domain.space import Bits, SchemeSpace
+from anica_app.core.domain.space import Bits, SchemeSpace, operands_of
+from inference.isa.operand_facet import BlockScheme, OperandNames
 from inference.isa.scheme import Operand, Scheme
-from inference.isa.x86.forms import Form, features
+from inference.isa.targets import DEFAULT
 
 # What abstract instructions can say: features with their abstractions, whatever schemes there are.
 
@@ -22,10 +22,11 @@ from inference.isa.x86.forms import Form, features
 class Vocabulary:
     """Features in a fixed order, and the abstraction of each. `free` is ⊤ of abstract instructions."""
 
-    def __init__(self, names: Sequence[str], settings: DomainSettings) -> None:
+    def __init__(self, names: Sequence[str], settings: DomainSettings, operands: OperandNames) -> None:
         self.names = tuple(names)
+        self.operands = operands
         self.abstractions: tuple[Abstraction[Any, Any], ...] = tuple(
-            abstraction(name, settings) for name in self.names
+            abstraction(name, settings, operands) for name in self.names
         )
         self.free = AbstractInstruction((None,) * len(self.names))
 
@@ -58,52 +59,36 @@ class Vocabulary:
 
 
 @cache
-def everything() -> Vocabulary:
+def everything(isa: str = DEFAULT) -> Vocabulary:
     """All features without bounds of a campaign's own: understands the documents of any campaign."""
-    return Vocabulary(FEATURES, DomainSettings(edit_distance=MOST_EDITS, log_bound=MOST_LOG))
+    settings = DomainSettings(edit_distance=MOST_EDITS, log_bound=MOST_LOG)
+    return Vocabulary(FEATURES, settings, operands_of(isa).names)
 
 
 YES, NO = "yes", "no"
 _LOCK = frozenset({"lock"})
 _REPEATED = frozenset({"rep", "repe", "repne"})
 
-_BASE = frozenset(
-    "BASE X64 CMOV CX8 CMPXCHG16B MULTIBYTENOP PAUSE CPUID MSR TSC SYSCALL SEP CET_IBT".split()  # noqa: SIM905
-)
-_FAMILIES = {"SSE4.1": "SSE4", "SSE4.2": "SSE4", "FXSR": "SSE"}
 
-
-def abstraction(name: str, settings: DomainSettings) -> Abstraction[Any, Any]:
+def abstraction(name: str, settings: DomainSettings, operands: OperandNames) -> Abstraction[Any, Any]:
     """The kind of constraints on a feature (Table 8.2)."""
     if name == "mnemonic":
         return EditDistances(settings.edit_distance)
     if name == "uops":
         return LogSizes(settings.log_bound)
-    if name in WEAKER:
-        return Subsets(WEAKER[name], gradual=settings.gradual)
+    if name == "memory":
+        return Subsets(weaker_access, gradual=settings.gradual)
+    if name == "operands":
+        return Subsets(partial(weaker_operand, operands), gradual=settings.gradual)
     return Singletons()
 
 
-def value(name: str, scheme: Scheme, form: Form, uops: Mapping[str, int]) -> Any:
+def value(name: str, member: BlockScheme, uops: Mapping[str, int]) -> Any:
     """The value of a feature: a word, a set of words, or the number of µops, None where it is not known.
 
     `uops`: {scheme text: number of µops}.
     """
-    return uops.get(scheme.text) if name == "uops" else _VALUES[name](scheme, form)
-
-
-def extension(scheme: Scheme) -> str:
-    """The family of CPU features that a scheme belongs to; `isa-set` tells its members apart.
-
-    BASE is what every 64-bit processor has; SSE4 joins both halves, AVX512 everything of this name.
-    """
-    families = []
-    for name in scheme.extension.split("+"):
-        if name.startswith("AVX512"):
-            return "AVX512"
-        families.append("BASE" if name in _BASE else _FAMILIES.get(name, name))
-    special = [name for name in dict.fromkeys(families) if name != "BASE"]
-    return "+".join(special) or "BASE"
+    return uops.get(member.scheme.text) if name == "uops" else _VALUES[name](member)
 
 
 def memory(scheme: Scheme) -> frozenset[str]:
@@ -155,7 +140,7 @@ def weaker_access(element: str) -> frozenset[str]:
     return frozenset(f"size{one}" for one in _weaker_width(comparison, int(found[2])))
 
 
-def weaker_operand(element: str) -> frozenset[str]:
+def weaker_operand(names: OperandNames, element: str) -> frozenset[str]:
     """The next weaker elements of `operands`: what reads the carry flag reads some flag, rax is some `GPR`.
 
     Memory operands have widths as in `weaker_access`. What reads and writes a flag or a `GPR` does either.
@@ -164,20 +149,12 @@ def weaker_operand(element: str) -> frozenset[str]:
         return frozenset(f"MEM[{one}]:{found[3]}" for one in _weaker_width(found[1], int(found[2])))
     name, _, access = element.partition(":")
     if access in ("R", "W", "RW"):
-        for kind, pattern in _REGISTERS.items():
+        for kind, pattern in names.register_kinds.items():
             if pattern.fullmatch(name):
                 return frozenset((f"{kind}:{access}",))
-    if access == "RW" and (name in FLAGS or name in _REGISTERS):
+    if access == "RW" and (name in names.flags or name in names.register_kinds):
         return frozenset((f"{name}:R", f"{name}:W"))
-    return frozenset((SOME_FLAG,)) if name in FLAGS and access == "R" else frozenset()
-
-
-_REGISTERS = {
-    "GPR": re.compile(r"GPR\[\w+\]|[re]?[abcd]x|[abcd][lh]|[re]?[sd]i|[re]?bp"),
-    "vector": re.compile(r"[XYZ]MM.*|[xyz]mm\d+"),
-}
-"""What registers are whatever their width, or their number where an instruction fixes it, but for the stack
-pointer."""
+    return frozenset((SOME_FLAG,)) if name in names.flags and access == "R" else frozenset()
 
 
 def _weaker_width(comparison: str, bits: int) -> list[str]:
@@ -188,19 +165,16 @@ def _weaker_width(comparison: str, bits: int) -> list[str]:
     return most + [f">={width}" for width in narrower[-1:] if comparison != "<="]
 
 
-WEAKER = {"memory": weaker_access, "operands": weaker_operand}
-"""By feature, what an element implies."""
-
-_VALUES: dict[str, Callable[[Scheme, Form], str | frozenset[str]]] = {
-    "mnemonic": lambda scheme, _: scheme.mnemonic,
-    "category": lambda scheme, _: scheme.category,
-    "extension": lambda scheme, _: extension(scheme),
-    "isa-set": lambda _, form: "+".join(features(form.code)),
-    "lock": lambda _, form: YES if form.prefix in _LOCK else NO,
-    "rep": lambda _, form: YES if form.prefix in _REPEATED else NO,
-    "memory": lambda scheme, _: memory(scheme),
-    "operands": lambda scheme, _: _operands(scheme),
-    "scheme": lambda scheme, _: scheme.text,
+_VALUES: dict[str, Callable[[BlockScheme], str | frozenset[str]]] = {
+    "mnemonic": lambda member: member.scheme.mnemonic,
+    "category": lambda member: member.scheme.category,
+    "extension": lambda member: member.extension_family,
+    "isa-set": lambda member: "+".join(member.isa_sets),
+    "lock": lambda member: YES if member.prefix in _LOCK else NO,
+    "rep": lambda member: YES if member.prefix in _REPEATED else NO,
+    "memory": lambda member: memory(member.scheme),
+    "operands": lambda member: _operands(member.scheme),
+    "scheme": lambda member: member.scheme.text,
 }
 
 
@@ -220,7 +194,7 @@ class FeatureTable:
     def __init__(self, space: SchemeSpace, settings: DomainSettings) -> None:
         self.space = space
         names = [name for name in settings.feature_names if name != "uops" or space.uops]
-        self.vocabulary = Vocabulary(names, settings)
+        self.vocabulary = Vocabulary(names, settings, space.operands.names)
         self._bits: list[dict[Any, Bits]] = [{} for _ in names]
         self._meanings: dict[AbstractInstruction, Bits] = {}
 
@@ -228,8 +202,8 @@ class FeatureTable:
     def rows(self) -> tuple[tuple[Any, ...], ...]:
         """Of each scheme, its values of the features."""
         return tuple(
-            tuple(value(name, scheme, form, self.space.uops) for name in self.vocabulary.names)
-            for scheme, form in zip(self.space.schemes, self.space.forms, strict=True)
+            tuple(value(name, member, self.space.uops) for name in self.vocabulary.names)
+            for member in self.space.members
         )
 
     @cached_property

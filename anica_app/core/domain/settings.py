@@ -23,7 +23,7 @@ FEATURES = (
 """All features of schemes, in the order in which an abstract instruction lists them."""
 
 GROUPS = ("avx512", "gather", "legacy-sse", "mmx", "rep", "system", "x87")
-"""Kinds of schemes that blocks have only if asked for (`sampleable`)."""
+"""Kinds of schemes that blocks have only if asked for (`BlockScheme.obstacle`)."""
 
 MOST_EDITS = 10
 MOST_LOG = 10

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
+from typing import Any
 
-from anica_app.core.domain import places
 from anica_app.core.domain.dependencies import SchemeUse, scheme_use
-from anica_app.core.domain.sampleable import EVEX, why_not
 from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.errors import AnicaError
-from inference.isa.scheme import Scheme
-from inference.isa.x86.forms import Form
-from inference.isa.x86.scheme_set import described, forms_by_text, schemes
+from inference.isa.operand_facet import BlockScheme, OperandChooser
+from inference.isa.operand_slots import Slots
+from inference.isa.targets import DEFAULT, target_of
 
 Bits = int
 """A set of schemes: bit n stands for the scheme with number n."""
@@ -27,15 +26,16 @@ class SchemeSpace:
     """
 
     def __init__(
-        self, members: Mapping[str, tuple[Scheme, Form]], uops: Mapping[str, int] | None = None
+        self, members: Sequence[BlockScheme], uops: Mapping[str, int] | None = None, isa: str = DEFAULT
     ) -> None:
-        """`members` by text. Raises `AnicaError` where there is none at all."""
+        """Raises `AnicaError` where there is no member, or none of `isa` can be abstracted."""
         if not members:
             raise AnicaError("no scheme is left to make blocks of: exclude fewer")
-        self._members = members
-        self.texts = tuple(members)
-        self.schemes = tuple(scheme for scheme, _ in members.values())
-        self.forms = tuple(form for _, form in members.values())
+        self.isa = isa
+        self.operands = operands_of(isa)
+        self.members = tuple(members)
+        self.schemes = tuple(member.scheme for member in members)
+        self.texts = tuple(scheme.text for scheme in self.schemes)
         self.uops: Mapping[str, int] = dict(uops or {})
         self.all: Bits = (1 << len(self.texts)) - 1
         self.numbers = lru_cache(maxsize=1 << 12)(_numbers)
@@ -48,29 +48,26 @@ class SchemeSpace:
         *,
         among: Iterable[str] | None = None,
         uops: Mapping[str, int] | None = None,
+        isa: str = DEFAULT,
     ) -> SchemeSpace:
         """All that settings allow and that can be sampled; `among`: of these texts alone."""
         wanted = None if among is None else frozenset(among)
-        left = reasons(settings or SpaceSettings()).items()
-        return cls(
-            {
-                text: _all()[text]
-                for text, reason in left
-                if not reason and (wanted is None or text in wanted)
-            },
-            uops,
-        )
+        schemes = operands_of(isa).block_schemes()
+        allowed = [text for text, reason in reasons(settings or SpaceSettings(), isa).items() if not reason]
+        return cls([schemes[text] for text in allowed if wanted is None or text in wanted], uops, isa)
 
     @classmethod
-    def listed(cls, texts: Iterable[str], uops: Mapping[str, int] | None = None) -> SchemeSpace:
+    def listed(
+        cls, texts: Iterable[str], uops: Mapping[str, int] | None = None, isa: str = DEFAULT
+    ) -> SchemeSpace:
         """These schemes, which takes less time for few of them. Raises `AnicaError` for one that is none."""
-        members = {}
-        for text in texts:
-            found = described(text)
-            if found is None:
-                raise AnicaError(f"there is no scheme {text!r} for x86-64")
-            members[text] = found
-        return cls(members, uops)
+        members = []
+        for text in dict.fromkeys(texts):
+            member = operands_of(isa).block_scheme(text)
+            if member is None:
+                raise AnicaError(f"there is no scheme {text!r} for {isa}")
+            members.append(member)
+        return cls(members, uops, isa)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -78,7 +75,9 @@ class SchemeSpace:
     def restricted(self, texts: Iterable[str]) -> SchemeSpace:
         """The same of these schemes alone, such as those that all tools support; others do not matter."""
         wanted = frozenset(texts)
-        return SchemeSpace({text: one for text, one in self._members.items() if text in wanted}, self.uops)
+        return SchemeSpace(
+            [member for member in self.members if member.scheme.text in wanted], self.uops, self.isa
+        )
 
     @cached_property
     def by_text(self) -> dict[str, int]:
@@ -86,51 +85,40 @@ class SchemeSpace:
         return {text: number for number, text in enumerate(self.texts)}
 
     @cached_property
-    def slots(self) -> tuple[places.Slots, ...]:
+    def slots(self) -> tuple[Slots, ...]:
         """Of each scheme, the operands that can alias."""
-        return tuple(places.slots(scheme, form) for scheme, form in self._members.values())
+        return tuple(member.slots for member in self.members)
 
     @cached_property
     def uses(self) -> tuple[SchemeUse, ...]:
         """Of each scheme, what its instructions read and write."""
-        return tuple(map(scheme_use, self.schemes, self.slots))
-
-    @cached_property
-    def zeros(self) -> dict[str, int]:
-        """{text of a scheme with an immediate: number of the one that has 0 for it}, where there is one."""
-        found = {}
-        for number, (text, form) in enumerate(zip(self.texts, self.forms, strict=True)):
-            if form.narrows is not None:
-                general = text.removesuffix(form.holes[-1].name) + f"{form.narrows[-1].name}:R"
-                found[general] = number
-        return found
+        return tuple(map(scheme_use, self.slots))
 
 
-def reasons(settings: SpaceSettings) -> Mapping[str, str]:
+def reasons(settings: SpaceSettings, isa: str = DEFAULT) -> Mapping[str, str]:
     """{scheme text: why blocks do not have it, "" where they do}, in the order of the scheme set."""
-    return _reasons(settings.group_names, settings.extension_names)
+    return _reasons(settings.group_names, settings.extension_names, isa)
 
 
 @lru_cache(maxsize=8)
-def _reasons(groups: frozenset[str], extensions: frozenset[str]) -> Mapping[str, str]:
+def _reasons(groups: frozenset[str], extensions: frozenset[str], isa: str) -> Mapping[str, str]:
     found = {}
-    for text, (scheme, form) in _all().items():
-        missing = next(
-            (one for one in scheme.extension.split("+") if extensions and one not in extensions), ""
-        )
+    for text, member in operands_of(isa).block_schemes().items():
+        needed = member.scheme.extension.split("+")
+        missing = next((one for one in needed if extensions and one not in extensions), "")
         if missing:
             found[text] = f"needs {missing}, which is not among the extensions asked for"
-        elif scheme.encoding == "EVEX" and "avx512" not in groups:
-            found[text] = EVEX
         else:
-            found[text] = why_not(scheme, form, groups)
+            found[text] = member.obstacle(groups)
     return found
 
 
-@cache
-def _all() -> Mapping[str, tuple[Scheme, Form]]:
-    forms = forms_by_text()
-    return {scheme.text: (scheme, forms[scheme.text]) for scheme in schemes()}
+def operands_of(isa: str) -> OperandChooser[Any]:
+    """The schemes and operands of an instruction set. Raises `AnicaError` where none are abstracted."""
+    operands = target_of(isa).operands
+    if operands is None:
+        raise AnicaError(f"blocks of {isa} cannot be abstracted yet: choose another instruction set")
+    return operands
 
 
 def _numbers(bits: Bits) -> Sequence[int]:

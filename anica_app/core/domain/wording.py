@@ -5,7 +5,7 @@ Names from assembly stand between backticks, for pages to set them apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -14,7 +14,7 @@ from anica_app.core.domain import documents, features
 from anica_app.core.domain.abstract import AliasExpansion, DependencyExpansion, Values
 from anica_app.core.domain.abstractions import AND, FOR, UP
 from anica_app.core.domain.aliasing import Pair
-from anica_app.core.domain.dependencies import FLAGS, Dependency
+from anica_app.core.domain.dependencies import Dependency
 from anica_app.core.domain.features import (
     ACCESS_WIDTH,
     AT_LEAST,
@@ -26,9 +26,10 @@ from anica_app.core.domain.features import (
     Vocabulary,
     everything,
 )
-from anica_app.core.domain.places import OperandPlace
+from anica_app.core.domain.space import operands_of
 from inference.core.protocols import Json
-from inference.isa.x86.scheme_set import described as scheme_and_form
+from inference.isa.operand_slots import OperandPlace
+from inference.isa.targets import DEFAULT
 
 # Whether an abstract block speaks of an instruction scheme, and how plainly.
 
@@ -44,18 +45,17 @@ class Mention(StrEnum):
     AMONG = "among"
 
 
-def mention_of(text: str) -> Callable[[Json], Mention | None] | None:
+def mention_of(text: str, isa: str = DEFAULT) -> Callable[[Json], Mention | None] | None:
     """A function of documents of abstract blocks (`documents`): the plainest mention in an instruction.
 
     None for the text of no scheme. An instruction that may be any speaks of none. The function raises
     `AnicaError` for what is no such document.
     """
-    described = scheme_and_form(text)
-    if described is None:
+    member = operands_of(isa).block_scheme(text)
+    if member is None:
         return None
-    scheme, form = described
-    vocabulary = everything()
-    values = {name: features.value(name, scheme, form, {}) for name in vocabulary.names if name != _UNKNOWN}
+    vocabulary = everything(isa)
+    values = {name: features.value(name, member, {}) for name in vocabulary.names if name != _UNKNOWN}
     known = list(zip(vocabulary.names, vocabulary.abstractions, strict=True))
 
     def how(wanted: tuple[Any, ...]) -> Mention | None:
@@ -127,7 +127,9 @@ def in_one_line(document: Json) -> str:
 
 def expansion_words(document: Json) -> str:
     """What is allowed from now on by the document of an expansion. Raises `AnicaError` for what is none."""
-    expansion = documents.read_expansion(document, everything())
+    vocabulary = everything()
+    flags = vocabulary.operands.flags
+    expansion = documents.read_expansion(document, vocabulary)
     if isinstance(expansion, AliasExpansion):
         one, other = map(_place, expansion.pair)
         return f"{one} and {other} may be the same or differ"
@@ -136,25 +138,28 @@ def expansion_words(document: Json) -> str:
     where = f"instruction {expansion.instruction + 1}"
     if expansion.step != UP:
         element, _, weaker = expansion.step.partition(FOR)
-        wanted = [_needed(expansion.feature, one) for one in weaker.split(AND)] if weaker else []
+        wanted = [_needed(expansion.feature, one, flags) for one in weaker.split(AND)] if weaker else []
         left = f", but must {' and '.join(wanted)}" if wanted else ""
-        return f"{where} need not {_needed(expansion.feature, element)}{left}"
+        return f"{where} need not {_needed(expansion.feature, element, flags)}{left}"
     if expansion.value is None:
         return f"{where}: {_ANY.get(expansion.feature, f'any {expansion.feature}')}"
-    return f"{where}: {', '.join(feature(expansion.feature, expansion.value))}"
+    return f"{where}: {', '.join(feature(expansion.feature, expansion.value, flags))}"
 
 
 def _instruction(values: Values, vocabulary: Vocabulary) -> list[str]:
     """What an abstract instruction asks for; `ANYTHING` where it is nothing."""
     constraints = zip(vocabulary.names, values, strict=True)
-    found = [phrase for name, value in constraints if value is not None for phrase in feature(name, value)]
+    flags = vocabulary.operands.flags
+    found = [
+        phrase for name, value in constraints if value is not None for phrase in feature(name, value, flags)
+    ]
     return found or [ANYTHING]
 
 
-def feature(name: str, value: Any) -> list[str]:
+def feature(name: str, value: Any, flags: Collection[str]) -> list[str]:
     """What a value of a feature other than ⊤ asks for."""
     if name == "operands":
-        return _operands(value)
+        return _operands(value, flags)
     if name in _PHRASES:
         return [_PHRASES[name](value)]
     if name in ("lock", "rep"):
@@ -172,14 +177,14 @@ def dependency(one: Dependency, reads: str = "reads") -> str:
     return f"instruction {one.reader + 1} {reads} a {one.kind} that instruction {one.writer + 1} writes"
 
 
-def _needed(name: str, element: str) -> str:
+def _needed(name: str, element: str, flags: Collection[str]) -> str:
     if name == "memory":
         width = f"access {_bits([element]) or f'`{element}`'} of memory"
         return {"R": "read memory", "W": "write memory"}.get(element, width)
     if element == SOME_FLAG:
         return "read some flag"
     operand, _, access = element.partition(":")
-    if operand in FLAGS:
+    if operand in flags:
         return f"{_NEEDS.get(access, 'use')} the flag {operand}"
     return f"have {_operand(element, 'an operand')}"
 
@@ -209,7 +214,7 @@ def _bits(elements: Iterable[str]) -> str:
     return f"{_any_of(said, 'and')} bits" if said else ""
 
 
-def _operands(value: Any) -> list[str]:
+def _operands(value: Any, names_of_flags: Collection[str]) -> list[str]:
     if isinstance(value, str):
         return ["no operands, not even implicit ones"]
     if not value:
@@ -220,7 +225,7 @@ def _operands(value: Any) -> list[str]:
         name, _, access = one.partition(":")
         if one == SOME_FLAG:
             others.append("reads some flag")
-        elif name in FLAGS:
+        elif name in names_of_flags:
             flags.setdefault(_ACCESSES.get(access, "uses"), []).append(name)
         else:
             others.append(_operand(one, "operand"))

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.families.classes import accesses_memory, instruction_class, is_scalar
-from anica_app.core.x86_domain import X86Domain
 
 _FEW = 3
 """Where a mnemonic is asked for, so many that fit are named; of more, that of the witness."""
@@ -37,7 +37,7 @@ class CulpritInstructions:
     scalar: bool
 
 
-def culprits_of(domain: X86Domain, abstract: AbstractBlock, witness: SampledBlock) -> CulpritInstructions:
+def culprits_of(domain: BlockDomain, abstract: AbstractBlock, witness: SampledBlock) -> CulpritInstructions:
     """Of a discovery and the block that it was generalised from."""
     space = domain.space
     schemes = [space.schemes[one.scheme] for one in witness.instructions]
@@ -63,25 +63,25 @@ def culprits_of(domain: X86Domain, abstract: AbstractBlock, witness: SampledBloc
     )
 
 
-def _chosen(domain: X86Domain, abstract: AbstractBlock) -> Sequence[int]:
+def _chosen(domain: BlockDomain, abstract: AbstractBlock) -> Sequence[int]:
     """The instructions that represent few schemes; without such, those that represent the fewest."""
     counts = [_count(domain, abstract, place) for place in range(len(abstract))]
     narrow = [place for place, count in enumerate(counts) if count <= _NARROW * len(domain.space)]
     return narrow or [place for place, count in enumerate(counts) if count <= 2 * min(counts)]
 
 
-def _count(domain: X86Domain, abstract: AbstractBlock, place: int) -> int:
+def _count(domain: BlockDomain, abstract: AbstractBlock, place: int) -> int:
     return domain.table.meaning(abstract.instructions[place]).bit_count()
 
 
-def _class_of_most(domain: X86Domain, abstract: AbstractBlock, place: int, own: str) -> str:
+def _class_of_most(domain: BlockDomain, abstract: AbstractBlock, place: int, own: str) -> str:
     """The class that `_MOST` schemes of an abstract instruction have, else that of the witness."""
     numbers = domain.space.numbers(domain.table.meaning(abstract.instructions[place]))
     counts = Counter(instruction_class(domain.space.schemes[number]) for number in numbers)
     return next((name for name, count in counts.items() if count >= _MOST * len(numbers)), own)
 
 
-def _mnemonics(domain: X86Domain, abstract: AbstractBlock, place: int, name: str) -> list[str]:
+def _mnemonics(domain: BlockDomain, abstract: AbstractBlock, place: int, name: str) -> list[str]:
     """Of the schemes of a class that an abstract instruction represents; none where many
     fit a mnemonic that is asked for.
     """
@@ -95,13 +95,13 @@ def _mnemonics(domain: X86Domain, abstract: AbstractBlock, place: int, name: str
     return [] if asked and len(found) > _FEW else sorted(found)
 
 
-def _value(domain: X86Domain, abstract: AbstractBlock, place: int, feature: str) -> Any:
+def _value(domain: BlockDomain, abstract: AbstractBlock, place: int, feature: str) -> Any:
     """What an abstract instruction asks of a feature, None for nothing."""
     names = domain.vocabulary.names
     return abstract.instructions[place].values[names.index(feature)] if feature in names else None
 
 
-def _memory_word(domain: X86Domain, abstract: AbstractBlock, place: int) -> str:
+def _memory_word(domain: BlockDomain, abstract: AbstractBlock, place: int) -> str:
     """What an abstract instruction asks of memory, in a word; "" where it asks nothing."""
     value = _value(domain, abstract, place, "memory")
     if value is None or isinstance(value, str):

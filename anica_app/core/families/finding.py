@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.families.culprits import culprits_of
@@ -22,7 +23,6 @@ from anica_app.core.families.grouping import MOST_FAMILIES, FamilyMember, Member
 from anica_app.core.families.naming import names_of
 from anica_app.core.ranking import Covered, covered_blocks
 from anica_app.core.search.judging import DIFFERENCE
-from anica_app.core.x86_domain import X86Domain
 from inference.core.protocols import Json
 from inference.predictors.protocol import Answer
 
@@ -93,7 +93,7 @@ class CampaignFamilies:
 
 
 def families_of(
-    domain: X86Domain,
+    domain: BlockDomain,
     discoveries: Sequence[KnownDiscovery],
     disagreements: Sequence[SampledBlock],
     world: CauseWorld,

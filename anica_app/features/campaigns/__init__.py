@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from inference.runs.kinds import RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, RunKind
 from inference.web.publishable import Publishable
 
 if TYPE_CHECKING:
@@ -14,11 +15,24 @@ if TYPE_CHECKING:
     from inference.web.finders import SearchHits
     from inference.web.published_page import PublishedPage
 
+
+def _job() -> Job:
+    from anica_app.features.campaigns.job import CampaignJob  # noqa: PLC0415  runs load it
+
+    return CampaignJob()
+
+
+def _presentation() -> KindPresentation:
+    from anica_app.features.campaigns.asked import campaigns_of  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=campaigns_of)
+
+
 KINDS = (
     RunKind(
         "campaign",
         label="Campaign",
-        job="anica_app.features.campaigns.job.CampaignJob",
+        job=_job,
         summary="Search for blocks on which predictors disagree",
         example={
             "predictors": [2, 5],
@@ -29,11 +43,10 @@ KINDS = (
             "excluded": [31],
             "seed": 1,
         },
-        outcomes="anica_app.features.campaigns.asked.campaigns_of",
     ),
 )
 
-OPERATIONS = (("/campaigns", "api"), ("/campaigns", "parts_api"), ("/campaign-comparisons", "comparison_api"))
+PRESENTATIONS = {"campaign": _presentation}
 
 
 def _rows() -> QuerySet[Any]:
@@ -65,3 +78,12 @@ PUBLISHED = (Publishable("campaign", "Campaigns", _rows, _page),)
 FINDERS = (_search_hits,)
 
 DEPENDENTS = {"anica_app.Campaign": _dependents}
+
+
+def _write(name: str, file: BinaryIO) -> None:
+    from anica_app.storage.campaigns import write_campaign_archive  # noqa: PLC0415  exports load it
+
+    write_campaign_archive(name, file)
+
+
+WRITERS = {"campaign": _write}

@@ -14,6 +14,8 @@ from django.utils.text import slugify
 from ninja import Query, Schema, Status
 from pydantic import Field
 
+from anica_app.features.campaigns.comparison_api import router as comparison_router
+from anica_app.features.campaigns.parts_api import router as parts_router
 from anica_app.features.campaigns.query import CAMPAIGN_ORDERS, campaigns, listed_campaigns
 from anica_app.features.campaigns.standing import failures_in_words, lacking_of, standing_of
 from anica_app.features.campaigns.starting_api import router
@@ -42,6 +44,9 @@ from inference.web.api.shapes import (
 )
 from inference.web.paging import Order
 from inference.web.validation import Id, OneOf
+
+router.add_router("", parts_router)
+router.add_router("", comparison_router)
 
 CampaignSort = Annotated[str, sorts(CAMPAIGN_ORDERS)]
 Kind = Annotated[str, OneOf(["", *Campaign.Kind.values])]
@@ -134,7 +139,7 @@ class LackingOut(Schema):
     schemes: list[str] = Field(description="The first 200.", examples=[["lar GPR[16]:W, GPR[16]:R"]])
 
 
-@router.get("", response=PageOf[CampaignOut])
+@router.get("/campaigns", response=PageOf[CampaignOut])
 def list_campaigns(
     request: HttpRequest,
     paging: Query[Paging],
@@ -155,7 +160,7 @@ def list_campaigns(
     return page_json(page, [campaign_json(row) for row in page.rows])
 
 
-@router.get("/{campaign_id}", response=CampaignInFull)
+@router.get("/campaigns/{campaign_id}", response=CampaignInFull)
 def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     """One campaign, with what it was asked, how far it is, and its files."""
     row = campaign_row(campaign_id)
@@ -176,7 +181,7 @@ def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     }
 
 
-@router.patch("/{campaign_id}", response=CampaignOut)
+@router.patch("/campaigns/{campaign_id}", response=CampaignOut)
 def rename_campaign(request: HttpRequest, campaign_id: Id, data: NameAndNote) -> Any:
     """Give a campaign another name or note."""
     row = campaign_row(campaign_id)
@@ -184,20 +189,20 @@ def rename_campaign(request: HttpRequest, campaign_id: Id, data: NameAndNote) ->
     return campaign_json(row)
 
 
-@router.get("/{campaign_id}/dependents", response=list[DependentOut])
+@router.get("/campaigns/{campaign_id}/dependents", response=list[DependentOut])
 def list_dependents_of_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     """What depends on this campaign, and what becomes of it when the campaign is deleted."""
     return dependents_json(get_object_or_404(Campaign, pk=campaign_id))
 
 
-@router.delete("/{campaign_id}", response={204: None})
+@router.delete("/campaigns/{campaign_id}", response={204: None})
 def delete_campaign(request: HttpRequest, campaign_id: Id) -> Any:
     """Delete a campaign with its discoveries and all that it has sampled, unless it goes on."""
     deleted(get_object_or_404(Campaign.objects.select_related("run"), pk=campaign_id))
     return Status(204, None)
 
 
-@router.get("/{campaign_id}/unsupported", response=list[LackingOut])
+@router.get("/campaigns/{campaign_id}/unsupported", response=list[LackingOut])
 def list_unsupported(request: HttpRequest, campaign_id: Id) -> Any:
     """The schemes that a campaign had to leave out, by the tool that lacks them."""
     row = campaign_row(campaign_id)
@@ -207,7 +212,7 @@ def list_unsupported(request: HttpRequest, campaign_id: Id) -> Any:
     ]
 
 
-@router.get("/{campaign_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
+@router.get("/campaigns/{campaign_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
 def export_discoveries(request: HttpRequest, campaign_id: Id) -> HttpResponse:
     """The discoveries of a campaign as CSV, in words and as documents."""
     row = get_object_or_404(Campaign, pk=campaign_id)
@@ -215,7 +220,7 @@ def export_discoveries(request: HttpRequest, campaign_id: Id) -> HttpResponse:
     return attachment(discoveries_csv(row), "text/csv; charset=utf-8", f"{row.name} discoveries", "csv")
 
 
-@router.get("/{campaign_id}/exports/zip", response=bytes, openapi_extra={FILE: "application/zip"})
+@router.get("/campaigns/{campaign_id}/exports/zip", response=bytes, openapi_extra={FILE: "application/zip"})
 def export_campaign(request: HttpRequest, campaign_id: Id) -> HttpResponseBase:
     """A campaign with all that it has sampled, as an archive that another installation imports."""
     row = get_object_or_404(Campaign, pk=campaign_id)
@@ -228,7 +233,9 @@ def export_campaign(request: HttpRequest, campaign_id: Id) -> HttpResponseBase:
 
 
 @router.get(
-    "/{campaign_id}/files/{file_id}", response=bytes, openapi_extra={FILE: "application/octet-stream"}
+    "/campaigns/{campaign_id}/files/{file_id}",
+    response=bytes,
+    openapi_extra={FILE: "application/octet-stream"},
 )
 def get_campaign_file(request: HttpRequest, campaign_id: Id, file_id: Id) -> HttpResponseBase:
     """A file of a campaign, as it was."""

@@ -1,4 +1,4 @@
-"""What runs of AnICA have made, for the list of runs and their pages."""
+"""What was asked of a campaign, in words, and which campaigns runs have made."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from anica_app.features.campaigns.form import LABELS
 from anica_app.features.campaigns.request import PRESETS
 from anica_app.models import Campaign, Discovery
 from anica_app.storage.descriptions import GROUPS
-from inference.features.running.runs.asked import DescriptionItem, Link
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import DescriptionItem, Link, RunOutcome
 from inference.models import PortMapping, Run
 
 
@@ -27,24 +26,6 @@ def campaigns_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
         for row in rows
         if row.run_id is not None
     }
-
-
-def coverages_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """Where the coverage that these runs have found out is shown."""
-    done = [run for run in runs if run.result]
-    return {
-        run.pk: RunOutcome(f"{run.result['covered']:,} of {run.result['blocks']:,} blocks", run.result["url"])
-        for run in done
-    }
-
-
-def matrices_of(runs: Sequence[Run]) -> dict[int, RunOutcome]:
-    """The matrices of these runs."""
-    done = [run for run in runs if run.result]
-    return {run.pk: RunOutcome(run.result["name"], reverse("matrix", args=[run.pk])) for run in done}
-
-
-# The description of a campaign in words.
 
 
 _PLAIN = ("preset", "seed", "scheme_filter", "evaluate", "block", "minimise", "tolerance")

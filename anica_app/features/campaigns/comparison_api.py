@@ -63,7 +63,7 @@ class CampaignComparisonOut(Schema):
     shared: list[list[int | None]] = Field(examples=[[[None, 22], [20, None]]])
 
 
-@router.get("", response=CampaignComparisonOut)
+@router.get("/campaign-comparisons", response=CampaignComparisonOut)
 def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
     """Compare campaigns: where their descriptions differ, how much their discoveries have in common."""
     compared = _compared(chosen)
@@ -94,11 +94,11 @@ def compare_campaigns(request: HttpRequest, chosen: Query[Campaigns]) -> Any:
     }
 
 
-@router.get("/alone", response=PageOf[FoundOut])
+@router.get("/campaign-comparisons/alone", response=PageOf[FoundOut])
 def list_found_alone(request: HttpRequest, chosen: Query[Campaigns], paging: Query[Paging]) -> Any:
     """The discoveries that only one of some campaigns has, campaign by campaign; none until a run looked."""
     compared = _compared(chosen)
-    shown = Discovery.objects.select_related("campaign").defer("foreign", "remarks", "note")
+    shown = Discovery.objects.select_related("campaign__isa").defer("foreign", "remarks", "note")
 
     def told(pks: Any) -> list[dict[str, Any]]:
         rows = shown.defer("campaign__config", "campaign__facts").in_bulk(pks)

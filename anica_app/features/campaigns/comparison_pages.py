@@ -54,7 +54,7 @@ def _compared(request: HttpRequest, compared: ComparedCampaigns) -> dict[str, An
     if compared.found:
         alone = compared.alone
         page = page_in_memory(alone, whole_number(request, "page", 0) or 0)
-        shown = Discovery.objects.select_related("campaign").defer("foreign", "remarks", "note")
+        shown = Discovery.objects.select_related("campaign__isa").defer("foreign", "remarks", "note")
         by_pk = shown.defer("campaign__config", "campaign__facts").in_bulk(page.rows)
         context |= {"page": page, "alone": _found(page.rows, by_pk, compared.covered)}
     return context

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.ranking import ExplainedBlocks, explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import CampaignSearch as Search
@@ -13,7 +14,6 @@ from anica_app.core.search.judging import Disagreement, InterestJudge, InterestS
 from anica_app.core.search.panel import Driver
 from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import State, checkpoint_of, state_of
-from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.progressing import Progressing
 from anica_app.features.campaigns.request import CampaignConfig, read_config
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
@@ -33,6 +33,7 @@ from inference.predictors.protocol import PredictorError
 from inference.runs.errors import JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
+from inference.storage.instruction_sets import code_isa
 
 # Runs of kind `campaign`: a durable search for what tools disagree about.
 
@@ -62,7 +63,7 @@ class CampaignJob:
         campaign = campaign_of(task.run)
         domain = chosen_domain(config.space, config.domain, config.scheme_filter or "", config.uops)
         try:
-            with opened_panel(task, config.predictors) as panel:
+            with opened_panel(task, config.predictors, code_isa(campaign.isa)) as panel:
                 domain, support = restricted_domain(task, campaign, panel, domain, LABELS)
                 campaign.facts["schemes"] = len(domain.space)
                 campaign.facts["unsupported"] = len(support["lacking"])
@@ -91,7 +92,7 @@ def _searched(
     task: Task,
     config: CampaignConfig,
     campaign: Campaign,
-    domain: X86Domain,
+    domain: BlockDomain,
     panel: Panel,
     judge: InterestJudge,
 ) -> State[Any]:
@@ -121,7 +122,7 @@ def _searched(
 
 
 def _judged(
-    task: Task, driver: Driver[Any, Any, Any], panel: Panel, domain: X86Domain, number: int
+    task: Task, driver: Driver[Any, Any, Any], panel: Panel, domain: BlockDomain, number: int
 ) -> list[JudgedAnswers[Any]]:
     """Fresh blocks, by which it is told how much the discoveries explain."""
 

@@ -27,6 +27,7 @@ from anica_app.storage.judging import judge_of
 from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started
 from inference.models import BasicBlockSet
+from inference.storage.instruction_sets import code_isa
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, number_of_page, page_json, sorts
 from inference.web.api.runs import RunOut
@@ -90,7 +91,7 @@ class BatchOut(Schema):
     facts: dict[str, Any] = Field(examples=[{"seconds": 3.2}])
 
 
-@router.get("/{campaign_id}/discoveries", response=DiscoveriesOut)
+@router.get("/campaigns/{campaign_id}/discoveries", response=DiscoveriesOut)
 def list_discoveries(
     request: HttpRequest,
     campaign_id: Id,
@@ -117,7 +118,7 @@ def list_discoveries(
     }
 
 
-@router.get("/{campaign_id}/best", response=BestSelectionOut)
+@router.get("/campaigns/{campaign_id}/best", response=BestSelectionOut)
 def get_best_selection(
     request: HttpRequest,
     campaign_id: Id,
@@ -150,7 +151,7 @@ def get_best_selection(
     }
 
 
-@router.post("/{campaign_id}/coverages", response={201: RunOut})
+@router.post("/campaigns/{campaign_id}/coverages", response={201: RunOut})
 def start_coverage_of_campaign(request: HttpRequest, campaign_id: Id, data: NewCoverageOfCampaign) -> Any:
     """Start to look how many blocks the discoveries of a campaign include, and which of them the most.
 
@@ -161,7 +162,7 @@ def start_coverage_of_campaign(request: HttpRequest, campaign_id: Id, data: NewC
     return started(request, KIND, coverage_config(row, over), f"Coverage of {row.name}"[:180])
 
 
-@router.get("/{campaign_id}/batches", response=PageOf[BatchOut])
+@router.get("/campaigns/{campaign_id}/batches", response=PageOf[BatchOut])
 def list_batches(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) -> Any:
     """What a campaign has sampled outside of generalisations, in order."""
     check_cursor(paging)
@@ -170,7 +171,7 @@ def list_batches(request: HttpRequest, campaign_id: Id, paging: Query[Paging]) -
     return page_json(page, [{name: getattr(row, name) for name in names} for row in page.rows])
 
 
-@router.get("/{campaign_id}/batches/{number}/blocks", response=PageOf[JudgedBlockOut])
+@router.get("/campaigns/{campaign_id}/batches/{number}/blocks", response=PageOf[JudgedBlockOut])
 def list_batch_blocks(
     request: HttpRequest,
     campaign_id: Id,
@@ -181,7 +182,7 @@ def list_batch_blocks(
     ),
 ) -> Any:
     """The blocks of such a batch, with every tool's answer and whether they are interesting."""
-    rows = SampleBatch.objects.select_related("campaign")
+    rows = SampleBatch.objects.select_related("campaign__isa")
     batch = get_object_or_404(rows, campaign=campaign_id, number=number)
     names = [seat.predictor.name for seat in batch.campaign.seats.select_related("predictor")]
     page = sample_page(
@@ -192,7 +193,8 @@ def list_batch_blocks(
         size=paging.limit,
     )
     examined = judged(judge_of(batch.campaign), page.rows, len(names))
-    return page_json(page, [judged_json(one, names) for one in examined])
+    isa = code_isa(batch.campaign.isa)
+    return page_json(page, [judged_json(one, isa, names) for one in examined])
 
 
 def _needed(measure: Measure | None) -> Measure:

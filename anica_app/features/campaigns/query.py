@@ -166,7 +166,7 @@ def newest() -> Newest:
     """Two queries. Discoveries that others include are left out."""
     going_on = [state for state in Run.State.values if state not in Run.FINAL]
     later = Case(When(run__state__in=going_on, then=Value(0)), default=Value(1))
-    found = Discovery.objects.filter(subsumed_by=None).select_related("campaign")
+    found = Discovery.objects.filter(subsumed_by=None).select_related("campaign__isa")
     found = found.defer(
         "foreign", "facts", "remarks", "note", "campaign__config", "campaign__facts", "campaign__note"
     )

@@ -141,7 +141,7 @@ class CampaignSettingsOut(Schema):
     presets: list[PresetOut]
 
 
-@router.get("/settings", response=CampaignSettingsOut)
+@router.get("/campaigns/settings", response=CampaignSettingsOut)
 def list_campaign_settings(request: HttpRequest) -> Any:
     """What can be set of a campaign, and the presets."""
     settings = [
@@ -167,7 +167,7 @@ def list_campaign_settings(request: HttpRequest) -> Any:
     return {"settings": settings, "presets": presets}
 
 
-@router.post("", response={201: StartedCampaignOut})
+@router.post("/campaigns", response={201: StartedCampaignOut})
 def start_campaign(request: HttpRequest, data: NewCampaign) -> Any:
     """Start to search for blocks on which predictors disagree.
 
@@ -180,7 +180,7 @@ def start_campaign(request: HttpRequest, data: NewCampaign) -> Any:
     return Status(201, {"run": run_json(run), "campaign": ref(Campaign.objects.get(run=run))})
 
 
-@router.post("/check", response=PlanOut)
+@router.post("/campaigns/check", response=PlanOut)
 def check_campaign(request: HttpRequest, data: WantedCampaign) -> Any:
     """Make the description of a campaign complete, and estimate it. Nothing is started.
 

@@ -14,6 +14,7 @@ from anica_app.features.coverage.query import KIND
 from inference.features.asking.block_sets.query import answers_of, blocks_at, columns_of
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import BasicBlockSet, Run
+from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, listed_in_memory
@@ -53,14 +54,14 @@ class CoverageOut(Schema):
     best: list[BestOut]
 
 
-@router.post("", response={201: RunOut})
+@router.post("/coverages", response={201: RunOut})
 def start_coverage(request: HttpRequest, data: NewCoverage) -> Any:
     """Start to look how many interesting blocks the discoveries of campaigns include."""
     config = data.model_dump(exclude={"name"})
     return started(request, KIND, config, "Coverage through the API", data.name)
 
 
-@router.get("", response=PageOf[RunOut])
+@router.get("/coverages", response=PageOf[RunOut])
 def list_coverages(
     request: HttpRequest,
     paging: Query[Paging],
@@ -77,7 +78,7 @@ def list_coverages(
     return listed_runs(rows, paging)
 
 
-@router.get("/{coverage_id}", response=CoverageOut)
+@router.get("/coverages/{coverage_id}", response=CoverageOut)
 def get_coverage(request: HttpRequest, coverage_id: Id) -> Any:
     """What one of them has found out; 409 until it is done."""
     run = done_run(coverage_id, KIND, "coverage_id")
@@ -92,7 +93,7 @@ def get_coverage(request: HttpRequest, coverage_id: Id) -> Any:
     }
 
 
-@router.get("/{coverage_id}/uncovered", response=PageOf[SetBlockOut])
+@router.get("/coverages/{coverage_id}/uncovered", response=PageOf[SetBlockOut])
 def list_uncovered(request: HttpRequest, coverage_id: Id, paging: Query[Paging]) -> Any:
     """The interesting blocks of a set that no discovery includes, those furthest apart first.
 
@@ -107,12 +108,13 @@ def list_uncovered(request: HttpRequest, coverage_id: Id, paging: Query[Paging])
             right="that of a basic-block set",
         )
     row = get_object_or_404(BasicBlockSet, pk=run.config["block_set"])
+    isa = code_isa(row.isa)
     columns = [column for column in columns_of(row) if column.name in run.config["columns"]]
     return listed_in_memory(
         run.result.get("uncovered_at", []),
         paging,
         lambda places: [
-            block_json(each.block, each.answers, columns)
+            block_json(each.block, isa, each.answers, columns)
             for each in answers_of(blocks_at(row, places), columns)
         ],
     )

@@ -14,6 +14,7 @@ from anica_app.features.coverage.query import KIND
 from anica_app.models import Campaign
 from inference.core.protocols import Json
 from inference.formats.errors import ExchangeError
+from inference.isa.blocks import isa_beside
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.models import BasicBlockSet, Run
 from inference.runs import lifecycle
@@ -63,7 +64,8 @@ class Command(RunCommand):
             f"{found['covered']:,} of {found['blocks']:,} interesting blocks are included{share}"
         )
         for code in found["uncovered"][:_SHOWN]:
-            self.stdout.write(f"  not included: {code}  {'; '.join(intel_of_bytes(bytes.fromhex(code)))}")
+            lines = intel_of_bytes(bytes.fromhex(code), isa_beside(found))
+            self.stdout.write(f"  not included: {code}  {'; '.join(lines)}")
         left = len(found["uncovered"]) - _SHOWN
         if left > 0:
             self.stdout.write(f"  and {left:,} more; --json lists them")

@@ -39,6 +39,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
+from inference.storage.instruction_sets import code_isa
 
 MOST_BLOCKS = 1000
 LARGEST_SELECTION = 20
@@ -113,22 +114,32 @@ class CoverageJob:
         campaigns = list(Campaign.objects.filter(pk__in=config.campaigns).order_by("pk"))
         if len(campaigns) < len(config.campaigns):
             raise JobError("a campaign that this is about has been deleted")
-        blocks = _blocks(config, campaigns)
+        row = _block_set(config)
+        blocks = list(own_blocks(campaigns, config.blocks)) if row is None else _blocks_of(row, config)
         pace = PacedReporter(task.reporter)
         found = coverage_of(blocks, standing_discoveries(campaigns), _telling(task, pace, len(blocks)))
         overlap = overlap_of(found.discoveries, pace.pulse) if len(campaigns) > 1 else {}
-        result = {**_told(found), "overlap": overlap, "url": _url(config, task.run.pk)}
+        result = {
+            **_told(found, code_isa((row or campaigns[0]).isa)),
+            "overlap": overlap,
+            "url": _url(config, task.run.pk),
+        }
         if config.block_set is not None:
             result |= {"interesting": len(blocks), "uncovered_at": _uncovered_at(found)}
         return partial(_store, result)
 
 
-def _blocks(config: CoverageConfig, campaigns: Sequence[Campaign]) -> list[SetBlock]:
+def _block_set(config: CoverageConfig) -> BasicBlockSet | None:
+    """The set whose blocks are looked at, None for the campaigns' own. Raises `JobError`."""
     if config.block_set is None:
-        return list(own_blocks(campaigns, config.blocks))
+        return None
     row = BasicBlockSet.objects.filter(pk=config.block_set).first()
     if row is None:
         raise JobError("the basic-block set has been deleted")
+    return row
+
+
+def _blocks_of(row: BasicBlockSet, config: CoverageConfig) -> list[SetBlock]:
     judge = Disagreement(InterestSettings(**config.interest))
     try:
         return interesting_blocks(row, config.columns, judge)[: config.blocks]
@@ -164,7 +175,7 @@ def _telling(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]
     return pulse
 
 
-def _told(found: Coverage) -> Json:
+def _told(found: Coverage, isa: str) -> Json:
     best = [best_selection(found.covered, k, _SOLVER_SECONDS) for k in _sizes(len(found.discoveries))]
     return {
         "discoveries": [row.pk for row in found.discoveries],
@@ -187,6 +198,7 @@ def _told(found: Coverage) -> Json:
         ],
         "unsaid": [row.pk for row in found.unsaid],
         "widened": found.widened,
+        "isa": isa,
         "uncovered": [block.code.hex() for block in found.uncovered[:UNCOVERED_SHOWN]],
     }
 

@@ -26,6 +26,7 @@ from inference.formats.csv_cells import written
 from inference.models import BasicBlockSet, BlockColumn, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
+from inference.storage.instruction_sets import code_isa
 from inference.web.paging import page_in_memory
 from inference.web.request_fields import number_field
 from inference.web.requests import start_or_tell, table_answer, whole_number
@@ -199,6 +200,7 @@ def block_set_explain(request: HttpRequest, pk: int, run: int, position: int) ->
         raise Http404("there are no two predictors behind these columns")
     config = {
         "predictors": [column.predictor_id for column in pair],
+        "isa": code_isa(found.isa),
         "block": bytes(block.code).hex(),
         "interest": asked["interest"],
     }

@@ -23,8 +23,6 @@ def _questions_about_steps(runs: Sequence[Run]) -> dict[int, RunOrigin]:
 
 ORIGINS = (_questions_about_steps,)
 
-OPERATIONS = (("/discoveries", "api"), ("/discoveries", "trees_api"))
-
 
 def _of_scheme(request: HttpRequest, scheme: InstructionScheme) -> Context | None:
     from anica_app.features.discoveries.pages import discoveries_panel  # noqa: PLC0415  pages load it

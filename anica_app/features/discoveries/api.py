@@ -14,7 +14,7 @@ from pydantic import Field
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import represented_schemes
 from anica_app.features.discoveries import reproducing
-from anica_app.features.discoveries.query import DiscoveryParts, Mentions, discoveries_in_full, mentions_of
+from anica_app.features.discoveries.query import DiscoveryParts, Mentions, discovery_or_404, mentions_of
 from anica_app.features.discoveries.reproducing import (
     ReproducedBlock,
     chosen_block,
@@ -31,9 +31,10 @@ from anica_app.features.discoveries.shapes import (
     discovery_json,
     judged_json,
 )
+from anica_app.features.discoveries.trees_api import router as trees_router
 from anica_app.models import Discovery
 from anica_app.storage.operand_values import repeated_findings
-from inference.isa.blocks import BlockError
+from inference.isa.blocks import BlockError, BlockName
 from inference.models import InstructionScheme
 from inference.storage.names import NOTE_LIMIT
 from inference.web.api import access
@@ -46,6 +47,7 @@ from inference.web.api.shapes import Input, Note, Ref, Time, attachment, paramet
 from inference.web.validation import Id, OneOf
 
 router = Router()
+router.add_router("", trees_router)
 MOST_SCHEMES = 50
 Mark = Annotated[str, OneOf(Discovery.Mark.values)]
 Block = parameter(
@@ -165,7 +167,7 @@ class MentionsOut(Schema):
     discoveries: list[MentionOut]
 
 
-@router.get("", response=PageOf[FoundOut])
+@router.get("/discoveries", response=PageOf[FoundOut])
 def list_all_discoveries(
     request: HttpRequest,
     paging: Query[Paging],
@@ -178,7 +180,7 @@ def list_all_discoveries(
     return listed(rows, {"newest": "id"}, "-newest", paging, lambda found: [_found(row) for row in found])
 
 
-@router.get("/mentioning/{scheme_id}", response=MentionsOut)
+@router.get("/discoveries/mentioning/{scheme_id}", response=MentionsOut)
 def list_mentions(request: HttpRequest, scheme_id: Id) -> Any:
     """The discoveries that speak of an instruction scheme; none where discoveries cannot."""
     scheme = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=scheme_id)
@@ -187,16 +189,16 @@ def list_mentions(request: HttpRequest, scheme_id: Id) -> Any:
     return {**{name: getattr(mentions, name) for name in ("named", "among", "looked")}, "discoveries": told}
 
 
-@router.get("/{discovery_id}", response=DiscoveryInFull)
+@router.get("/discoveries/{discovery_id}", response=DiscoveryInFull)
 def get_discovery(request: HttpRequest, discovery_id: Id) -> Any:
     """One discovery: its abstract block in words, as constraints, as a document; where it comes from."""
-    return _in_full(found_discovery(discovery_id))
+    return _in_full(discovery_or_404(discovery_id))
 
 
-@router.patch("/{discovery_id}", response=DiscoveryInFull)
+@router.patch("/discoveries/{discovery_id}", response=DiscoveryInFull)
 def judge_discovery(request: HttpRequest, discovery_id: Id, data: Judgement) -> Any:
     """Mark a discovery as known, reported or fixed, and note what is worth remembering."""
-    found = found_discovery(discovery_id)
+    found = discovery_or_404(discovery_id)
     row = found.discovery
     row.mark = row.mark if data.mark is None else data.mark
     row.note = row.note if data.note is None else data.note.strip()
@@ -205,23 +207,25 @@ def judge_discovery(request: HttpRequest, discovery_id: Id, data: Judgement) -> 
     return _in_full(found)
 
 
-@router.get("/{discovery_id}/examples", response=PageOf[JudgedBlockOut])
+@router.get("/discoveries/{discovery_id}/examples", response=PageOf[JudgedBlockOut])
 def list_examples(request: HttpRequest, discovery_id: Id, paging: Query[Paging]) -> Any:
     """The blocks that a discovery rests on, each with what the campaign's tools said."""
-    found = found_discovery(discovery_id)
+    found = discovery_or_404(discovery_id)
     names = [one.name for one in found.predictors]
-    return listed_in_memory(found.examples(), paging, lambda page: [judged_json(one, names) for one in page])
+    return listed_in_memory(
+        found.examples(), paging, lambda page: [judged_json(one, found.isa, names) for one in page]
+    )
 
 
-@router.get("/{discovery_id}/reproduction", response=ReproductionOut)
+@router.get("/discoveries/{discovery_id}/reproduction", response=ReproductionOut)
 def get_reproduction(request: HttpRequest, discovery_id: Id, block: str = Block) -> Any:
     """Command lines, a session of Compiler Explorer, a bug report: of the smallest example, or a `block`."""
-    found = found_discovery(discovery_id)
+    found = discovery_or_404(discovery_id)
     chosen = _chosen(found, block)
     session = session_of(found, chosen)
     return {
-        "hex": chosen.code.hex(),
-        "assembly": assembly(chosen.code),
+        **chosen.name.as_json(),
+        "assembly": assembly(chosen.name),
         "commands": [vars(one) for one in commands_of(found, chosen)],
         "compiler_explorer": session,
         "compiler_explorer_link": reproducing.link(session),
@@ -229,27 +233,22 @@ def get_reproduction(request: HttpRequest, discovery_id: Id, block: str = Block)
     }
 
 
-@router.get("/{discovery_id}/exports/md", response=str, openapi_extra={FILE: "text/markdown"})
+@router.get("/discoveries/{discovery_id}/exports/md", response=str, openapi_extra={FILE: "text/markdown"})
 def export_bug_report(request: HttpRequest, discovery_id: Id, block: str = Block) -> HttpResponse:
     """The bug report as a Markdown file."""
-    found = found_discovery(discovery_id)
+    found = discovery_or_404(discovery_id)
     text = report_of(found, _chosen(found, block), _address(request, found))
     access.note(request, Deed.EXPORTED, found.discovery)
     return attachment(text, "text/markdown; charset=utf-8", f"{found.campaign.name} {found.discovery}", "md")
 
 
 def _listed_discoveries() -> QuerySet[Discovery]:
-    rows = Discovery.objects.select_related("campaign").defer("foreign", "remarks", "note")
+    rows = Discovery.objects.select_related("campaign__isa").defer("foreign", "remarks", "note")
     return rows.defer("campaign__config", "campaign__facts", "campaign__note")
 
 
 def _found(row: Discovery) -> dict[str, Any]:
     return {**discovery_json(row), "campaign": ref(row.campaign)}
-
-
-def found_discovery(discovery_id: int) -> DiscoveryParts:
-    """One with its campaign. Raises `Http404`."""
-    return DiscoveryParts(get_object_or_404(discoveries_in_full(), pk=discovery_id))
 
 
 def _chosen(found: DiscoveryParts, block: str) -> ReproducedBlock:
@@ -281,7 +280,7 @@ def _in_full(found: DiscoveryParts) -> dict[str, Any]:
         **{name: getattr(row, name) for name in copied},
         "campaign": ref(found.campaign),
         "predictors": [ref(one) for one in found.predictors],
-        "assembly": assembly(bytes(row.code)),
+        "assembly": assembly(BlockName(found.isa, bytes(row.code))),
         "start_hex": bytes(row.start_code).hex(),
         "constraints": _constraints(row),
         "includes": list(includes.values_list("pk", flat=True)),

@@ -14,7 +14,8 @@ from django.views.decorators.http import require_POST
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import represented_schemes
 from anica_app.features.discoveries.asking_again import tools_here
-from anica_app.features.discoveries.pages import PART, chosen_node, found_or_404, tree_or_404
+from anica_app.features.discoveries.pages import PART, chosen_node, tree_or_404
+from anica_app.features.discoveries.query import discovery_or_404
 from anica_app.features.discoveries.steps import name_of_question, question_about_step
 from inference.features.asking.predictors.modes import common_mode, mode_field
 from inference.features.asking.questions.form import ChoosingForm
@@ -40,7 +41,7 @@ class AskForm(ChoosingForm):
 
 def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
     """The choice of predictors, as a page or as a part of the discovery's; a POST starts the run."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     tree = tree_or_404(request, found)
     node = None if tree is None else chosen_node(request, tree)
     if tree is None or node is None or not node.n:
@@ -76,7 +77,7 @@ def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def discovery_again(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask the campaign's own tools about the blocks of a decision once more, whatever is cached."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     tree = tree_or_404(request, found)
     node = None if tree is None else chosen_node(request, tree)
     if tree is None or node is None or not node.n:
@@ -99,7 +100,7 @@ MOST_SCHEMES = 200
 
 def discovery_schemes(request: HttpRequest, pk: int) -> HttpResponse:
     """The schemes that each instruction represents, as a page or as a part of the discovery's."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     try:
         represented = represented_schemes(found.discovery.abstract, MOST_SCHEMES)
     except AnicaError as error:

@@ -20,7 +20,7 @@ from anica_app.features.discoveries import reproducing
 from anica_app.features.discoveries.asking_again import may_ask_again
 from anica_app.features.discoveries.counter_examples import counter_example_among, counter_examples_of
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
-from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, discoveries_in_full, mentions_of
+from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, discovery_or_404, mentions_of
 from anica_app.features.discoveries.reproducing import (
     ReproducedBlock,
     chosen_block,
@@ -64,7 +64,7 @@ def _report(request: HttpRequest, found: DiscoveryParts, chosen: ReproducedBlock
 
 def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
     """Commands, session and report on one page, each to be copied."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     chosen = _chosen(request, found)
     session = session_of(found, chosen)
     context = {
@@ -83,14 +83,14 @@ def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
 
 def discovery_report(request: HttpRequest, pk: int) -> HttpResponse:
     """The bug report as a file."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     text = _report(request, found, _chosen(request, found))
     return file_answer(text, "text/markdown", f"{found.campaign.name} {found.discovery}", "md")
 
 
 def discovery_session(request: HttpRequest, pk: int) -> HttpResponse:
     """The Compiler Explorer session as a file."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     text = json.dumps(session_of(found, _chosen(request, found)), indent=1)
     name = f"{found.campaign.name} {found.discovery} compiler explorer"
     return file_answer(f"{text}\n", "application/json", name, "json")
@@ -166,11 +166,6 @@ PART = "X-Part"
 """A request with this header wants only the part about a decision: a click on a node of the tree."""
 
 
-def found_or_404(pk: int) -> DiscoveryParts:
-    """The discovery with its campaign (one query)."""
-    return DiscoveryParts(get_object_or_404(discoveries_in_full(), pk=pk))
-
-
 def tree_or_404(request: HttpRequest, found: DiscoveryParts) -> Tree | None:
     """The generalisation in the address, else the main one; None where no decision of it is known."""
     number = whole_number(request, "g")
@@ -181,7 +176,7 @@ def tree_or_404(request: HttpRequest, found: DiscoveryParts) -> Tree | None:
 
 def discovery(request: HttpRequest, pk: int) -> HttpResponse:
     """The page, or the part of it about a decision."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     tree = tree_or_404(request, found)
     node = None if tree is None else chosen_node(request, tree)
     if node is None and "step" in request.GET:
@@ -218,7 +213,7 @@ def _whole(found: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
 
 def discovery_tree(request: HttpRequest, pk: int) -> HttpResponse:
     """The tree as a JSON file, with `samples=1` every judged block of it."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     tree = tree_or_404(request, found)
     if tree is None:
         raise Http404("this discovery came without its generalisation")
@@ -230,7 +225,7 @@ def discovery_tree(request: HttpRequest, pk: int) -> HttpResponse:
 
 def discovery_blocks(request: HttpRequest, pk: int) -> HttpResponse:
     """All blocks of a decision as CSV, in the form of a basic-block set: digits, and a column per tool."""
-    found = found_or_404(pk)
+    found = discovery_or_404(pk)
     tree = tree_or_404(request, found)
     node = None if tree is None else chosen_node(request, tree)
     if tree is None or node is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 
 from anica_app.core.domain.wording import Mention, mention_of
 from anica_app.core.errors import AnicaError
@@ -19,12 +19,13 @@ from anica_app.models import Campaign, Discovery, Generalisation
 from anica_app.storage.judging import judge_of
 from inference.formats.csv_cells import written
 from inference.formats.provenance import head_of
-from inference.isa.blocks import BlockError, schemes_of_bytes
+from inference.isa.blocks import BlockError, BlockName, schemes_of_bytes
 from inference.isa.targets import target_of
 from inference.models import AnswerCache, InstructionScheme, Predictor
 from inference.models.predictor import block_key
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample
+from inference.storage.instruction_sets import code_isa
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,6 @@ class JudgedBlock:
         return None if self.verdict is None else self.verdict.interesting
 
 
-def discoveries_in_full() -> QuerySet[Discovery]:
-    """All discoveries with what `DiscoveryParts` needs of their campaigns at hand."""
-    rows = Discovery.objects.select_related("campaign", "campaign__run", "campaign__isa", "subsumed_by")
-    return rows.defer("campaign__note", "campaign__run__config")
-
-
 class DiscoveryParts:
     """A discovery of which the parts are read when they are asked for, each once."""
 
@@ -53,6 +48,7 @@ class DiscoveryParts:
         """`discovery` has its campaign at hand."""
         self.discovery = discovery
         self.campaign = discovery.campaign
+        self.isa = code_isa(self.campaign.isa)
 
     @cached_property
     def predictors(self) -> list[Predictor]:
@@ -107,6 +103,12 @@ class DiscoveryParts:
         return min(shown, key=_by_size, default=None)
 
 
+def discovery_or_404(pk: int) -> DiscoveryParts:
+    """A discovery with what its parts need of its campaign (one query)."""
+    rows = Discovery.objects.select_related("campaign", "campaign__run", "campaign__isa", "subsumed_by")
+    return DiscoveryParts(get_object_or_404(rows.defer("campaign__note", "campaign__run__config"), pk=pk))
+
+
 def judged(judge: InterestJudge | None, samples: Sequence[Sample], tools: int) -> list[JudgedBlock]:
     """Samples with their verdicts by their first answers, which are those of the campaign's `tools`."""
     return [
@@ -126,11 +128,11 @@ def tree_with_start(generalisation: Generalisation) -> Tree:
     return tree_of(generalisation)
 
 
-def known_answers(code: bytes, but: Sequence[Predictor]) -> list[tuple[Predictor, Answer]]:
+def known_answers(name: BlockName, but: Sequence[Predictor]) -> list[tuple[Predictor, Answer]]:
     """What all other predictors are remembered to have said of a block (two queries)."""
     others = {row.pk: row for row in Predictor.objects.exclude(pk__in=[row.pk for row in but])}
     # Named one by one, they are looked up by the index over predictor and block.
-    rows = AnswerCache.objects.filter(predictor__in=list(others), block=block_key(code))
+    rows = AnswerCache.objects.filter(predictor__in=list(others), isa=name.isa, block=block_key(name.code))
     found = [
         (others[pk], Answer(cycles, Failure(failure) if failure else None, detail))
         for pk, cycles, failure, detail in rows.values_list("predictor_id", "cycles", "failure", "detail")
@@ -203,7 +205,8 @@ class Mentions:
 
 def mentions_of(scheme: InstructionScheme) -> Mentions | None:
     """Two queries; None for a scheme that discoveries cannot speak of."""
-    speaks = mention_of(scheme.text) if target_of(scheme.isa.name).blocks is not None else None
+    isa = scheme.isa.name
+    speaks = mention_of(scheme.text, isa) if target_of(isa).operands is not None else None
     if speaks is None:
         return None
     rows = Discovery.objects.filter(subsumed_by=None).order_by("-id")
@@ -221,7 +224,7 @@ def mentions_of(scheme: InstructionScheme) -> Mentions | None:
             told[how].append(pk)
     shown = [*told[Mention.NAMED], *told[Mention.AMONG]][:SHOWN]
     named = set(told[Mention.NAMED])
-    found = Discovery.objects.select_related("campaign").defer(
+    found = Discovery.objects.select_related("campaign__isa").defer(
         "foreign", "facts", "remarks", "note", "campaign__config", "campaign__facts", "campaign__note"
     )
     by_id = found.in_bulk(shown)

@@ -24,7 +24,7 @@ from anica_app.storage.operand_values import findings_of_block, repeated_finding
 from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import titled
 from inference.formats.quoting import assembly_comment
-from inference.isa.blocks import block_of_hex
+from inference.isa.blocks import BlockName, block_of_hex
 from inference.isa.blocks.listing import att_of_bytes
 from inference.models import Predictor
 from inference.predictors.protocol import Answer
@@ -36,10 +36,15 @@ MOST_OTHERS = 5
 class ReproducedBlock:
     """The block at hand, with what is known of it. `digits` are "" where it is the usual one."""
 
-    code: bytes
+    name: BlockName
     digits: str
     answers: Sequence[tuple[Predictor, Answer]]
     examples: Sequence[JudgedBlock]
+
+    @property
+    def code(self) -> bytes:
+        """Its machine code."""
+        return self.name.code
 
 
 def chosen_block(found: DiscoveryParts, digits: str = "") -> ReproducedBlock | None:
@@ -53,19 +58,20 @@ def chosen_block(found: DiscoveryParts, digits: str = "") -> ReproducedBlock | N
     repeated = sorted(witnesses, key=lambda finding: finding.is_lost)
     measured = bytes.fromhex(repeated[0].block) if repeated else b""
     if digits or measured:
-        code = block_of_hex(digits).code if digits else measured
+        code = block_of_hex(digits, found.isa).code if digits else measured
         example = next((one for one in examples if one.sample.code == code), None)
     else:
         example = found.smallest(examples)
         code = bytes(found.discovery.code) if example is None else example.sample.code
     if not code:
         return None
+    name = BlockName(found.isa, code)
     if example is None:
-        answers = _campaign_first(known_answers(code, []), found.predictors)
+        answers = _campaign_first(known_answers(name, []), found.predictors)
     else:
         own = list(zip(found.predictors, example.sample.answers, strict=True))
-        answers = [*own, *known_answers(code, found.predictors)]
-    return ReproducedBlock(code, digits, answers, examples)
+        answers = [*own, *known_answers(name, found.predictors)]
+    return ReproducedBlock(name, digits, answers, examples)
 
 
 def _campaign_first(answers: Sequence[Said], predictors: Sequence[Predictor]) -> list[Said]:

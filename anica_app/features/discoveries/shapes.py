@@ -14,7 +14,9 @@ from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.steps import finite
 from anica_app.models import Discovery
 from anica_app.storage.operand_values import condition_of
-from inference.web.api.answers import NamedAnswerOut, assembly
+from inference.isa.blocks import BlockName
+from inference.storage.instruction_sets import code_isa
+from inference.web.api.answers import NamedAnswerOut, NamedBlock, assembly
 from inference.web.api.shapes import Ref
 from inference.web.validation import Id
 
@@ -24,13 +26,12 @@ Interestingness = Annotated[
 ]
 
 
-class JudgedBlockOut(Schema):
+class JudgedBlockOut(NamedBlock):
     """A block that was judged, with what each predictor said: those of the campaign first.
 
     `interesting` and `interestingness` are null where nobody can judge any more.
     """
 
-    hex: str = Field(examples=["4801d8480fafc3"])
     assembly: list[str] = Field(examples=[["add rax, rbx", "imul rax, rbx"]])
     interesting: bool | None = Field(examples=[True])
     interestingness: Interestingness
@@ -47,8 +48,11 @@ class WordsOut(Schema):
     dependencies: list[str] = Field(examples=[["instruction 2 reads a flag that instruction 1 writes"]])
 
 
-class DiscoveryOut(Schema):
-    """An abstract block, all of whose sampled blocks were interesting; `words` is null where ours lack."""
+class DiscoveryOut(NamedBlock):
+    """An abstract block, all of whose sampled blocks were interesting; `words` is null where ours lack.
+
+    `hex` is the block that it was generalised from.
+    """
 
     id: Id
     number: int = Field(description="In its campaign, from 0.", examples=[3])
@@ -66,7 +70,6 @@ class DiscoveryOut(Schema):
     subsumed_by: Id | None = Field(description="The discovery that includes it.", examples=[None])
     covered: int | None = Field(description="Blocks that it includes, of those looked at.", examples=[120])
     mark: str = Field(description="known, reported, fixed, or empty.", examples=["reported"])
-    hex: str = Field(description="The block that it was generalised from.", examples=["480fbcc3"])
     condition: str = Field(
         description="Of a machine's finding, the operand values with which its block shows it; empty: "
         "with all that were measured.",
@@ -101,17 +104,17 @@ def interestingness(value: float | None) -> float | str | None:
     return None if value is None else finite(value)
 
 
-def judged_json(example: JudgedBlock, columns: Sequence[str]) -> dict[str, Any]:
+def judged_json(example: JudgedBlock, isa: str, columns: Sequence[str]) -> dict[str, Any]:
     """A block as `JudgedBlockOut`; `columns` are the names behind its answers."""
-    code, verdict = example.sample.code, example.verdict
+    name, verdict = BlockName(isa, example.sample.code), example.verdict
     return {
-        "hex": code.hex(),
-        "assembly": assembly(code),
+        **name.as_json(),
+        "assembly": assembly(name),
         "interesting": example.interesting,
         "interestingness": None if verdict is None else interestingness(verdict.value),
         "answers": [
-            {"predictor": name, "cycles": one.cycles, "failure": one.failure, "detail": one.detail}
-            for name, one in zip(columns, example.sample.answers, strict=True)
+            {"predictor": column, "cycles": one.cycles, "failure": one.failure, "detail": one.detail}
+            for column, one in zip(columns, example.sample.answers, strict=True)
         ],
     }
 
@@ -126,7 +129,7 @@ def discovery_json(row: Discovery, covered: Mapping[int, int] | None = None) -> 
         "interestingness": interestingness(row.interestingness),
         "subsumed_by": row.subsumed_by_id,
         "covered": None if covered is None else covered.get(row.pk, 0),
-        "hex": bytes(row.code).hex(),
+        **BlockName(code_isa(row.campaign.isa), bytes(row.code)).as_json(),
         "condition": condition_of(row),
     }
 

@@ -29,6 +29,7 @@ from inference.formats.sample_document import sample_document
 from inference.models import Predictor, Run
 from inference.predictors.protocol import Answer, Failure
 from inference.predictors.samples import Sample
+from inference.storage.instruction_sets import code_isa
 from inference.web.origins import RunOrigin, number_about
 from inference.web.paging import Page
 
@@ -137,6 +138,7 @@ def question_about_step(
     """The description of a run of kind `ask` about the blocks of a decision."""
     return {
         "predictors": [one.pk for one in predictors],
+        "isa": code_isa(row.campaign.isa),
         "blocks": [one.code.hex() for one in samples_of_step(row, number) or []],
         "anew": anew,
         "about": about(row, number),
@@ -181,7 +183,7 @@ def tree_document(found: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:
                 "interesting": node.interesting,
                 "failed": node.failed,
                 "mean": None if node.mean is None else finite(node.mean),
-                **({} if judged is None else {"samples": sample_document(judged)}),
+                **({} if judged is None else {"samples": sample_document(judged, found.isa)}),
             }
             for node, judged in zip(tree.nodes, blocks, strict=False)
         ],

@@ -11,11 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.features.discoveries.api import found_discovery
 from anica_app.features.discoveries.asking_again import tools_here
 from anica_app.features.discoveries.counter_examples import counter_example_among
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
-from anica_app.features.discoveries.query import DiscoveryParts
+from anica_app.features.discoveries.query import DiscoveryParts, discovery_or_404
 from anica_app.features.discoveries.saying import decision, reason, words_of
 from anica_app.features.discoveries.shapes import (
     Interestingness,
@@ -38,6 +37,7 @@ from inference.features.asking.predictors.named import predictors_named
 from inference.features.asking.predictors.query import MOST_PREDICTORS
 from inference.features.asking.questions.query import KIND
 from inference.features.running.runs.runs_of_kind import started
+from inference.isa.blocks import BlockName
 from inference.predictors.samples import Sample
 from inference.web.api import access
 from inference.web.api.access import Deed
@@ -121,7 +121,7 @@ class AskedAgain(Input):
     anew: bool = Field(False, description="Predict again even if an answer is cached.")
 
 
-@router.get("/{discovery_id}/tree", response=bytes, openapi_extra={FILE: "application/json"})
+@router.get("/discoveries/{discovery_id}/tree", response=bytes, openapi_extra={FILE: "application/json"})
 def export_tree(
     request: HttpRequest,
     discovery_id: Id,
@@ -136,7 +136,7 @@ def export_tree(
     return attachment(json.dumps(document, ensure_ascii=False), "application/json", name, "json")
 
 
-@router.get("/{discovery_id}/steps", response=PageOf[DecisionStepOut])
+@router.get("/discoveries/{discovery_id}/steps", response=PageOf[DecisionStepOut])
 def list_steps(
     request: HttpRequest, discovery_id: Id, paging: Query[Paging], generalisation: int | None = Which
 ) -> Any:
@@ -145,7 +145,7 @@ def list_steps(
     return listed_in_memory(tree.nodes, paging, lambda page: [_step(tree, node) for node in page])
 
 
-@router.get("/{discovery_id}/steps/{step}", response=DecisionStepInFull)
+@router.get("/discoveries/{discovery_id}/steps/{step}", response=DecisionStepInFull)
 def get_step(request: HttpRequest, discovery_id: Id, step: Id, generalisation: int | None = Which) -> Any:
     """One decision, with what was known before it and what it tried."""
     found, tree, node = _node(discovery_id, generalisation, step)
@@ -166,7 +166,7 @@ def get_step(request: HttpRequest, discovery_id: Id, step: Id, generalisation: i
     }
 
 
-@router.get("/{discovery_id}/steps/{step}/blocks", response=PageOf[JudgedBlockOut])
+@router.get("/discoveries/{discovery_id}/steps/{step}/blocks", response=PageOf[JudgedBlockOut])
 def list_step_blocks(
     request: HttpRequest,
     discovery_id: Id,
@@ -188,10 +188,12 @@ def list_step_blocks(
     if sort not in known:
         raise ProblemError(422, f"{sort!r} is no order", where="query sort", right=", ".join(known))
     page = page_of_blocks(found, seen, sort, number_of_page(paging), paging.limit)
-    return page_json(page, [judged_json(one, columns) for one in found.examined(page.rows)])
+    return page_json(page, [judged_json(one, found.isa, columns) for one in found.examined(page.rows)])
 
 
-@router.get("/{discovery_id}/steps/{step}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
+@router.get(
+    "/discoveries/{discovery_id}/steps/{step}/exports/csv", response=str, openapi_extra={FILE: "text/csv"}
+)
 def export_step_blocks(
     request: HttpRequest, discovery_id: Id, step: Id, generalisation: int | None = Which
 ) -> HttpResponse:
@@ -203,7 +205,7 @@ def export_step_blocks(
     return attachment(text, "text/csv; charset=utf-8", name, "csv")
 
 
-@router.post("/{discovery_id}/steps/{step}/questions", response={201: RunOut})
+@router.post("/discoveries/{discovery_id}/steps/{step}/questions", response={201: RunOut})
 def ask_about_step(
     request: HttpRequest, discovery_id: Id, step: Id, data: AskedAgain, generalisation: int | None = Which
 ) -> Any:
@@ -231,7 +233,7 @@ def ask_about_step(
 
 
 def _tree(discovery_id: int, generalisation: int | None) -> tuple[DiscoveryParts, Tree]:
-    found = found_discovery(discovery_id)
+    found = discovery_or_404(discovery_id)
     tree = found.tree(generalisation)
     if tree is None:
         raise ProblemError(
@@ -256,7 +258,7 @@ def _against(found: DiscoveryParts, node: Node, samples: Sequence[Sample]) -> di
     example = None if node.taken else counter_example_among(samples, found.judge, tools, kind)
     if example is None:
         return None
-    return {"hex": example.code.hex(), "block": example.block, "said": example.said}
+    return {**BlockName(found.isa, example.code).as_json(), "block": example.block, "said": example.said}
 
 
 def _step(tree: Tree, node: Node) -> dict[str, Any]:

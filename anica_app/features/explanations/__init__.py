@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.runs.kinds import Lane, RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
@@ -13,17 +14,31 @@ if TYPE_CHECKING:
     from inference.features.asking.questions.query import ShownBlock
     from inference.web.panels import Context
 
+
+def _job() -> Job:
+    from anica_app.features.explanations.job import GeneraliseJob  # noqa: PLC0415  runs load it
+
+    return GeneraliseJob()
+
+
+def _presentation() -> KindPresentation:
+    from anica_app.features.campaigns.asked import campaigns_of  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=campaigns_of)
+
+
 KINDS = (
     RunKind(
         "generalise",
         label="Generalisation",
-        job="anica_app.features.explanations.job.GeneraliseJob",
+        job=_job,
         summary="What blocks like a given one have in common",
         example={"predictors": [2, 5], "block": "480fbcc3", "settings": {"metric": "relative"}},
         lane=Lane.ASKING,
-        outcomes="anica_app.features.campaigns.asked.campaigns_of",
     ),
 )
+
+PRESENTATIONS = {"generalise": _presentation}
 
 
 def _context(request: HttpRequest, subject: ShownBlock) -> Context:

@@ -17,15 +17,15 @@ from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.running.runs.runs_of_kind import submitted
 from inference.isa.blocks import read_blocks
-from inference.web.api.answers import MOST_TEXT
-from inference.web.api.shapes import Input, Ref, ref
+from inference.web.api.answers import MOST_TEXT, Code
+from inference.web.api.shapes import Ref, ref
 
 router = Router()
 _CODE = "add qword ptr [rcx+16], rbx\nadd qword ptr [rcx+128], rbx"
 _NAMES = ["llvm-mca 19 · haswell", "OSACA 0.7.1 · HSW"]
 
 
-class NewExplanation(Input):
+class NewExplanation(Code):
     """A block and two predictors whose difference is explained, or one whose prediction is (§8.4.1)."""
 
     code: str = Field(min_length=1, max_length=MOST_TEXT, examples=[_CODE])
@@ -48,12 +48,13 @@ class ExplanationOut(Schema):
 @router.post("/explanations", response={201: ExplanationOut})
 def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
     """Generalise one block as far as two predictors keep differing, or one keeps saying the same."""
-    (block,) = read_blocks(data.code, 1)
+    (block,) = read_blocks(data.code, 1, data.isa)
     asked = {"metric": data.metric, "threshold": data.threshold, "samples": data.samples}
     with transaction.atomic():  # no predictor is stored for a block that is refused
         rows = predictors_named(data.predictors)
         config = {
             "predictors": [row.pk for row in rows],
+            "isa": block.isa,
             "block": block.body.hex(),
             "settings": asked,
             "tolerance": data.tolerance,

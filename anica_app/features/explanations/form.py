@@ -11,7 +11,7 @@ from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, Inte
 from anica_app.core.search.settings import SearchSettings
 from inference.core.protocols import Json
 from inference.features.asking.questions.query import PredictorAnswer, furthest_apart
-from inference.isa.blocks import body_of
+from inference.isa.blocks import BlockName, body_of
 from inference.web.presentation import describe_fields
 
 KIND = "generalise"
@@ -56,12 +56,12 @@ class ExplainForm(forms.Form):
         required=False,
     )
 
-    def __init__(self, lines: Sequence[PredictorAnswer], code: bytes, data: Any = None) -> None:
-        """`lines`: what each predictor said of the block with this machine code."""
+    def __init__(self, lines: Sequence[PredictorAnswer], block: BlockName, data: Any = None) -> None:
+        """`lines`: what each predictor said of the block."""
         apart = furthest_apart(lines)
         super().__init__(data, initial={} if apart is None else {"first": apart[1], "second": apart[0]})
         self._lines = {str(one.pk): one for one in lines if one.answer is not None and one.row is not None}
-        self._code = code
+        self._block = block
         choices = [(key, one.name) for key, one in self._lines.items()]
         self.fields["first"].choices = choices  # type: ignore[attr-defined]
         self.fields["second"].choices = [("", "none"), *choices]  # type: ignore[attr-defined]
@@ -104,7 +104,8 @@ class ExplainForm(forms.Form):
         names = [data["first"], *filter(None, [data["second"]])]
         return {
             "predictors": [int(name) for name in names],
-            "block": body_of(self._code).hex(),
+            "isa": self._block.isa,
+            "block": body_of(self._block.code, self._block.isa).hex(),
             "settings": {
                 "metric": data["metric"],
                 "threshold": data["threshold"],

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.discovering import BlockExplanation
 from anica_app.core.search.findings import CampaignCounters, News
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers, SameAs
 from anica_app.core.search.panel import Driver, Meter
-from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.request import read_predictors, read_settings
 from anica_app.features.campaigns.rows import RowKeeper, campaign_of, make_campaign
 from anica_app.models import Campaign
@@ -23,6 +23,7 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode
 from inference.features.asking.predictors.panel import opened_panel
 from inference.isa.blocks import BlockError, block_of_hex
+from inference.isa.targets import DEFAULT
 from inference.models import Run
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer, PredictorError
@@ -30,13 +31,15 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import DEFAULT_SEED, SEED_LIMIT, RunRequest
+from inference.storage.instruction_sets import code_isa
 
 LABELS = ("Find schemes supported by every predictor", "Generalise")
 _STAGE = "generalise"
 
 
 class GeneraliseConfig(RunRequest):
-    """Which block is generalised over which tools; `block` is its machine code in hexadecimal digits.
+    """Which block is generalised over which tools; `block` is its machine code in hexadecimal
+    digits, `isa` the instruction set of that.
 
     `interest`, `search`, `domain` and `space` as for a campaign, or all of their `settings` by name.
     `minimise`: instructions are left out first as long as the block stays interesting; usually where two
@@ -46,6 +49,7 @@ class GeneraliseConfig(RunRequest):
 
     noun = "a generalisation"
     predictors: list[int] = []
+    isa: str = DEFAULT
     block: str = ""
     interest: Json = {}
     search: Json = {}
@@ -63,7 +67,7 @@ def read_config(given: Json) -> GeneraliseConfig:
     config = GeneraliseConfig.read(given)
     predictors = [row.pk for row in read_predictors(config.predictors, config.mode)]
     try:
-        block = block_of_hex(config.block)
+        block = block_of_hex(config.block, config.isa)
     except BlockError as error:
         raise ConfigError(f"block: {error}") from error
     found = {"predictors": predictors, "block": block.hex, **read_settings(given, {})}
@@ -90,7 +94,7 @@ class GeneraliseJob:
         campaign = campaign_of(task.run)
         domain = chosen_domain(config.space, config.domain)
         try:
-            with opened_panel(task, config.predictors) as panel:
+            with opened_panel(task, config.predictors, code_isa(campaign.isa)) as panel:
                 domain, _ = restricted_domain(task, campaign, panel, domain, LABELS)
                 task.reporter.tell("phase", {"name": _STAGE, "index": 2, "labels": list(LABELS)})
                 meter = Meter(panel, task.lease.busy_seconds)
@@ -124,7 +128,7 @@ class _Telling:
 
 
 def _start(
-    config: GeneraliseConfig, domain: X86Domain, panel: Panel
+    config: GeneraliseConfig, domain: BlockDomain, panel: Panel
 ) -> tuple[InterestJudge, JudgedAnswers[Any]]:
     """Who judges, and the verdict on the block. Raises `JobError` where there is nothing to generalise."""
     code = bytes.fromhex(config.block)
@@ -152,7 +156,7 @@ def _told(answer: Answer) -> str:
 def _store(
     task: Task,
     campaign: Campaign,
-    domain: X86Domain,
+    domain: BlockDomain,
     counted: tuple[int, Mapping[str, int]],
     explanation: BlockExplanation[Any, Any, Any],
 ) -> tuple[Json, Sequence[Entry]]:

@@ -12,7 +12,7 @@ from anica_app.features.explanations.form import KIND, MOST_SHOWN, ExplainForm
 from anica_app.features.explanations.query import explanations_of
 from anica_app.models import Campaign
 from inference.features.asking.questions.query import ShownBlock
-from inference.isa.blocks import block_of_hex
+from inference.isa.blocks import block_of_bytes
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.web.panels import Context
@@ -21,12 +21,12 @@ from inference.web.panels import Context
 def context_of(request: HttpRequest, subject: ShownBlock) -> Context:
     """The form, and the generalisations of the block so far, whose runs are followed."""
     del request
-    return _context(subject, ExplainForm(subject.lines, subject.code))
+    return _context(subject, ExplainForm(subject.lines, subject.name))
 
 
 def press(request: HttpRequest, subject: ShownBlock) -> HttpResponse | Context:
     """Start a generalisation; the context with what is wrong where that is refused."""
-    form = ExplainForm(subject.lines, subject.code, request.POST)
+    form = ExplainForm(subject.lines, subject.name, request.POST)
     if form.is_valid():
         try:
             run = submit(KIND, form.config(), unused_name(form.title()[:190]), user=request.user)
@@ -37,11 +37,11 @@ def press(request: HttpRequest, subject: ShownBlock) -> HttpResponse | Context:
 
 
 def _context(subject: ShownBlock, form: ExplainForm) -> Context:
-    explanations = explanations_of(subject.code, MOST_SHOWN)
+    explanations = explanations_of(subject.name, MOST_SHOWN)
     return {
         "explain": form,
         "number": subject.number,
-        "shown_block": block_of_hex(subject.code.hex()),
+        "shown_block": block_of_bytes(subject.name.code, subject.name.isa),
         "explanations": [_explained(one) for one in explanations],
         "followed": [one.run for one in explanations if one.run],
     }

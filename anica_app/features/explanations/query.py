@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from anica_app.models import Campaign
-from inference.isa.blocks import body_of
+from inference.isa.blocks import BlockName, body_of, isa_beside
 
 
-def explanations_of(code: bytes, most: int) -> list[Campaign]:
+def explanations_of(name: BlockName, most: int) -> list[Campaign]:
     """The newest generalisations of a block, with predictors, discoveries and run (three queries)."""
-    rows = Campaign.objects.filter(run__kind="generalise", config__block=body_of(code).hex())
-    rows = rows.select_related("run")
-    return list(rows.prefetch_related("seats__predictor", "discoveries").order_by("-pk")[:most])
+    body = body_of(name.code, name.isa).hex()
+    rows = Campaign.objects.filter(run__kind="generalise", config__block=body).select_related("run")
+    found = rows.prefetch_related("seats__predictor", "discoveries").order_by("-pk")
+    return [row for row in found if isa_beside(row.config) == name.isa][:most]

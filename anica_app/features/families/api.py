@@ -18,7 +18,9 @@ from anica_app.models import Campaign, Family
 from anica_app.storage.operand_values import condition_of_family
 from inference.core.protocols import Json
 from inference.features.running.runs.runs_of_kind import started
+from inference.isa.blocks import BlockName
 from inference.predictors.protocol import Answer
+from inference.storage.instruction_sets import code_isa
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.answers import NamedAnswerOut, assembly
@@ -238,7 +240,7 @@ def export_family_report(request: HttpRequest, family_id: Id) -> HttpResponse:
 
 
 def _found(family_id: int) -> FamilyParts:
-    found = FamilyParts(get_object_or_404(Family.objects.select_related("campaign"), pk=family_id))
+    found = FamilyParts(get_object_or_404(Family.objects.select_related("campaign__isa"), pk=family_id))
     if not found.members:
         raise ProblemError(
             409,
@@ -257,11 +259,13 @@ def family_out(row: Family) -> dict[str, Any]:
     """A family, its discoveries at hand, as `FamilyOut`."""
     copied = ("number", "name", "bound", "slower", "share", "low", "high", "predictions", "status", "mark")
     judge = row.facts.get("judge", {})
+    name = BlockName(code_isa(row.campaign.isa), bytes(row.code))
     return {
         "id": row.pk,
         **{name: getattr(row, name) for name in copied},
-        "witness": bytes(row.code).hex(),
-        "assembly": assembly(bytes(row.code)),
+        "isa": name.isa,
+        "witness": name.hex,
+        "assembly": assembly(name),
         "condition": condition_of_family(row),
         "members": sorted(one.number for one in row.discoveries.all()),
         "judge": {name: judge[name] for name in ("blocks", "right", "neither")}
@@ -281,8 +285,8 @@ def _in_full(found: FamilyParts) -> dict[str, Any]:
             {
                 "id": one.discovery.pk,
                 "number": one.discovery.number,
-                "hex": one.code.hex(),
-                "assembly": assembly(one.code),
+                **BlockName(found.name.isa, one.code).as_json(),
+                "assembly": assembly(BlockName(found.name.isa, one.code)),
                 "cycles": [answer.cycles for answer in one.answers],
                 "right": one.right,
             }

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.errors import AnicaError
 from anica_app.core.families.evidence import Answers, Ask, slower_of
 from anica_app.core.families.finding import FoundFamily
 from anica_app.core.families.matching import FamilyIdentity, matched, nearest
 from anica_app.core.search.judging import InterestJudge
-from anica_app.core.x86_domain import X86Domain
 from anica_app.features.families.earlier import NOT_KEPT, answers_then
 from anica_app.models import Campaign, CampaignPredictor, Family
 from inference.core.protocols import Json
@@ -93,7 +93,7 @@ class HeldAgainst:
     """
 
     against: Campaign
-    domain: X86Domain
+    domain: BlockDomain
     ask: Ask
     judge: InterestJudge
     explained: Sequence[SampledBlock]

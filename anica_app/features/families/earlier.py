@@ -17,6 +17,7 @@ from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer, Failure, PredictorError
 from inference.predictors.samples import unpack
 from inference.runs.kinds import Task
+from inference.storage.instruction_sets import code_isa
 
 NOT_KEPT = Answer(failure=Failure.NO_NUMBER, detail="not kept")
 """Stands for what a tool may once have said, and nobody knows any more."""
@@ -29,11 +30,12 @@ class KeptAnswers:
 
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
+        self._isa = code_isa(campaign.isa)
         self._tools = tools_of(campaign)
 
     def ask(self, codes: Sequence[bytes]) -> list[Answers]:
         """The answers for each block, `NOT_KEPT` where nobody has kept one."""
-        remembered = [DatabaseAnswers(row).known(codes) for row in self._tools]
+        remembered = [DatabaseAnswers(row, self._isa).known(codes) for row in self._tools]
         lacking = {code for code in codes if any(code not in known for known in remembered)}
         sampled = self._sampled(lacking)
         nothing = tuple(NOT_KEPT for _ in self._tools)
@@ -71,7 +73,8 @@ def answers_then(against: Campaign, codes: Sequence[bytes], task: Task | None) -
     A predictor's row stands for one version of its tool with its options: where that is here, what it says
     now is what it said then. Else, and of whatever measures, what is remembered counts.
     """
-    columns = [_asked(row, codes, task) for row in tools_of(against)]
+    isa = code_isa(against.isa)
+    columns = [_asked(row, codes, isa, task) for row in tools_of(against)]
     if all(column is not None for column in columns):
         return list(zip(*(column for column in columns if column is not None), strict=True))
     kept = KeptAnswers(against).ask(codes)
@@ -81,12 +84,12 @@ def answers_then(against: Campaign, codes: Sequence[bytes], task: Task | None) -
     ]
 
 
-def _asked(row: Predictor, codes: Sequence[bytes], task: Task | None) -> list[Answer] | None:
+def _asked(row: Predictor, codes: Sequence[bytes], isa: str, task: Task | None) -> list[Answer] | None:
     """The answers of a tool as it was; None where it is not here any more, or nobody wants to wait for it."""
     if row.kind in _MEASURING:
         return None
     try:
-        with closing(opened(row, task)) as tool:
+        with closing(opened(row, task, isa=isa)) as tool:
             panel = Panel([tool], (lambda: None) if task is None else task.reporter.pulse)
             try:
                 return [one for (one,) in panel.ask(codes)()]

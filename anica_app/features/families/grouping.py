@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.errors import AnicaError
@@ -15,7 +16,6 @@ from anica_app.core.every_scheme import without_uops
 from anica_app.core.families.evidence import Answers, Ask, CauseWorld, slower_of
 from anica_app.core.families.finding import CampaignFamilies, KnownDiscovery, families_of
 from anica_app.core.search.judging import DIFFERENCE, InterestJudge
-from anica_app.core.x86_domain import X86Domain
 from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.families.carrying import ComparedFamilies
 from anica_app.features.families.referee import RefereedFamilies
@@ -89,7 +89,7 @@ def world_of_causes(campaign: Campaign, ask: Ask) -> CauseWorld:
     return CauseWorld(ask, executes, said)
 
 
-def known_discoveries(campaign: Campaign, domain: X86Domain) -> list[KnownDiscovery]:
+def known_discoveries(campaign: Campaign, domain: BlockDomain) -> list[KnownDiscovery]:
     """Those of a campaign that no other one covers, as far as our words and the domain's schemes suffice."""
     rows = campaign.discoveries.filter(subsumed_by=None, abstract__isnull=False).order_by("number")
     rows = rows.select_related("campaign").defer("foreign", "facts", "remarks", "note")
@@ -97,7 +97,7 @@ def known_discoveries(campaign: Campaign, domain: X86Domain) -> list[KnownDiscov
     return [one for one in found if one is not None]
 
 
-def known_discovery(row: Discovery, domain: X86Domain) -> KnownDiscovery | None:
+def known_discovery(row: Discovery, domain: BlockDomain) -> KnownDiscovery | None:
     """With its witness; without one the smallest block that it rests on, else a random block of it.
 
     None for one that we cannot read.
@@ -118,7 +118,7 @@ def known_discovery(row: Discovery, domain: X86Domain) -> KnownDiscovery | None:
     return KnownDiscovery(row.number, abstract, witness, kind, row.concrete)
 
 
-def _read(row: Discovery, domain: X86Domain) -> AbstractBlock | None:
+def _read(row: Discovery, domain: BlockDomain) -> AbstractBlock | None:
     """Of a domain that knows no numbers of µops, without what is said of these; None where words lack."""
     documents = [row.abstract or {}, *([without_uops(row.abstract)[0]] if row.abstract else [])]
     for document in documents:
@@ -139,13 +139,13 @@ def _of_examples(row: Discovery, code: bytes, kind: str) -> tuple[bytes, str]:
     return code or smallest.sample.code, kind or said or DIFFERENCE
 
 
-def own_disagreements(campaign: Campaign, domain: X86Domain, judge: InterestJudge) -> JudgedDisagreements:
+def own_disagreements(campaign: Campaign, domain: BlockDomain, judge: InterestJudge) -> JudgedDisagreements:
     """Those among the random blocks that the campaign began with."""
     blocks = tuple(islice(_interesting(campaign, domain, judge), MOST_OWN))
     return JudgedDisagreements(campaign.sampled, blocks, fresh=False)
 
 
-def _interesting(campaign: Campaign, domain: X86Domain, judge: InterestJudge) -> Iterator[SampledBlock]:
+def _interesting(campaign: Campaign, domain: BlockDomain, judge: InterestJudge) -> Iterator[SampledBlock]:
     rounds = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND).order_by("number")
     for packed in rounds.values_list("samples", flat=True).iterator(20):
         for sample in unpack(bytes(packed)):
@@ -157,7 +157,7 @@ def _interesting(campaign: Campaign, domain: X86Domain, judge: InterestJudge) ->
 
 def grouped_discoveries(
     campaign: Campaign,
-    domain: X86Domain,
+    domain: BlockDomain,
     ask: Ask,
     disagreements: JudgedDisagreements,
     questions: int,

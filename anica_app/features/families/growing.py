@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.families.culprits import culprits_of
 from anica_app.core.families.evidence import Answers, DifferingBound, WitnessCause, slower_of
 from anica_app.core.families.finding import KnownDiscovery, explained_by, guessed
 from anica_app.core.families.grouping import FamilyMember, grouped
 from anica_app.core.search.findings import News
 from anica_app.core.search.judging import DIFFERENCE
-from anica_app.core.x86_domain import X86Domain
 from inference.core.protocols import Json
+from inference.isa.targets import X86
 
 MOST_TOLD = 12
 """Of the families so far, the largest."""
@@ -23,7 +24,7 @@ MOST_TOLD = 12
 class GrowingFamilies:
     """Takes in what a search finds; `told` is the payload of the event."""
 
-    def __init__(self, domain: X86Domain, tools: list[str]) -> None:
+    def __init__(self, domain: BlockDomain, tools: list[str]) -> None:
         self._domain = domain
         self._tools = tools
         self._members: dict[int, FamilyMember] = {}
@@ -69,6 +70,7 @@ class GrowingFamilies:
             "families": [
                 {
                     "name": one.name,
+                    "isa": X86,
                     "witness": one.witness.code.hex(),
                     "members": len(one.members),
                     "predictions": [list(each) for each in one.predictions],

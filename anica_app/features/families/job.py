@@ -15,12 +15,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.errors import AnicaError
 from anica_app.core.every_scheme import everything_domain
 from anica_app.core.ranking import fresh_blocks, judged_blocks
 from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, JudgedAnswers
 from anica_app.core.search.panel import Driver
-from anica_app.core.x86_domain import X86Domain
 from anica_app.features.families.carrying import HeldAgainst
 from anica_app.features.families.earlier import KeptAnswers
 from anica_app.features.families.grouping import (
@@ -47,6 +47,7 @@ from inference.runs.errors import ConfigError, JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
+from inference.storage.instruction_sets import code_isa
 
 LEAST_QUESTIONS = 400
 """For campaigns of which nobody knows how many questions they took."""
@@ -113,7 +114,7 @@ class FamiliesJob:
         return partial(_store, campaign, grouped)
 
 
-def domain_of(campaign: Campaign) -> X86Domain:
+def domain_of(campaign: Campaign) -> BlockDomain:
     """That of a campaign's own search; of an imported one, over all schemes that blocks can have."""
     if campaign.format != Campaign.Format.OURS:
         return everything_domain()
@@ -135,7 +136,7 @@ def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
     """The campaign's tools; None where one cannot be asked here."""
     rows = [seat.predictor for seat in campaign.seats.select_related("predictor").order_by("position")]
     try:
-        tools = [stack.enter_context(closing(opened(row, task))) for row in rows]
+        tools = [stack.enter_context(closing(opened(row, task, isa=code_isa(campaign.isa)))) for row in rows]
     except PredictorError as error:
         task.reporter.tell("log", {"level": "info", "text": f"stored answers alone are used: {error}"})
         return None
@@ -148,7 +149,7 @@ def _opened(task: Task, campaign: Campaign, stack: ExitStack) -> Panel | None:
 class _Asked:
     task: Task
     campaign: Campaign
-    domain: X86Domain
+    domain: BlockDomain
     panel: Panel
     judge: InterestJudge
     config: FamiliesConfig
@@ -183,7 +184,7 @@ def _by_asking(work: _Asked) -> GroupedDiscoveries:
 
 
 def _by_what_is_stored(
-    campaign: Campaign, domain: X86Domain, judge: InterestJudge, task: Task, against: int | None
+    campaign: Campaign, domain: BlockDomain, judge: InterestJudge, task: Task, against: int | None
 ) -> GroupedDiscoveries:
     """No question is asked: what the tools once said of the witnesses is looked up."""
     ask = KeptAnswers(campaign).ask

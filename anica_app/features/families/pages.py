@@ -22,13 +22,14 @@ from inference.isa.blocks import BlockError
 from inference.isa.blocks.listing import intel_of_bytes
 from inference.measuring.blocks import LOOP
 from inference.predictors.protocol import PredictorError
+from inference.storage.instruction_sets import code_isa
 from inference.web.requests import file_answer, start_or_tell
 from inference.web.validation import what_is_wrong
 
 
 def family_or_404(pk: int) -> FamilyParts:
     """The family with its campaign."""
-    return FamilyParts(get_object_or_404(Family.objects.select_related("campaign", "before"), pk=pk))
+    return FamilyParts(get_object_or_404(Family.objects.select_related("campaign__isa", "before"), pk=pk))
 
 
 def family(request: HttpRequest, pk: int) -> HttpResponse:
@@ -119,6 +120,7 @@ def family_measure(request: HttpRequest, pk: int) -> HttpResponse:
     mode = common_mode(seat.predictor for seat in seats) or LOOP
     config = {
         "predictors": [predictor.pk],
+        "isa": code_isa(row.campaign.isa),
         "blocks": [bytes(row.code).hex()],
         "about": _about(row),
         "mode": mode,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.families.classes import instruction_class
 from anica_app.core.families.evidence import Ask
 from anica_app.core.families.finding import CampaignFamilies
 from anica_app.core.families.refereeing import RefereedBlock, league, right_about
 from anica_app.core.search.judging import JudgedAnswers
-from anica_app.core.x86_domain import X86Domain
 from inference.core.protocols import Json
 from inference.models import Predictor
 from inference.predictors.protocol import Answer
@@ -51,7 +51,7 @@ def refereed(
     ask: Ask,
     families: CampaignFamilies,
     judged: Sequence[JudgedAnswers[SampledBlock]],
-    domain: X86Domain,
+    domain: BlockDomain,
     tools: int,
 ) -> RefereedFamilies:
     """Ask the judge about all witnesses and some of the judged blocks; `ask` has an answer of its own each.
@@ -86,7 +86,7 @@ def refereed(
     )
 
 
-def _classes(one: JudgedAnswers[SampledBlock], domain: X86Domain) -> tuple[str, ...]:
+def _classes(one: JudgedAnswers[SampledBlock], domain: BlockDomain) -> tuple[str, ...]:
     return tuple(instruction_class(domain.space.schemes[each.scheme]) for each in one.block.instructions)
 
 

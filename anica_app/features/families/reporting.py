@@ -24,8 +24,10 @@ from anica_app.features.families.query import tools_of
 from anica_app.models import Discovery, Family
 from anica_app.storage.operand_values import findings_of_block
 from inference.core.protocols import Json
+from inference.isa.blocks import BlockName
 from inference.models import Predictor
 from inference.predictors.protocol import Answer, Failure
+from inference.storage.instruction_sets import code_isa
 
 MOST_OTHERS = 10
 """Further blocks in a report."""
@@ -48,7 +50,8 @@ class FamilyParts:
         """`family` has its campaign at hand."""
         self.family = family
         self.campaign = family.campaign
-        self.code = bytes(family.code)
+        self.name = BlockName(code_isa(self.campaign.isa), bytes(family.code))
+        self.code = self.name.code
 
     @cached_property
     def tools(self) -> list[Predictor]:
@@ -75,7 +78,7 @@ class FamilyParts:
         member = next((one for one in self.members if one.code == self.code and one.answers), None)
         given = [NOT_KEPT] * len(self.tools) if member is None else member.answers
         own = [(row, answer) for row, answer in zip(self.tools, given, strict=False) if answer != NOT_KEPT]
-        return [*own, *known_answers(self.code, [row for row, _ in own])]
+        return [*own, *known_answers(self.name, [row for row, _ in own])]
 
     @property
     def measured(self) -> Said | None:

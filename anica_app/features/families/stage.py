@@ -7,9 +7,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.families.finding import CampaignFamilies
 from anica_app.core.search.judging import InterestJudge, JudgedAnswers
-from anica_app.core.x86_domain import X86Domain
 from anica_app.features.families.carrying import ComparedFamilies, HeldAgainst, campaign_before
 from anica_app.features.families.grouping import (
     GroupedDiscoveries,
@@ -26,6 +26,7 @@ from inference.models import Predictor
 from inference.predictors.panel import Panel
 from inference.runs.errors import JobError
 from inference.runs.kinds import Task
+from inference.storage.instruction_sets import code_isa
 
 
 def earlier_campaign(campaign: Campaign, chosen: int | None) -> Campaign | None:
@@ -46,7 +47,7 @@ class CampaignGrouping:
 
     task: Task
     campaign: Campaign
-    domain: X86Domain
+    domain: BlockDomain
     panel: Panel
     judge: InterestJudge
     against: int | None = None
@@ -88,7 +89,7 @@ class CampaignGrouping:
     def _refereed(
         self, referee: Predictor, families: CampaignFamilies, judged: Sequence[JudgedAnswers[Any]]
     ) -> RefereedFamilies:
-        with closing(opened(referee, self.task)) as tool:
+        with closing(opened(referee, self.task, isa=code_isa(self.campaign.isa))) as tool:
             panel = Panel([tool], self.task.reporter.pulse)
             try:
                 return refereed(

@@ -12,6 +12,7 @@ from anica_app.features.families.grouping import GroupedDiscoveries
 from anica_app.models import Campaign, Discovery, Family
 from anica_app.storage.operand_values import OPERAND_VALUES, condition_of_family
 from inference.core.protocols import Json
+from inference.storage.instruction_sets import code_isa
 
 MOST_NAME = 300
 
@@ -148,6 +149,7 @@ def family_json(row: Family) -> Json:
         "name": row.name,
         "share": row.share,
         "members": sorted(one.number for one in row.discoveries.all()),
+        "isa": code_isa(row.campaign.isa),
         "witness": bytes(row.code).hex(),
         "predictions": row.predictions,
         "bound": row.bound,

@@ -57,7 +57,7 @@ class BlockFileOut(Schema):
     first: list[FileRowOut]
 
 
-@router.get("/files/{block_file_id}", response=BlockFileOut)
+@router.get("/block-sets/files/{block_file_id}", response=BlockFileOut)
 def preview_block_file(
     request: HttpRequest,
     block_file_id: Id,

@@ -10,8 +10,7 @@ from django.urls import reverse
 from anica_app.features.campaigns.asked import campaigns_of
 from inference.features.asking.block_sets.asked import sets_of
 from inference.features.library.uploads.query import waiting_uploads
-from inference.features.running.runs.asked import DescriptionItem
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
 from inference.formats.blocks_csv import Broken
 from inference.models import Run
 

@@ -19,6 +19,7 @@ from inference.core.protocols import Json
 from inference.features.library.uploads.query import waiting_uploads
 from inference.formats.other_formats import BEGINNING
 from inference.formats.program_loops import Weighing
+from inference.isa.blocks import isa_beside
 from inference.isa.blocks.programs import BinaryFileError, described
 from inference.models import BasicBlockSet, Run, Upload
 from inference.runs.errors import RunsError
@@ -211,7 +212,7 @@ def _program(request: HttpRequest, found: Any) -> HttpResponse:
         "run": run,
         "working": run is not None and run.state not in Run.FINAL,
         "loops": _rows(run.result["loops"], set(keys)) if done and run else [],
-        "found": run.result if done and run else None,
+        "found": {**run.result, "isa": isa_beside(run.result)} if done and run else None,
         "listed": LISTED,
         "which": request.POST.get("which", "all"),
     }

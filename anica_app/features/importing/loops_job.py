@@ -15,6 +15,7 @@ from inference.core.protocols import Json
 from inference.features.library.uploads.query import free_upload
 from inference.formats.errors import ExchangeError
 from inference.formats.program_loops import LoopFilter, ProgramLoops, Weighing, find_loops
+from inference.isa.targets import DEFAULT
 from inference.models import Run, Upload
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
@@ -150,7 +151,7 @@ def _result(upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Entry]]
         for one in found.loops[:LISTED]
     ]
     told: list[Entry] = [("log", {"level": "info", "text": line}) for line in found.lines()]
-    return {**facts, "total": found.total, "lines": found.lines(), "loops": listed}, [
+    return {**facts, "total": found.total, "isa": DEFAULT, "lines": found.lines(), "loops": listed}, [
         *told,
         ("result", facts),
     ]

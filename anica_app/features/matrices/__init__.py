@@ -1,17 +1,29 @@
 """How often each two tools disagree about the blocks of a set."""
 
-from inference.runs.kinds import RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, RunKind
+
+
+def _job() -> Job:
+    from anica_app.features.matrices.job import MatrixJob  # noqa: PLC0415  runs load it
+
+    return MatrixJob()
+
+
+def _presentation() -> KindPresentation:
+    from anica_app.features.matrices.asked import matrices_of, matrix_words  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=matrix_words, outcomes=matrices_of)
+
 
 KINDS = (
     RunKind(
         "matrix",
         label="Matrix",
-        job="anica_app.features.matrices.job.MatrixJob",
+        job=_job,
         summary="How often tools disagree about basic blocks",
         example={"predictors": [2, 5], "blocks": 2000, "length": 4, "interest": {"threshold": 0.5}},
-        words="anica_app.features.matrices.asked.matrix_words",
-        outcomes="anica_app.features.campaigns.asked.matrices_of",
     ),
 )
 
-OPERATIONS = (("/matrices", "api"),)
+PRESENTATIONS = {"matrix": _presentation}

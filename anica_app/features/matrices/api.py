@@ -14,6 +14,7 @@ from inference.features.asking.block_sets.query import ORDERS, answers_of, diffe
 from inference.features.asking.predictors.named import predictors_named
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import BlockColumn, Run
+from inference.storage.instruction_sets import code_isa
 from inference.web.api.answers import PredictorNames, SetBlockOut, block_json
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
@@ -51,7 +52,7 @@ class MatrixOut(Schema):
     differing: list[list[int]] = Field(examples=[[[0, 240], [240, 0]]])
 
 
-@router.post("", response={201: RunOut})
+@router.post("/matrices", response={201: RunOut})
 def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
     """Start to ask tools for the same blocks, and to count how often each two of them disagree."""
     with transaction.atomic():  # no predictor is stored for a matrix that is refused
@@ -62,13 +63,13 @@ def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
         return started(request, KIND, config, "Matrix through the API", data.name)
 
 
-@router.get("", response=PageOf[RunOut])
+@router.get("/matrices", response=PageOf[RunOut])
 def list_matrices(request: HttpRequest, paging: Query[Paging]) -> Any:
     """The runs that make matrices, newest first."""
     return listed_runs(Run.objects.filter(kind=KIND), paging)
 
 
-@router.get("/{matrix_id}", response=MatrixOut)
+@router.get("/matrices/{matrix_id}", response=MatrixOut)
 def get_matrix(request: HttpRequest, matrix_id: Id) -> Any:
     """One matrix; 409 until it is done."""
     run = done_run(matrix_id, KIND, "matrix_id")
@@ -76,7 +77,7 @@ def get_matrix(request: HttpRequest, matrix_id: Id) -> Any:
     return {"run": {**run_json(run), "result": {}}, **{name: run.result[name] for name in names}}
 
 
-@router.get("/{matrix_id}/cells/{first}/{second}", response=PageOf[SetBlockOut])
+@router.get("/matrices/{matrix_id}/cells/{first}/{second}", response=PageOf[SetBlockOut])
 def list_differing(
     request: HttpRequest,
     matrix_id: Id,
@@ -89,7 +90,7 @@ def list_differing(
     run = done_run(matrix_id, KIND, "matrix_id")
     heads = run.result["columns"]
     ids = [heads[at]["id"] for at in (first, second) if at < len(heads)]
-    rows = BlockColumn.objects.in_bulk(ids)
+    rows = BlockColumn.objects.select_related("block_set__isa").in_bulk(ids)
     if first == second or len(rows) < 2:
         raise ProblemError(404, "There is no such cell, or its columns have been deleted", where="path first")
     check_cursor(paging)
@@ -99,6 +100,7 @@ def list_differing(
     page = differing_blocks(
         columns[0], columns[1], interest["metric"], interest["threshold"], order, paging.cursor, paging.limit
     )
+    isa = code_isa(columns[0].block_set.isa)
     return page_json(
-        page, [block_json(each.block, each.answers, columns) for each in answers_of(page.rows, columns)]
+        page, [block_json(each.block, isa, each.answers, columns) for each in answers_of(page.rows, columns)]
     )

@@ -30,6 +30,7 @@ from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.block_rows import BlockToStore, cycles_of, insert_blocks
+from inference.storage.instruction_sets import code_isa
 from inference.storage.names import free_name
 
 KIND = "matrix"
@@ -118,7 +119,8 @@ class MatrixJob:
         codes = _fresh(config) if row is None else codes_of(row)
         answers: list[list[Answer]] = [[] for _ in config.predictors]
         if config.predictors:
-            with opened_panel(task, config.predictors) as panel:
+            isa = X86 if row is None else code_isa(row.isa)
+            with opened_panel(task, config.predictors, isa) as panel:
                 answers = answers_of(task, panel, codes, KIND)
         columns = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
         held = [cycles_of(column, len(codes)) for column in columns]

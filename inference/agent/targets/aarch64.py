@@ -13,13 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from inference.agent import arm
 from inference.agent.checks import COPIES, KnownBlock, item
 from inference.agent.protocol import Frame
+from inference.agent.reading import Json
 from inference.agent.targets import words
 from inference.agent.targets.target import CHAIN_LENGTH, FrameError
 
 ISA = "AArch64"
 MACHINES = ("aarch64", "arm64")
+TIMES_BLOCKS = HAS_CPUID = False
 
 CHAIN = words.code([words.add(0, 0, 1)] * CHAIN_LENGTH)  # add x0, x0, x1
 
@@ -156,6 +159,18 @@ def checks(*, avx: bool = False) -> tuple[KnownBlock, ...]:
     """The blocks with known answers; every AArch64 processor under Linux has vectors."""
     del avx
     return (ADDITIONS, MULTIPLICATIONS, LOADS, VECTORS)
+
+
+def emulator(machine: str, processor: Mapping[str, str]) -> str:
+    """See `Target.emulator`."""
+    return arm.emulator(machine, processor)
+
+
+def description(processor: Mapping[str, str], emulated: str) -> Json:
+    """Name and numbers; what is timed of x86-64 alone is denied, and no flag tells of a hypervisor."""
+    kinds = ("blocks", "offsets", "wide_blocks", "x87_blocks", "clear_masks", "latency_bound")
+    denied = {**dict.fromkeys(kinds, False), "virtual": None}
+    return {**arm.description(processor, emulated), "emulated": emulated, **denied}
 
 
 _A72 = {"additions": 1 / 2, "multiplications": 1.0, "loads": 1.0, "vector multiplications": 1.0}

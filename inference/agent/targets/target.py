@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from inference.agent.checks import KnownBlock
 from inference.agent.protocol import Frame
+from inference.agent.reading import Json
 
 CHAIN_LENGTH = 100
 """Dependent additions in the chain that serves as the clock."""
@@ -43,6 +44,27 @@ class Target(Protocol):
     def SYNCHRONISE(self) -> bytes:  # noqa: N802
         """A function `void f(void *start, void *end)` that lets the processor fetch what was just written
         there as code; empty where it does so by itself."""
+        ...
+
+    @property
+    def TIMES_BLOCKS(self) -> bool:  # noqa: N802
+        """Whether basic blocks out of their context can be timed (`inference.agent.block_timer`)."""
+        ...
+
+    @property
+    def HAS_CPUID(self) -> bool:  # noqa: N802
+        """Whether the processor itself says which features it has (`inference.agent.cpuid`)."""
+        ...
+
+    def emulator(self, machine: str, processor: Mapping[str, str]) -> str:
+        """What executes the code of `machine` in place of such a processor, "" where nothing seems to.
+
+        `processor`: its entry in /proc/cpuinfo, here and below.
+        """
+        ...
+
+    def description(self, processor: Mapping[str, str], emulated: str) -> Json:
+        """The facts that are told differently than those that all computers have; `emulated`: by what."""
         ...
 
     def function(self, frame: Frame, body: bytes) -> bytes:

@@ -12,12 +12,14 @@ from typing import Any
 
 from inference.agent.checks import COPIES, KnownBlock, item
 from inference.agent.protocol import Frame
+from inference.agent.reading import Json
 from inference.agent.targets import x86_registers
 from inference.agent.targets.target import CHAIN_LENGTH, FrameError
 
 ISA = "x86-64"
 MACHINES = ("x86_64", "AMD64")
 SYNCHRONISE = b""
+TIMES_BLOCKS = HAS_CPUID = True
 
 CHAIN = b"\x48\x01\xd8" * CHAIN_LENGTH  # add rax, rbx
 """Dependent additions of registers: one cycle each on every x86-64 core (those of immediates are not)."""
@@ -189,6 +191,18 @@ _FAMILIES: tuple[tuple[str, int, range | tuple[int, ...], Mapping[str, float]], 
     ("AuthenticAMD", 23, range(0x30, 0x100), _FOUR_ALUS),  # Zen 2
     ("AuthenticAMD", 25, range(0x100), _THREE_LOADS),  # Zen 3 and Zen 4
 )
+
+
+def emulator(machine: str, processor: Mapping[str, str]) -> str:
+    """None is recognised."""
+    del machine, processor
+    return ""
+
+
+def description(processor: Mapping[str, str], emulated: str) -> Json:
+    """Nothing: the common facts are written for x86-64."""
+    del processor, emulated
+    return {}
 
 
 def expected(vendor: str, family: int, model: int) -> Mapping[str, float]:

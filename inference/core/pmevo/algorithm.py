@@ -22,7 +22,7 @@ from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.heartbeat import heartbeat
 from inference.core.pmevo.islands import Evolved, evolve
 from inference.core.pmevo.observing import Observations, Observer
-from inference.core.pmevo.plan import ceiling_of, first_ports
+from inference.core.pmevo.plan import first_ports
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.problem import EXCESS, FrontPoint, PMEvoProblem, PMEvoResult
 from inference.core.pmevo.refit.bounded import BoundedSearch, best_known_first
@@ -197,25 +197,15 @@ class _Search:
 
     def _with_limits(self, seen: Observations) -> PMEvoSettings:
         """The settings with what the core and the data say: ports to begin with, slots, R_max."""
-        settings = self.settings
-        core = self.problem.core
+        settings = replace(self.settings, issue_width=self.problem.width)
         if settings.ports is None:
             ports = first_ports(seen.scheme_times, self.problem.domains, settings.most_ports)
             settings = replace(settings, ports=ports)
-        if core is not None and core.width is not None and settings.issue_width is None:
-            # Where schedulers waste, the highest rate in the data is below what the core dispatches.
-            return replace(settings, issue_width=float(core.width))
-        return self._with_r_max(settings, seen)
-
-    def _with_r_max(self, settings: PMEvoSettings, seen: Observations) -> PMEvoSettings:
-        """The settings with R_max, where it is neither given nor out of the question but can be seen."""
-        if settings.r_max is not None or settings.ceiling == "none":
+        if seen.ceiling is None:
             return settings
-        r_max = ceiling_of(seen.times)
-        if r_max is None:
-            return settings
-        self.pace.emit(Log("info", f"R_max = {r_max:.3f}: many experiments reach this rate, none exceeds it"))
-        return replace(settings, r_max=r_max)
+        text = f"R_max = {seen.ceiling:.3f}: many experiments reach this rate, none exceeds it"
+        self.pace.emit(Log("info", text))
+        return replace(settings, r_max=seen.ceiling)
 
     def _evolve(self, judge: FitnessGate, times: Floats, viewer: Viewer) -> Evolved:
         self._enter("evolution")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.bottleneck import Bottleneck, measure_bottleneck
 from inference.core.errors import InsufficientDataError, InvalidInputError
 from inference.core.events import Log, PacedReporter, Progress
 from inference.core.experiment import Experiment, Measured, MeasurementState
@@ -32,7 +33,7 @@ class Observations:
     experiments with the scheme give (an experiment never takes less time than a part of it). `exhaustive`:
     how many experiments the paper's plan has for these schemes, None for recorded data. `classes` of
     congruent schemes, and `likeness`, why, where they were found while measuring; None where they still have
-    to be.
+    to be. `ceiling`: instructions per cycle of a bottleneck beside the ports, None where nothing shows one.
     """
 
     times: dict[Experiment, float]
@@ -40,6 +41,7 @@ class Observations:
     exhaustive: int | None = None
     classes: Classes | None = None
     likeness: Mapping[str, Likeness] = field(default_factory=dict)
+    ceiling: float | None = None
 
 
 class Observer:
@@ -70,6 +72,8 @@ class Observer:
         self._exhaustive: int | None = None
         self._classes: Classes | None = None
         self._likeness: Mapping[str, Likeness] = {}
+        self._ceiling: float | None = None
+        self._judging: frozenset[Experiment] = frozenset()
 
     @property
     def answers(self) -> Cycles:
@@ -84,6 +88,7 @@ class Observer:
     def observe(self, problem: PMEvoProblem) -> Observations:
         """Run the plan: everything on offer, or singletons, then pairs (§5.1.1), then mixes."""
         wanted = set(problem.schemes)
+        self._judging = frozenset(result.experiment for result in problem.held_out)
         offers = self._measurer.offers()
         if offers is not None:
             asked = [e for e in dict.fromkeys(offers) if wanted.issuperset(e.schemes)]
@@ -93,6 +98,8 @@ class Observer:
                     "schemes asked for alone"
                 )
             self._ask(asked, len(asked))
+            if problem.asks_for_ceiling:
+                self._ceiling = plan.ceiling_of(self._usable())
         else:
             self._measure(sorted(wanted), problem)
         if len(self._answers) > len(self._experiments):
@@ -113,6 +120,27 @@ class Observer:
             self._ask(list(plan.pairs(alone, settings.congruence_epsilon)), self._exhaustive)
         if settings.learnt_mixes and alone:
             self._mix(alone, problem)
+        if problem.asks_for_ceiling:
+            self._ceiling = plan.ceiling_of(self._usable(), self._searched(alone, problem))
+
+    def _searched(self, alone: Mapping[str, float], problem: PMEvoProblem) -> Bottleneck | None:
+        """What a search for the highest rate comes to; None where the plan is the paper's."""
+        if problem.settings.plan != "adaptive":
+            return None
+        heads = [members[0] for members in self._classes or () if members[0] in alone]
+        executed = [scheme for scheme in heads if scheme in problem.domains]
+        return measure_bottleneck(executed or heads, self, self._pace)
+
+    def measure(self, experiments: Iterable[Experiment]) -> list[Measured]:
+        """Results of experiments: those that were asked before, and of others but those that judge."""
+        experiments, known = list(experiments), self._judging.union(self._experiments)
+        fresh = [each for each in experiments if each not in known]
+        self._ask(fresh, len(self._experiments) + len(fresh))
+        times = self._usable()
+        return [
+            Measured(each, times[each]) if each in times else Measured(each, None, MeasurementState.FAILED)
+            for each in experiments
+        ]
 
     def _adapt(self, alone: Mapping[str, float], problem: PMEvoProblem) -> None:
         """Measure in rounds, each of which depends on the answers to those before it."""
@@ -147,7 +175,7 @@ class Observer:
                 sorted(alone), self._usable(), settings, self._pace.pulse, problem.apart
             )
         representatives = [members[0] for members in self._classes]
-        known = {result.experiment for result in problem.held_out} | set(self._experiments)
+        known = self._judging.union(self._experiments)
         wanted = round(settings.learnt_mixes * len(representatives))
         mixes = plan.mixes(representatives, wanted, self._seed, known)
         self._ask(mixes, len(self._experiments) + len(mixes))
@@ -216,7 +244,12 @@ class Observer:
                 Log("warning", f"{len(missing)} scheme(s) without a usable measurement are left out: {shown}")
             )
         return Observations(
-            times, bounds | alone, self._exhaustive, self._completed(schemes, bounds), self._likeness
+            times,
+            bounds | alone,
+            self._exhaustive,
+            self._completed(schemes, bounds),
+            self._likeness,
+            self._ceiling,
         )
 
     def _completed(self, schemes: Sequence[str], seen: Collection[str]) -> Classes | None:

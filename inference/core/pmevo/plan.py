@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from inference.core.bottleneck import Bottleneck, whole_rate
 from inference.core.experiment import Experiment
 from inference.core.holdout import random_mixes
 from inference.core.port_width import natural_width
@@ -29,12 +30,22 @@ _LEAST_NUMBER = 20  # and so many in all,
 _LEAST_SCHEMES = 0.2  # with this share of the schemes
 
 
-def ceiling_of(times: Mapping[Experiment, float]) -> float | None:
+def ceiling_of(times: Mapping[Experiment, float], searched: Bottleneck | None = None) -> float | None:
     """Instructions per cycle that nothing exceeds, where many different experiments reach it; else None.
 
     A processor's ports alone let different mixes through at different rates; that many of them crowd at the
-    same highest rate is the mark of a bottleneck that all instructions share.
+    same highest rate is the mark of a bottleneck that all instructions share. Pairs crowd there without one
+    where any two of three units have as many ports: what was `searched` for a higher rate contradicts.
     """
+    crowded = _crowded_rate(times)
+    if searched is None or (crowded is not None and searched.highest < (1 - _NEAR) * crowded):
+        return crowded
+    if crowded is not None and searched.highest <= (1 + _NEAR) * crowded:
+        return whole_rate(searched.highest)  # of the crowd, only what noise makes quickest was seen
+    return searched.r_max
+
+
+def _crowded_rate(times: Mapping[Experiment, float]) -> float | None:
     if not times:
         return None
     rates = np.array([experiment.length / cycles for experiment, cycles in times.items()])

@@ -39,6 +39,22 @@ class PMEvoProblem:
         """The domains, where the search goes by them."""
         return self.domains if self.settings.apart and _prefers(self.settings) else {}
 
+    @property
+    def width(self) -> float | None:
+        """Slots per cycle, where they are given or were measured.
+
+        Where schedulers waste, the highest rate in the data is below what the core dispatches.
+        """
+        measured = None if self.core is None else self.core.width
+        return self.settings.issue_width or (None if measured is None else float(measured))
+
+    @property
+    def asks_for_ceiling(self) -> bool:
+        """Whether the data shall show a bottleneck beside the ports."""
+        settings = self.settings
+        known = settings.r_max is not None or (settings.issue_width is None and self.width is not None)
+        return settings.ceiling == "data" and not known
+
 
 EXCESS = 0.05
 """By what share a measurement must exceed its prediction to count as not explained."""

@@ -7,6 +7,7 @@ from inference.isa.blocks.decoding import (
     block_of_hex,
     body_of,
     general_registers,
+    isa_beside,
     mnemonics_of,
     schemes_of_bytes,
 )
@@ -14,6 +15,7 @@ from inference.isa.blocks.reading import block_of_text, read, read_blocks
 from inference.isa.code.block import MOST_BYTES, MOST_INSTRUCTIONS, Block, BlockInstruction
 from inference.isa.code.control_flow import LOOP, STRAIGHT
 from inference.isa.code.errors import BlockError, DroppedLine
+from inference.isa.code.name import BlockName
 from inference.isa.code.pieces import Piece, piece_of
 from inference.isa.code.reading import TITLES, BlocksOfText
 from inference.isa.targets.recognising import NOT_SUPPORTED
@@ -28,6 +30,7 @@ __all__ = [
     "Block",
     "BlockError",
     "BlockInstruction",
+    "BlockName",
     "BlocksOfText",
     "DroppedLine",
     "Piece",
@@ -36,6 +39,7 @@ __all__ = [
     "block_of_text",
     "body_of",
     "general_registers",
+    "isa_beside",
     "mnemonics_of",
     "piece_of",
     "read",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from inference.isa.block_facets import BlockReader
@@ -18,6 +18,11 @@ def block_reader(isa: str) -> BlockReader:
     if reader is None:
         raise BlockError(f"blocks of {isa} are not supported yet")
     return reader
+
+
+def isa_beside(fields: Mapping[str, object]) -> str:
+    """The instruction set of the digits among these fields: `DEFAULT` for those written without one."""
+    return str(fields.get("isa") or DEFAULT)
 
 
 def block_of_bytes(code: bytes, isa: str = DEFAULT) -> Block:

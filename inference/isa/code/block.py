@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from inference.isa.code.control_flow import LOOP, STRAIGHT
 from inference.isa.code.errors import BlockError
+from inference.isa.code.name import BlockName
 
 MOST_BYTES = 4096
 MOST_INSTRUCTIONS = 500
@@ -81,7 +82,7 @@ class Block:
     @property
     def isa(self) -> str:
         """The name of its instruction set."""
-        return self._executed[0].isa
+        return (self.closing or self.instructions[0]).isa
 
     @property
     def body(self) -> bytes:
@@ -89,8 +90,13 @@ class Block:
         return self.code if self.closing is None else self.code[: -len(self.closing.code)]
 
     @property
+    def name(self) -> BlockName:
+        """What it is called everywhere."""
+        return BlockName(self.isa, self.code)
+
+    @property
     def hex(self) -> str:
-        """The machine code in hexadecimal digits: the block's name everywhere."""
+        """The digits of its name, where the instruction set is known from what they stand in."""
         return self.code.hex()
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from inference.isa.block_facets import (
     AccessReader,
@@ -22,6 +23,7 @@ from inference.isa.facets import (
     Textbook,
     ToolSide,
 )
+from inference.isa.operand_facet import OperandChooser
 from inference.isa.target import IsaTarget
 from inference.isa.x86.facts import NAME
 
@@ -105,6 +107,13 @@ class X86Target(IsaTarget):
         from inference.isa.x86 import changes  # each facet when it is used
 
         return changes
+
+    @cached_property
+    def operands(self) -> OperandChooser[Any]:
+        """Schemes and operands of sampled blocks."""
+        from inference.isa.x86 import sampling  # each facet when it is used
+
+        return sampling
 
     @cached_property
     def schemes(self) -> SchemeCatalogue:

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from ninja import Schema
 from pydantic import Field
 
-from inference.isa.blocks import BlockError
+from inference.isa.blocks import BlockError, BlockName
 from inference.isa.blocks.listing import intel_of_bytes
+from inference.isa.targets import DEFAULT
 from inference.models import BasicBlock, BlockColumn
 from inference.predictors.protocol import Answer
 from inference.web.api.shapes import Input
@@ -42,11 +43,17 @@ class SetAnswerOut(Schema):
     )
 
 
-class SetBlockOut(Schema):
+class NamedBlock(Schema):
+    """A block by its name: digits alone name none where there are several instruction sets."""
+
+    isa: str = Field(description="Instruction set of the machine code.", examples=[DEFAULT])
+    hex: str = Field(description="The machine code.", examples=["4801d8480fafc3"])
+
+
+class SetBlockOut(NamedBlock):
     """A block of a set with what its columns say, null for a tool that was not asked."""
 
     position: int = Field(description="Its place in the set, from 0.", examples=[0])
-    hex: str = Field(examples=["4801d8480fafc3"])
     assembly: list[str] = Field(examples=[["add rax, rbx", "imul rax, rbx"]])
     length: int = Field(description="Number of instructions.", examples=[2])
     weight: float | None = Field(description="How often it ran, where the file said so.", examples=[0.004])
@@ -56,23 +63,23 @@ class SetBlockOut(Schema):
     )
 
 
-def assembly(code: bytes) -> list[str]:
+def assembly(name: BlockName) -> list[str]:
     """The instructions in Intel syntax; none where the bytes are no instructions."""
     try:
-        return list(intel_of_bytes(code))
+        return list(intel_of_bytes(name.code, name.isa))
     except BlockError:
         return []
 
 
 def block_json(
-    block: BasicBlock, answers: Sequence[Answer | None], columns: Sequence[BlockColumn]
+    block: BasicBlock, isa: str, answers: Sequence[Answer | None], columns: Sequence[BlockColumn]
 ) -> dict[str, Any]:
-    """A block as `SetBlockOut`."""
-    code = bytes(block.code)
+    """A block as `SetBlockOut`; `isa` is that of its set."""
+    name = BlockName(isa, bytes(block.code))
     return {
         "position": block.position,
-        "hex": code.hex(),
-        "assembly": assembly(code),
+        **name.as_json(),
+        "assembly": assembly(name),
         "length": block.length,
         "weight": block.weight,
         "origin": block.origin,
@@ -94,8 +101,9 @@ MOST_TEXT = 100_000
 
 
 class Code(Input):
-    """Basic blocks of x86-64."""
+    """Basic blocks of one instruction set."""
 
+    isa: str = Field(DEFAULT, max_length=200, description="Their instruction set.", examples=[DEFAULT])
     code: str = Field(
         min_length=1,
         max_length=MOST_TEXT,

@@ -55,8 +55,8 @@ def _made() -> NinjaAPI:
         urls_namespace="pmweb-api",
     )
     errors.install(made)
-    for prefix, router, tag in registry.routers():
-        made.add_router(prefix, router, tags=[tag])
+    for router, heading in registry.routers():
+        made.add_router("", router, tags=[heading])
     return made
 
 

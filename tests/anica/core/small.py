@@ -6,12 +6,12 @@ from functools import cache
 from random import Random
 from typing import Any
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
 from anica_app.core.domain.aliasing import Aliasing
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.domain.settings import DomainSettings
 from anica_app.core.domain.space import SchemeSpace
-from anica_app.core.x86_domain import X86Domain
 
 TEXTS = (
     "add GPR[64]:RW, GPR[64]:R",
@@ -43,20 +43,20 @@ UOPS = {text: len(text) % 9 * 4 for text in TEXTS[:-3]}
 
 
 @cache
-def small_domain(*, scheme: bool = False) -> X86Domain:
+def small_domain(*, scheme: bool = False) -> BlockDomain:
     """All features; the exact scheme among them if wanted."""
     features = DomainSettings().features + (" scheme" if scheme else "")
-    return X86Domain(SchemeSpace.listed(TEXTS, UOPS), DomainSettings(features=features))
+    return BlockDomain(SchemeSpace.listed(TEXTS, UOPS), DomainSettings(features=features))
 
 
-def random_block(domain: X86Domain, random: Random, longest: int = 4) -> SampledBlock:
+def random_block(domain: BlockDomain, random: Random, longest: int = 4) -> SampledBlock:
     """Of one to so many instructions of any scheme."""
     block = domain.sample(domain.unconstrained(random.randint(1, longest)), random)
     assert block is not None, "nothing can fail without constraints"
     return block
 
 
-def above(domain: X86Domain, abstract: AbstractBlock, random: Random) -> AbstractBlock:
+def above(domain: BlockDomain, abstract: AbstractBlock, random: Random) -> AbstractBlock:
     """An abstract block that is as general or more so, made without the domain's expansions."""
     names = domain.vocabulary.names
     instructions = tuple(
@@ -91,6 +91,6 @@ def _above(name: str, value: Any, random: Random) -> Any:
     return value
 
 
-def random_abstract(domain: X86Domain, random: Random) -> AbstractBlock:
+def random_abstract(domain: BlockDomain, random: Random) -> AbstractBlock:
     """Something above what represents a random block."""
     return above(domain, domain.represent(random_block(domain, random)), random)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
+from inference.core.bottleneck import Bottleneck
+from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
+from inference.core.pmevo import PMEvoProblem, PMEvoSettings
+from inference.core.pmevo.observing import Observer
 from inference.core.pmevo.plan import ceiling_of
 from inference.core.throughput import inverse_throughput
+from inference.measuring.simulated import SimulatedProcessor
+from tests.core.pmevo.small import Listener
 
 USAGE = {f"i{k}": ((0b1111 if k % 2 else 0b110000, 1),) for k in range(12)}
 
@@ -49,3 +56,21 @@ def test_what_a_small_share_of_the_experiments_reaches_is_no_ceiling() -> None:
 
 def test_nothing_measured_has_no_ceiling() -> None:
     assert ceiling_of({}) is None
+
+
+def test_a_rate_that_a_search_exceeds_is_no_ceiling() -> None:
+    crowded = times(3.5)
+    assert ceiling_of(crowded, Bottleneck(None, None, highest=4.9)) is None
+    assert ceiling_of(crowded, Bottleneck(5.0, None, highest=4.9)) == 5.0
+    assert ceiling_of(crowded, Bottleneck(None, None, highest=3.48)) == 3.48
+    assert ceiling_of(crowded, Bottleneck(None, None, highest=2.0)) == pytest.approx(3.5)
+
+
+def test_three_units_of_which_any_two_have_as_many_ports_have_no_ceiling_there() -> None:
+    """Pairs of them pass at 6 per cycle, however many instructions the core passes."""
+    usage = {f"{unit}{k}": ((0b111 << 3 * place, 1),) for place, unit in enumerate("abc") for k in range(6)}
+    truth = PortMapping(tuple(map(str, range(9))), usage, 7.0)
+    problem = PMEvoProblem(tuple(usage), PMEvoSettings(), domains={scheme: scheme[0] for scheme in usage})
+    pace = PacedReporter(Listener())
+    observer = Observer(SimulatedProcessor(truth, noise=0.005), pace, 0, np.empty(0), {}, lambda: None)
+    assert observer.observe(problem).ceiling == 7.0

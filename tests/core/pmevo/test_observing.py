@@ -46,7 +46,7 @@ def observed(
     return observer.observe(problem), observer, processor, listener
 
 
-ADAPTIVE = PMEvoSettings(ports=5, plan="adaptive", learnt_mixes=3.0)
+ADAPTIVE = PMEvoSettings(ports=5, plan="adaptive", learnt_mixes=3.0, ceiling="none")
 
 
 @pytest.mark.parametrize("plan_", ["adaptive", "exhaustive"])
@@ -63,7 +63,7 @@ def test_a_plan_goes_on_from_any_answer_without_asking_again(plan_: str, share: 
 
 def test_both_plans_tell_how_many_experiments_the_paper_has() -> None:
     exhaustive, _, processor, _ = observed(PMEvoSettings(ports=5, plan="exhaustive"))
-    adaptive, _, fewer, listener = observed(PMEvoSettings(ports=5, plan="adaptive"))
+    adaptive, _, fewer, listener = observed(PMEvoSettings(ports=5, plan="adaptive", ceiling="none"))
     assert exhaustive.exhaustive == adaptive.exhaustive == len(processor.asked)
     (saved,) = [event for event in listener.events if isinstance(event, Saved)]
     assert saved.asked == len(fewer.asked) < saved.exhaustive == len(processor.asked)
@@ -73,7 +73,7 @@ def test_both_plans_tell_how_many_experiments_the_paper_has() -> None:
 
 @pytest.mark.parametrize("plan_", ["adaptive", "exhaustive"])
 def test_mixes_to_learn_from_are_of_representatives_and_come_last(plan_: str) -> None:
-    seen, _, processor, _ = observed(PMEvoSettings(ports=5, plan=plan_, learnt_mixes=3.0))
+    seen, _, processor, _ = observed(PMEvoSettings(ports=5, plan=plan_, learnt_mixes=3.0, ceiling="none"))
     assert seen.classes is not None
     representatives = {members[0] for members in seen.classes}
     mixes = processor.asked[-3 * len(representatives) :]

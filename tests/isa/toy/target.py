@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from inference.isa.block_facets import BlockReader
 from inference.isa.facets import SchemeCatalogue
+from inference.isa.operand_facet import OperandChooser
 from inference.isa.target import IsaTarget
-from tests.isa.toy import blocks, catalogue
+from tests.isa.toy import blocks, catalogue, sampling
 
 
 class ToyTarget(IsaTarget):
-    """With blocks and schemes, and nothing else yet."""
+    """With blocks, schemes and their operands, and nothing else yet."""
 
     @property
     def blocks(self) -> BlockReader:
@@ -18,6 +21,10 @@ class ToyTarget(IsaTarget):
     @property
     def schemes(self) -> SchemeCatalogue:
         return catalogue
+
+    @property
+    def operands(self) -> OperandChooser[Any]:
+        return sampling
 
 
 TARGET = ToyTarget(blocks.NAME)

@@ -8,7 +8,7 @@ class CountingConfig(AppConfig):
     label = "counting"
 
     def ready(self):
-        from inference.runs.kinds import JOBS
-        from tests.runs.counting.job import CountJob
+        from inference.runs.kinds import register
+        from tests.runs.counting.job import COUNTING
 
-        JOBS["count"] = CountJob()
+        register([COUNTING])

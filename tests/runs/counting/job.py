@@ -14,6 +14,7 @@ from django.conf import settings
 from inference.core.errors import InsufficientDataError
 from inference.core.protocols import Checkpoint
 from inference.models import ISA
+from inference.runs.kinds import RunKind
 
 DEFAULTS = {
     "steps": 5,
@@ -80,6 +81,9 @@ class CountJob:
             raise InsufficientDataError("nothing to count")
         if step == config["crash_at"]:
             raise RuntimeError("lost count")
+
+
+COUNTING = RunKind("count", label="count", job=CountJob, summary="count", example={})
 
 
 def counted(steps):

@@ -60,7 +60,7 @@ class Reference(Input):
     reference: str = Field(min_length=1, max_length=200, examples=["measured"])
 
 
-@router.get("/{block_set_id}/accuracy", response=AccuracyOut)
+@router.get("/block-sets/{block_set_id}/accuracy", response=AccuracyOut)
 def get_accuracy(request: HttpRequest, block_set_id: Id, reference: str = Name) -> Any:
     """Compare all columns of a set with one. A large set needs a run for that: until then, 409 says so."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
@@ -68,7 +68,7 @@ def get_accuracy(request: HttpRequest, block_set_id: Id, reference: str = Name) 
     return _accuracy(known, row, column)
 
 
-@router.post("/{block_set_id}/accuracy", response={201: RunOut})
+@router.post("/block-sets/{block_set_id}/accuracy", response={201: RunOut})
 def find_accuracy(request: HttpRequest, block_set_id: Id, data: Reference) -> Any:
     """Start the run that compares the columns of a large set with one."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)

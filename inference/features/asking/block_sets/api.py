@@ -11,8 +11,10 @@ from django.utils.text import slugify
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
+from inference.features.asking.block_sets.accuracy_api import router as accuracy_router
 from inference.features.asking.block_sets.columns import KIND as NEW_COLUMNS
 from inference.features.asking.block_sets.columns import MOST
+from inference.features.asking.block_sets.gate_api import router as gate_router
 from inference.features.asking.block_sets.query import (
     SET_ORDERS,
     BlockFilter,
@@ -30,6 +32,7 @@ from inference.features.asking.predictors.named import predictors_named
 from inference.features.running.runs.runs_of_kind import NameOfRun, started
 from inference.models import BasicBlockSet, BlockColumn
 from inference.storage.block_sets import export
+from inference.storage.instruction_sets import code_isa
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.answers import SetBlockOut, block_json
@@ -56,6 +59,8 @@ from inference.web.paging import Order
 from inference.web.validation import Id
 
 router = Router()
+router.add_router("", accuracy_router)
+router.add_router("", gate_router)
 SetSort = Annotated[str, sorts(SET_ORDERS)]
 
 
@@ -107,7 +112,7 @@ class NewColumns(Input):
     name: NameOfRun = ""
 
 
-@router.get("", response=PageOf[BlockSetOut])
+@router.get("/block-sets", response=PageOf[BlockSetOut])
 def list_block_sets(
     request: HttpRequest, paging: Query[Paging], q: Text = "", sort: SetSort = "-newest"
 ) -> Any:
@@ -119,7 +124,7 @@ def list_block_sets(
     return listed(rows, SET_ORDERS, sort, paging, lambda found: [_set(row) for row in found])
 
 
-@router.get("/{block_set_id}", response=BlockSetInFull)
+@router.get("/block-sets/{block_set_id}", response=BlockSetInFull)
 def get_block_set(request: HttpRequest, block_set_id: Id) -> Any:
     """One set with its columns."""
     row = get_object_or_404(block_sets().defer(None).select_related("isa"), pk=block_set_id)
@@ -131,7 +136,7 @@ def get_block_set(request: HttpRequest, block_set_id: Id) -> Any:
     }
 
 
-@router.patch("/{block_set_id}", response=BlockSetOut)
+@router.patch("/block-sets/{block_set_id}", response=BlockSetOut)
 def rename_block_set(request: HttpRequest, block_set_id: Id, data: NameAndNote) -> Any:
     """Give a set another name or note."""
     row = get_object_or_404(block_sets(), pk=block_set_id)
@@ -139,20 +144,20 @@ def rename_block_set(request: HttpRequest, block_set_id: Id, data: NameAndNote) 
     return _set(row)
 
 
-@router.get("/{block_set_id}/dependents", response=list[DependentOut])
+@router.get("/block-sets/{block_set_id}/dependents", response=list[DependentOut])
 def list_dependents_of_block_set(request: HttpRequest, block_set_id: Id) -> Any:
     """What depends on this block set, and what becomes of it when the block set is deleted."""
     return dependents_json(get_object_or_404(BasicBlockSet, pk=block_set_id))
 
 
-@router.delete("/{block_set_id}", response={204: None})
+@router.delete("/block-sets/{block_set_id}", response={204: None})
 def delete_block_set(request: HttpRequest, block_set_id: Id) -> Any:
     """Delete a set with its blocks and columns, unless an unfinished run needs it."""
     deleted(get_object_or_404(BasicBlockSet, pk=block_set_id))
     return Status(204, None)
 
 
-@router.get("/{block_set_id}/blocks", response=PageOf[SetBlockOut])
+@router.get("/block-sets/{block_set_id}/blocks", response=PageOf[SetBlockOut])
 def list_set_blocks(
     request: HttpRequest,
     block_set_id: Id,
@@ -182,10 +187,11 @@ def list_set_blocks(
         ColumnKind(told) if told else None,
     )
     page = blocks_of(row, columns, looked, _order(columns, sort), paging.cursor, paging.limit)
-    return page_json(page, [block_json(each.block, each.answers, columns) for each in page.rows])
+    isa = code_isa(row.isa)
+    return page_json(page, [block_json(each.block, isa, each.answers, columns) for each in page.rows])
 
 
-@router.get("/{block_set_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
+@router.get("/block-sets/{block_set_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
 def export_block_set(request: HttpRequest, block_set_id: Id) -> StreamingHttpResponse:
     """The whole set as CSV (docs/formats.md), which imports again."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
@@ -198,7 +204,7 @@ def export_block_set(request: HttpRequest, block_set_id: Id) -> StreamingHttpRes
     )
 
 
-@router.post("/{block_set_id}/columns", response={201: RunOut})
+@router.post("/block-sets/{block_set_id}/columns", response={201: RunOut})
 def add_block_columns(request: HttpRequest, block_set_id: Id, data: NewColumns) -> Any:
     """Ask predictors about all blocks of a set: starts a run that adds a column for each."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
@@ -209,7 +215,7 @@ def add_block_columns(request: HttpRequest, block_set_id: Id, data: NewColumns) 
         return started(request, NEW_COLUMNS, config, usual, data.name)
 
 
-@router.delete("/{block_set_id}/columns/{column_id}", response={204: None})
+@router.delete("/block-sets/{block_set_id}/columns/{column_id}", response={204: None})
 def delete_block_column(request: HttpRequest, block_set_id: Id, column_id: Id) -> Any:
     """Take a column with its answers out of a set."""
     row = get_object_or_404(

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from django.urls import reverse
 
 from inference.core.protocols import Json
-from inference.features.running.runs.asked import DescriptionItem, links
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.asked import links
+from inference.features.running.runs.kind_presentation import DescriptionItem, RunOutcome
 from inference.models import BasicBlockSet, BlockColumn, Predictor, Run
 
 _TABS = {"columns": "?tab=columns", "accuracy": "?tab=accuracy&reference={reference}"}

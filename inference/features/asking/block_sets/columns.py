@@ -21,6 +21,7 @@ from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.runs.request import RunRequest
 from inference.storage.block_rows import ROWS, insert_answers
+from inference.storage.instruction_sets import code_isa
 
 
 def read_set(given: object) -> BasicBlockSet:
@@ -133,7 +134,7 @@ class ColumnsJob:
         """Ask for every block of the set."""
         config = task.run.config
         row = _set_or_gone(config["block_set"])
-        with opened_panel(task, config["predictors"]) as panel:
+        with opened_panel(task, config["predictors"], code_isa(row.isa)) as panel:
             answers = answers_of(task, panel, codes_of(row), KIND)
         return partial(_store, row.pk, config["predictors"], answers)
 

@@ -79,7 +79,7 @@ class GateResultOut(Schema):
     )
 
 
-@router.get("/{block_set_id}/accuracy/baseline", response=AccuracyBaseline)
+@router.get("/block-sets/{block_set_id}/accuracy/baseline", response=AccuracyBaseline)
 def get_baseline(
     request: HttpRequest,
     block_set_id: Id,
@@ -93,7 +93,10 @@ def get_baseline(
 
 
 @router.post(
-    "/{block_set_id}/accuracy/baseline/judged", response=GateResultOut, auth=reading, openapi_extra=READS
+    "/block-sets/{block_set_id}/accuracy/baseline/judged",
+    response=GateResultOut,
+    auth=reading,
+    openapi_extra=READS,
 )
 def judge_columns(request: HttpRequest, block_set_id: Id, data: ColumnsToJudge) -> Any:
     """Hold the columns of a set against a baseline: those that are worse, and why. It changes nothing."""

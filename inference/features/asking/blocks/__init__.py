@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.runs.kinds import Lane, RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
@@ -13,19 +14,32 @@ if TYPE_CHECKING:
     from inference.features.library.mappings.query import ShownMapping
     from inference.web.panels import Context
 
+
+def _job() -> Job:
+    from inference.features.asking.blocks.job import BlockJob  # noqa: PLC0415  runs load it
+
+    return BlockJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.asking.blocks.job import archived  # noqa: PLC0415  pages load it
+    from inference.features.asking.blocks.shown import block_words, measured_blocks  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=block_words, page=measured_blocks, archived=archived)
+
+
 KINDS = (
     RunKind(
         "block",
         label="Block measurement",
-        job="inference.features.asking.blocks.job.BlockJob",
+        job=_job,
         summary="Basic blocks on a machine",
         example={"machine": 2, "blocks": ["4801d8480fafc3"], "options": {"mode": "unrolled"}},
         lane=Lane.MEASURING,
-        words="inference.features.asking.blocks.shown.block_words",
-        page="inference.features.asking.blocks.shown.measured_blocks",
-        archived="inference.features.asking.blocks.job.archived",
     ),
 )
+
+PRESENTATIONS = {"block": _presentation}
 
 
 def _loop(request: HttpRequest, subject: ShownMapping) -> Context:

@@ -23,8 +23,9 @@ from inference.isa.blocks import Block, DroppedLine, Piece, read, read_blocks
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.targets import X86
 from inference.models import ISA, PortMapping
+from inference.storage.instruction_sets import code_isa
 from inference.web.api.access import READS, reading
-from inference.web.api.answers import MOST_BLOCKS, Code
+from inference.web.api.answers import MOST_BLOCKS, Code, NamedBlock
 from inference.web.api.errors import ProblemError
 from inference.web.api.shapes import Cycles, Ref, Uop, ref, uops_json
 from inference.web.validation import Id
@@ -49,12 +50,11 @@ class BlockPredictionOut(Schema):
     cycles: Cycles
 
 
-class BlockOut(Schema):
+class BlockOut(NamedBlock):
     """A block. Its `hex` is what a run of the kind `block` takes; that of a loop has the jump back."""
 
     name: str = Field(description="Its label, or what else tells it from others.", examples=["block 1"])
     kind: str = Field(description="straight or loop", examples=["straight"])
-    hex: str = Field(examples=["4801d8480fafc3"])
     notes: list[str] = Field(description="What was assumed or left out.", examples=[[]])
     instructions: list[InstructionOut]
     obstacle: str = Field(description="Why it cannot be measured; empty where it can.", examples=[""])
@@ -64,9 +64,9 @@ class BlockOut(Schema):
 @router.post("/blocks", response=list[BlockOut], auth=reading, openapi_extra=READS)
 def decode_blocks(request: HttpRequest, data: Code) -> Any:
     """Decode up to 100 basic blocks, and predict them by the newest port mappings that describe them."""
-    code = read(data.code, MOST_BLOCKS)
+    code = read(data.code, MOST_BLOCKS, data.isa)
     blocks = [piece.block for piece in code.pieces]
-    isa = ISA.objects.filter(name=X86).first()
+    isa = ISA.objects.filter(name=data.isa).first()
     rows = {} if isa is None else scheme_rows(blocks, isa)
     predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, rows)
     return [
@@ -75,12 +75,11 @@ def decode_blocks(request: HttpRequest, data: Code) -> Any:
     ]
 
 
-class PieceOut(Schema):
+class PieceOut(NamedBlock):
     """A loop or straight piece. `hex` and `schemes` are of its body, without the jump that closes a loop."""
 
     name: str = Field(examples=[".L2"])
     kind: str = Field(description="straight or loop", examples=["loop"])
-    hex: str = Field(examples=["4801d8ffc9"])
     text: str = Field(examples=[".loop:\nadd rax, rbx\ndec ecx\njne .loop"])
     schemes: list[str | None] = Field(examples=[["add GPR[64]:RW, GPR[64]:R", "dec GPR[32]:RW"]])
     notes: list[str] = Field(examples=[[]])
@@ -105,7 +104,7 @@ class DecodedOut(Schema):
 @router.post("/decode", response=DecodedOut, auth=reading, openapi_extra=READS)
 def decode_code(request: HttpRequest, data: Code) -> Any:
     """Read code to up to 100 loops and straight pieces; the same object as `manage.py decode --json`."""
-    return decoded_json(read(data.code, MOST_BLOCKS))
+    return decoded_json(read(data.code, MOST_BLOCKS, data.isa))
 
 
 class InstructionLoadOut(Schema):
@@ -116,13 +115,12 @@ class InstructionLoadOut(Schema):
     loads: list[float] | None = Field(examples=[[0.25, 0.25, 0.25, 0.25]])
 
 
-class BlockLoadOut(Schema):
+class BlockLoadOut(NamedBlock):
     """How a mapping spreads a block's µops over its ports: the fairest of the optimal distributions.
 
     `described`: whether the mapping describes every instruction; the numbers are of those that it does.
     """
 
-    hex: str = Field(examples=["4801d8480fafc3"])
     described: bool = Field(examples=[True])
     cycles: Cycles | None
     loads: list[float] | None = Field(
@@ -145,7 +143,7 @@ def load_ports(request: HttpRequest, mapping_id: Id, data: Code) -> Any:
     row = get_object_or_404(PortMapping.objects.defer("report").select_related("isa"), pk=mapping_id)
     if obstacle := obstacle_to_blocks(row.name, row.isa.name):
         raise ProblemError(422, obstacle, where="path mapping_id", right=f"a port mapping for {X86}")
-    loads = [(block, load_of(block, row)) for block in read_blocks(data.code, MOST_BLOCKS)]
+    loads = [(block, load_of(block, row)) for block in read_blocks(data.code, MOST_BLOCKS, code_isa(row.isa))]
     return {
         "mapping": ref(row),
         "ports": row.ports,
@@ -156,7 +154,7 @@ def load_ports(request: HttpRequest, mapping_id: Id, data: Code) -> Any:
 def _load(block: Block, load: BlockLoad | None, ports: list[str]) -> dict[str, Any]:
     parts = [InstructionLoad() for _ in block.listing] if load is None else load.instructions
     return {
-        "hex": block.hex,
+        **block.name.as_json(),
         "described": load is not None and load.described,
         "cycles": None if load is None else load.schedule.cycles,
         "loads": None if load is None else load.schedule.loads,
@@ -178,7 +176,7 @@ def _block(
     return {
         "name": piece.name,
         "kind": block.kind,
-        "hex": block.hex,
+        **block.name.as_json(),
         "notes": [*piece.notes, *map(str, dropped)],
         "instructions": [
             {

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from inference.formats.exegesis import decoded_json
 from inference.isa.blocks import BlockError, BlocksOfText, Piece, read
+from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.web.data_command import text_of_file
 
 MOST_BLOCKS = 100_000
@@ -30,12 +31,18 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument("file", nargs="?", default="-", help="- or nothing: the standard input")
+        parser.add_argument(
+            "--isa",
+            choices=names_with_blocks(),
+            default=DEFAULT,
+            help="instruction set of the code (default: %(default)s)",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read and print."""
         try:
-            reading = read(text_of_file(options["file"]), MOST_BLOCKS)
+            reading = read(text_of_file(options["file"]), MOST_BLOCKS, options["isa"])
         except CommandError as error:
             self._fail(str(error), as_json=options["json"])
         except BlockError as error:

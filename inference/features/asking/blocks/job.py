@@ -13,7 +13,7 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
 from inference.features.asking.blocks.values import StartedBlock, start_of, started_blocks, with_values
 from inference.formats.archived_parts import read_strictly
-from inference.isa.blocks import Block, BlockError, block_of_hex
+from inference.isa.blocks import Block, BlockError, block_of_hex, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import BlockOptions, obstacle
 from inference.models import Machine, Run
@@ -23,6 +23,7 @@ from inference.runs.kinds import Store, Task
 from inference.runs.machines.blocks import measuring_blocks
 from inference.runs.machines.described import read_machine
 from inference.runs.request import RunRequest
+from inference.storage.instruction_sets import code_isa
 
 _STAGE = "measuring"
 _OPTIONS = BlockOptions.__dataclass_fields__
@@ -31,9 +32,9 @@ _OPTIONS = BlockOptions.__dataclass_fields__
 class BlockConfig(RunRequest):
     """What is measured where: `machine` is an id, `blocks` are machine code in hexadecimal digits.
 
-    `options` are the fields of `BlockOptions`; `isa` is that of the machine. `values`: what single registers,
-    or `vector`, `memory` and `masks`, start with instead. `repeat_values`: blocks are measured with other
-    values that they may depend on, too.
+    `options` are the fields of `BlockOptions`; `isa` is the instruction set of the machine. `values`: what
+    single registers, or `vector`, `memory` and `masks`, start with instead. `repeat_values`: blocks are
+    measured with other values that they may depend on, too.
     """
 
     noun = "a run over basic blocks"
@@ -53,7 +54,8 @@ def read_config(given: Json) -> BlockConfig:
         raise ConfigError(hindered)
     options = read_options(config.options)
     start_of(options, config.values)
-    found = {"isa": machine.isa.name, "blocks": read_blocks(config.blocks, options)}
+    isa = code_isa(machine.isa)
+    found = {"isa": isa, "blocks": read_blocks(config.blocks, options, isa)}
     return config.model_copy(update=found | {"options": options.as_json()})
 
 
@@ -68,18 +70,18 @@ def read_options(given: Json) -> BlockOptions:
     return options
 
 
-def read_blocks(given: Sequence[str], options: BlockOptions) -> list[str]:
+def read_blocks(given: Sequence[str], options: BlockOptions, isa: str) -> list[str]:
     """The blocks in hexadecimal digits. Raises `ConfigError` where not one can be measured."""
-    blocks = [_block(number, code) for number, code in enumerate(given, start=1)]
+    blocks = [_block(number, code, isa) for number, code in enumerate(given, start=1)]
     obstacles = [obstacle(block, options, None) for block in blocks]
     if all(obstacles):  # some among others are results of their own
         raise ConfigError(f"block 1 cannot be measured: {obstacles[0]}")
     return [block.hex for block in blocks]
 
 
-def _block(number: int, code: str) -> Block:
+def _block(number: int, code: str, isa: str) -> Block:
     try:
-        return block_of_hex(code)
+        return block_of_hex(code, isa)
     except BlockError as error:
         raise ConfigError(f"block {number}: {error}") from None
 
@@ -104,7 +106,8 @@ class BlockJob:
             raise JobError("the machine that this run needs has been deleted")
         reporter = task.reporter
         reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [f"Measure on {machine.name}"]})
-        blocks = [block_of_hex(code) for code in config.blocks]
+        isa = isa_beside(task.run.config)
+        blocks = [block_of_hex(code, isa) for code in config.blocks]
         options = BlockOptions(**config.options)
         started = started_blocks(blocks, start_of(options, config.values), repeat=config.repeat_values)
         results: dict[int, Json] = {}
@@ -127,7 +130,8 @@ def _ordered(
         with_values(results[place], blocks[entry.index], entry) for place, entry in enumerate(started)
     ]
     ordered = [
-        result | {"hex": block.hex, "repeated": []} for result, block in zip(complete, blocks, strict=False)
+        result | {**block.name.as_json(), "repeated": []}
+        for result, block in zip(complete, blocks, strict=False)
     ]
     for result in complete[len(blocks) :]:
         ordered[result["index"]]["repeated"].append(result)
@@ -169,6 +173,6 @@ def archived(config: Json) -> Json:
     options = read_options(value.options)
     start_of(options, value.values)
     return dict(value.as_json()) | {
-        "blocks": read_blocks(value.blocks, options),
+        "blocks": read_blocks(value.blocks, options, isa_beside(config)),
         "options": options.as_json(),
     }

@@ -10,12 +10,13 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.asking.blocks.query import MOST_BLOCKS
-from inference.isa.blocks import block_of_hex
+from inference.isa.blocks import block_of_hex, isa_beside
 from inference.isa.blocks.frames import iteration_of
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import MODES, BlockOptions
 from inference.models import Machine, Run
 from inference.runs import lifecycle
+from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name
 from inference.web.data_command import add_piece_option, blocks_of_file
 from inference.web.run_command import RunCommand
@@ -83,7 +84,7 @@ class Command(RunCommand):
             return
         for answer in answers:
             cycles = "–" if answer["cycles"] is None else f"{answer['cycles']:.3f}"
-            block = block_of_hex(answer["hex"])
+            block = block_of_hex(answer["hex"], isa_beside(answer))
             notes = [one for one in (iteration_of(block).words, answer["note"]) if one]
             first = block.instructions[0].text
             notes.append(", ".join(f"{name} = {value}" for name, value in answer["operands"].items()))
@@ -98,7 +99,9 @@ class Command(RunCommand):
         machine = by_name(Machine, options["machine"])
         if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
             raise CommandError(hindered)
-        blocks = blocks_of_file(options["file"], options["piece"], MOST_BLOCKS, self.stderr.write)
+        blocks = blocks_of_file(
+            options["file"], options["piece"], MOST_BLOCKS, self.stderr.write, code_isa(machine.isa)
+        )
         config = {
             "machine": machine.pk,
             "blocks": [block.hex for block in blocks],

@@ -14,11 +14,11 @@ from inference.core.protocols import Json
 from inference.features.asking.blocks.query import BlockLoad, BlockPrediction, predictions_of, scheme_rows
 from inference.features.learning.core_model.query import BlockReason, reasons_of, usable_core_models
 from inference.features.library.experiments.picture import picture
-from inference.features.running.runs.asked import DescriptionItem, links
+from inference.features.running.runs.asked import links
+from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.features.running.runs.record import RunRecord
-from inference.isa.blocks import Block, block_of_hex
+from inference.isa.blocks import Block, block_of_hex, isa_beside
 from inference.isa.blocks.frames import iteration_of
-from inference.isa.targets import X86
 from inference.measuring.blocks import LOOP
 from inference.models import ISA, Machine, Run
 from inference.storage.judging import grounds_of
@@ -169,8 +169,9 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
         shapes = (("operands", dict), ("repeated", list))
         values = {name: stored[name] for name, shape in shapes if isinstance(stored.get(name), shape)}
         results[number] = {**results.get(number, {}), **values}
-    page = [block_of_hex(code) for code in codes[first : first + PAGE]]
-    isa = ISA.objects.filter(name=X86).first()
+    set_name = isa_beside(run.config)
+    page = [block_of_hex(code, set_name) for code in codes[first : first + PAGE]]
+    isa = ISA.objects.filter(name=set_name).first()
     return {
         "blocks": shown(page, isa, results, first + 1, mode=run.config["options"]["mode"]),
         "block_count": len(codes),

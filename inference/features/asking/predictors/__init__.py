@@ -1,3 +1,1 @@
 """The predictors that are configured here, and those that live in the database."""
-
-OPERATIONS = (("/predictors", "api"),)

@@ -1,4 +1,4 @@
-"""Remembered answers of one predictor in the database."""
+"""Remembered answers of one predictor, about blocks of one instruction set, in the database."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class DatabaseAnswers:
     process is killed is asked again.
     """
 
-    def __init__(self, predictor: Predictor, most: int = MOST_ANSWERS) -> None:
+    def __init__(self, predictor: Predictor, isa: str, most: int = MOST_ANSWERS) -> None:
         self._predictor = predictor
+        self._isa = isa
         self._most = most
         self._new: dict[bytes, Answer] = {}
         self._lock = threading.Lock()
@@ -39,7 +40,7 @@ class DatabaseAnswers:
             found = {by_key[key]: self._new[key] for key in keys if key in self._new}
         for begin in range(0, len(keys), _AT_A_TIME):
             rows = AnswerCache.objects.filter(
-                predictor=self._predictor, block__in=keys[begin : begin + _AT_A_TIME]
+                predictor=self._predictor, isa=self._isa, block__in=keys[begin : begin + _AT_A_TIME]
             )
             for key, cycles, failure, detail in rows.values_list("block", "cycles", "failure", "detail"):
                 found[by_key[bytes(key)]] = Answer(cycles, Failure(failure) if failure else None, detail)
@@ -63,6 +64,7 @@ class DatabaseAnswers:
         rows = [
             AnswerCache(
                 predictor=self._predictor,
+                isa=self._isa,
                 block=key,
                 cycles=answer.cycles,
                 failure=answer.failure or "",
@@ -88,8 +90,11 @@ class StraightAnswers(DatabaseAnswers):
 
     def known(self, blocks: Sequence[bytes]) -> Mapping[bytes, Answer]:
         """See `AnswerStore`."""
-        return super().known([block for block in blocks if body_of(block) == block])
+        return super().known([block for block in blocks if self._is_straight(block)])
 
     def remember(self, answers: Mapping[bytes, Answer]) -> None:
         """See `AnswerStore`."""
-        super().remember({block: answer for block, answer in answers.items() if body_of(block) == block})
+        super().remember({block: answer for block, answer in answers.items() if self._is_straight(block)})
+
+    def _is_straight(self, block: bytes) -> bool:
+        return body_of(block, self._isa) == block

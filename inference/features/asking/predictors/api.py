@@ -81,20 +81,20 @@ class NewConfiguration(Input):
     note: str = Field("", max_length=NOTE_LIMIT)
 
 
-@router.get("/kinds", response=list[PredictorKindOut])
+@router.get("/predictors/kinds", response=list[PredictorKindOut])
 def list_predictor_kinds(request: HttpRequest) -> Any:
     """The kinds of predictors with their options. Port mappings need no configuration: they are named."""
     return [_kind(each) for each in kinds().values() if each.name != mapping.KIND]
 
 
-@router.get("/configurations", response=list[ConfigurationOut])
+@router.get("/predictors/configurations", response=list[ConfigurationOut])
 def list_configurations(request: HttpRequest) -> Any:
     """The predictors that are found here or were configured, and why those cannot be used that cannot."""
     return [_listed(one) for one in listed() if one.name]
 
 
 @router.post(
-    "/configurations",
+    "/predictors/configurations",
     response={200: ConfigurationOut, 201: ConfigurationOut},
     auth=administering,
     openapi_extra=ADMINISTERS,
@@ -126,7 +126,10 @@ def add_predictor(request: HttpRequest, data: NewConfiguration) -> Any:
 
 
 @router.delete(
-    "/configurations/{predictor_id}", response={204: None}, auth=administering, openapi_extra=ADMINISTERS
+    "/predictors/configurations/{predictor_id}",
+    response={204: None},
+    auth=administering,
+    openapi_extra=ADMINISTERS,
 )
 def remove_predictor(request: HttpRequest, predictor_id: Id) -> Any:
     """Forget a configured predictor and its remembered answers; one that a campaign has asked stays."""

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -120,18 +121,20 @@ def row_for(
         predictor.close()
 
 
-def opened(row: PredictorRow, task: Task | None = None, *, remembering: bool = True) -> Remembering:
-    """A stored predictor; `task`: the run that it answers for.
+def opened(row: PredictorRow, task: Task | None = None, *, isa: str, remembering: bool = True) -> Remembering:
+    """A stored predictor; `task`: the run that it answers for, `isa`: the instruction set of the blocks.
 
     With `remembering`, answers are looked up in the database and kept there.
 
-    Raises `PredictorError` where it cannot be used here any more, where what is here by now would give other
-    answers than those that are remembered of it, and for one that came with a file: whoever wrote that could
-    have named any program of this computer.
+    Raises `PredictorError` where it knows no such blocks, where it cannot be used here any more, where what
+    is here by now would give other answers than those that are remembered of it, and for one that came with a
+    file: whoever wrote that could have named any program of this computer.
     """
     if not row.askable:
         raise PredictorError(_from_file(row))
     kind = kind_of(row.kind)
+    if isa not in kind.isas:
+        raise PredictorError(f"{row.name} answers for blocks of {', '.join(kind.isas)}, not of {isa}")
     if row.kind == machine.KIND and task is not None:
         predictor: Predictor = measured(kind.settings_of(row.options), task)
     else:
@@ -145,10 +148,11 @@ def opened(row: PredictorRow, task: Task | None = None, *, remembering: bool = T
         )
     if kind.anywhere and task is not None:
         predictor = shared(predictor, row, task)
-    store = (StraightAnswers if row.kind == mapping.KIND else DatabaseAnswers)(row) if remembering else None
+    answers = StraightAnswers if row.kind == mapping.KIND else DatabaseAnswers
+    store = answers(row, isa) if remembering else None
     if kind.takes_jumps:
         return Remembering(predictor, store)
-    return Remembering(predictor, store, asked_about=body_of)
+    return Remembering(predictor, store, asked_about=partial(body_of, isa=isa))
 
 
 def chosen(text: str, *, may_choose: bool = False) -> PredictorRow:
@@ -249,7 +253,7 @@ def _listed_row(row: PredictorRow) -> Listed:
     kind = kind_of(row.kind)
     version = str(row.identity.get("version", ""))
     try:
-        opened(row).close()
+        opened(row, isa=kind.isas[0]).close()
     except PredictorError as error:
         return Listed(kind, row.name, version, row.options, str(error), row, apart=True)
     return Listed(kind, row.name, version, row.options, row=row, apart=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from inference.runs.kinds import Lane, RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
@@ -15,17 +16,31 @@ if TYPE_CHECKING:
     from inference.web.origins import RunOrigin
     from inference.web.panels import Context
 
+
+def _job() -> Job:
+    from inference.features.asking.questions.job import AskJob  # noqa: PLC0415  runs load it
+
+    return AskJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.asking.questions.answer_pages import answers_of  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=answers_of)
+
+
 KINDS = (
     RunKind(
         "ask",
         label="Block query",
-        job="inference.features.asking.questions.job.AskJob",
+        job=_job,
         summary="Predictions for basic blocks",
         example={"predictors": [2, 5], "blocks": ["4801d8480fafc3"], "anew": False},
         lane=Lane.ASKING,
-        outcomes="inference.features.asking.questions.answer_pages.answers_of",
     ),
 )
+
+PRESENTATIONS = {"ask": _presentation}
 
 _EXAMPLE = "add rax, rbx\nmov rcx, qword ptr [rax+8]\nimul rdx, rcx"
 

@@ -30,11 +30,11 @@ from inference.features.asking.questions.query import (
     said_of,
 )
 from inference.features.asking.questions.why import why_of, with_closest
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.csv_cells import written
-from inference.isa.blocks import block_of_hex
+from inference.isa.blocks import BlockName, block_of_bytes, isa_beside
 from inference.isa.blocks.listing import intel_or_digits
-from inference.isa.targets import X86
+from inference.isa.targets import DEFAULT
 from inference.models import ISA, Predictor, Run
 from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.odd_answers import apart, odd_answers
@@ -47,6 +47,7 @@ from inference.web.panels import Context, PanelPlace
 from inference.web.requests import table_answer, whole_number
 
 PAGE_SIZE = 25
+NO_BLOCK = BlockName(DEFAULT, b"")
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,19 @@ class BlockQuestion:
     said: Mapping[int, PredictorSaid]
 
     @property
-    def codes(self) -> list[bytes]:
+    def names(self) -> list[BlockName]:
         """The blocks, in the order asked."""
-        return [bytes.fromhex(text) for text in self.run.config["blocks"]]
+        return names_in(self.run)
 
-    def lines(self, code: bytes) -> list[PredictorAnswer]:
+    def lines(self, name: BlockName = NO_BLOCK) -> list[PredictorAnswer]:
         """What each says of a block."""
-        return lines_of(self.predictors, self.said, code)
+        return lines_of(self.predictors, self.said, name)
+
+
+def names_in(run: Run) -> list[BlockName]:
+    """The blocks of a question, in the order asked."""
+    isa = isa_beside(run.config)
+    return [BlockName(isa, bytes.fromhex(text)) for text in run.config["blocks"]]
 
 
 def _question(pk: int) -> BlockQuestion:
@@ -76,14 +83,15 @@ def asked_blocks(request: HttpRequest, pk: int) -> HttpResponse:
     """What was said of the block in the address (`block`, from 1), or of all; a POST starts what leads on."""
     question = _question(pk)
     number = whole_number(request, "block")
-    codes = question.codes
-    if number is None and len(codes) == 1:
+    names = question.names
+    if number is None and len(names) == 1:
         number = 1
     if number is None:
         return render(request, "inference/questions/answers.html", _table(request, question))
-    if not 1 <= number <= len(codes):
-        raise Http404(f"the question has {len(codes)} blocks")
-    subject = ShownBlock(question.run, number, codes[number - 1], question.lines(codes[number - 1]))
+    if not 1 <= number <= len(names):
+        raise Http404(f"the question has {len(names)} blocks")
+    name = names[number - 1]
+    subject = ShownBlock(question.run, number, name, question.lines(name))
     wrong: Context | None = None
     if request.method == "POST":
         if request.POST.get("press") == "memory":
@@ -99,11 +107,11 @@ def asked_blocks(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _ask_about_memory(request: HttpRequest, question: BlockQuestion, number: int) -> HttpResponse:
-    code = question.codes[number - 1]
+    block = question.names[number - 1]
     rows = [row for row in question.predictors.values() if row is not None]
-    name = unused_name(f"Memory dependencies of {'; '.join(intel_or_digits(code))}"[:190])
+    name = unused_name(f"Memory dependencies of {'; '.join(intel_or_digits(block.code, block.isa))}"[:190])
     try:
-        config = memory_question(rows, code, asked=question.run.pk, block=number)
+        config = memory_question(rows, block, asked=question.run.pk, block=number)
         submit(KIND, config, name, user=request.user)
     except (InvalidInputError, ConfigError) as error:
         messages.error(request, f"Memory dependencies cannot be compared: {error}.")
@@ -112,17 +120,17 @@ def _ask_about_memory(request: HttpRequest, question: BlockQuestion, number: int
 
 def _table(request: HttpRequest, question: BlockQuestion) -> dict[str, Any]:
     """All blocks beside all predictors, a page at a time."""
-    codes = question.codes
+    count = len(question.names)
     keys = {"block": "block", "apart": "apart"} | {f"by{pk}": f"by{pk}" for pk in question.predictors}
     order = Order.read(request.GET.get("sort", ""), keys, "block")
     places = _ordered(question, order)
-    last = (len(codes) - 1) // PAGE_SIZE
+    last = (count - 1) // PAGE_SIZE
     page = min(max(whole_number(request, "page", 0) or 0, 0), last)
     shown = places[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
     return {
         **_about(question, [question.run]),
         "rows": [_answered_block(question, place) for place in shown],
-        "heads": [(f"by{line.pk}", line.name) for line in question.lines(b"")],
+        "heads": [(f"by{line.pk}", line.name) for line in question.lines()],
         "sort": str(order),
         "previous_page": page - 1 if page else None,
         "next_page": page + 1 if page < last else None,
@@ -131,13 +139,13 @@ def _table(request: HttpRequest, question: BlockQuestion) -> dict[str, Any]:
 
 def _ordered(question: BlockQuestion, order: Order) -> list[int]:
     """The places of the blocks; those without such a number come last, whichever way."""
-    codes = question.codes
-    places = list(range(len(codes)))
+    names = question.names
+    places = list(range(len(names)))
     if order.column == "block":
         return places[::-1] if order.descending else places
     numbers = {}
-    for place, code in enumerate(codes):
-        lines = question.lines(code)
+    for place, name in enumerate(names):
+        lines = question.lines(name)
         if order.column == "apart":
             numbers[place] = apart([line.cycles for line in lines])
         else:
@@ -161,14 +169,14 @@ class AnsweredBlock:
 
 
 def _answered_block(question: BlockQuestion, place: int) -> AnsweredBlock:
-    code = question.codes[place]
-    lines = question.lines(code)
+    name = question.names[place]
+    lines = question.lines(name)
     cycles = [line.cycles for line in lines]
     odd = odd_answers(cycles)
     share = apart(cycles)
     return AnsweredBlock(
         place + 1,
-        intel_or_digits(code),
+        intel_or_digits(name.code, name.isa),
         [(line, at in odd) for at, line in enumerate(lines)],
         None if share is None else 100 * share,
     )
@@ -178,13 +186,13 @@ def _detail(
     request: HttpRequest, question: BlockQuestion, subject: ShownBlock, wrong: Context | None
 ) -> dict[str, Any]:
     """Everything about one block; `wrong`: the context of a panel whose form is wrong."""
-    code = subject.code
-    block = block_of_hex(code.hex())
-    isa = ISA.objects.filter(name=X86).first()
+    name = subject.name
+    block = block_of_bytes(name.code, name.isa)
+    isa = ISA.objects.filter(name=name.isa).first()
     schemes = {} if isa is None else scheme_rows([block], isa)
     why = why_of(request, block, mode_asked(question.run, question.predictors.values()))
     lines = with_closest(subject.lines, why)
-    memory = memory_run(code)
+    memory = memory_run(name)
     shown = panels.shown_panels(request, PanelPlace.SHOWN_BLOCK, subject, wrong)
     of_panels = [run for one in shown for run in one.context.get("followed", ())]
     return {
@@ -199,7 +207,7 @@ def _detail(
         **ports_context(request, block, isa, schemes),
         "panels": shown,
         "memory": _memory(memory),
-        "no_variants": _no_variants(code),
+        "no_variants": _no_variants(name),
     }
 
 
@@ -213,7 +221,7 @@ def _about(question: BlockQuestion, followed: list[Run]) -> dict[str, Any]:
         "asked": len(question.predictors),
         "answered": len(question.said),
         "count": len(run.config["blocks"]),
-        "predictors": [line.name for line in question.lines(b"")],
+        "predictors": [line.name for line in question.lines()],
         "processors": different_processors(row for row in question.predictors.values() if row is not None),
         "rows_asked": [row for row in question.predictors.values() if row is not None],
         "ended": run.state in Run.FINAL,
@@ -232,10 +240,10 @@ def _memory(run: Run | None) -> MemoryTable | None:
     return memory_table(run, asked_predictors(run), said_of(run))
 
 
-def _no_variants(code: bytes) -> str:
+def _no_variants(name: BlockName) -> str:
     """Why there is nothing to compare; "" where there is."""
     try:
-        variants(code)
+        variants(name.code, name.isa)
     except InvalidInputError as error:
         return str(error)
     return ""
@@ -245,10 +253,10 @@ def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The answers in the published form of a set of blocks: digits, and a column per predictor; −1: none."""
     question = _question(pk)
     rows = []
-    for code in question.codes:
-        cycles = [line.cycles for line in question.lines(code)]
-        rows.append([code.hex(), *(-1.0 if one is None else one for one in cycles)])
-    names = [line.name for line in question.lines(b"")]
+    for block in question.names:
+        cycles = [line.cycles for line in question.lines(block)]
+        rows.append([block.hex, *(-1.0 if one is None else one for one in cycles)])
+    names = [line.name for line in question.lines()]
     return table_answer(written(["bb", *names], rows), question.run.name, question=question.run.name)
 
 
@@ -282,13 +290,15 @@ def memory_table(
     run: Run, predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid]
 ) -> MemoryTable:
     """The table of a run that `campaigning.memory` has described: its blocks are in the order of `Memory`."""
-    codes = [bytes.fromhex(text) for text in run.config["blocks"]]
-    columns = [lines_of(predictors, said, code) for code in codes]
+    names = names_in(run)
+    columns = [lines_of(predictors, said, name) for name in names]
     rows = [
         MemoryRow(cells[0], list(zip(Memory, cells, strict=True)), reading(cells))
         for cells in zip(*columns, strict=True)
     ]
-    variants = [(kind, intel_or_digits(code)) for kind, code in zip(Memory, codes, strict=True)]
+    variants = [
+        (kind, intel_or_digits(name.code, name.isa)) for kind, name in zip(Memory, names, strict=True)
+    ]
     return MemoryTable(run, variants, rows, run.state in Run.FINAL)
 
 

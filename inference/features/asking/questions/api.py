@@ -21,13 +21,13 @@ from inference.features.asking.predictors.query import MOST_PREDICTORS, named, o
 from inference.features.asking.questions.job import MOST_BLOCKS, memory_question
 from inference.features.asking.questions.query import KIND, asked_predictors, said_of
 from inference.features.running.runs.runs_of_kind import NameOfRun, submitted
-from inference.isa.blocks import Block, block_of_hex, read_blocks
+from inference.isa.blocks import Block, block_of_hex, isa_beside, read_blocks
 from inference.models import Predictor, Run
 from inference.predictors.loops import asked_as
 from inference.predictors.protocol import Answer
-from inference.web.api.answers import MOST_TEXT, AnswerOut, assembly
+from inference.web.api.answers import MOST_TEXT, AnswerOut, Code, NamedBlock, assembly
 from inference.web.api.errors import ProblemError
-from inference.web.api.shapes import Input, Name, Ref, ref
+from inference.web.api.shapes import Name, Ref, ref
 from inference.web.validation import Id
 
 router = Router()
@@ -45,7 +45,7 @@ class PredictorOut(Schema):
     usual: bool = Field(examples=[True])
 
 
-class NewQuestion(Input):
+class NewQuestion(Code):
     """Basic blocks, and who shall say how many cycles they take."""
 
     code: str = Field(
@@ -97,10 +97,9 @@ class SaidOut(Schema):
     answers: list[AskedAnswerOut]
 
 
-class AskedBlock(Schema):
+class AskedBlock(NamedBlock):
     """A block of a question."""
 
-    hex: str = Field(examples=["4801591048019980000000"])
     assembly: list[str] = Field(examples=[["add qword ptr [rcx+0x10], rbx"]])
 
 
@@ -137,14 +136,14 @@ def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
 
     Its answers come one by one: read the question again, or follow the events of its run.
     """
-    blocks = read_blocks(data.code, MOST_BLOCKS)
+    blocks = read_blocks(data.code, MOST_BLOCKS, data.isa)
     with transaction.atomic():  # no predictor is stored for a question that is refused
         rows = _asked(data)
         if data.memory:
             config = {**_memory(rows, blocks), "anew": data.anew, "mode": data.mode}
         else:
             ids = [row.pk for row in rows]
-            asked = {"predictors": ids, "blocks": [block.hex for block in blocks]}
+            asked = {"predictors": ids, "isa": data.isa, "blocks": [block.hex for block in blocks]}
             config = {**asked, "anew": data.anew, "mode": data.mode}
         run = submitted(request, KIND, config, "Question through the API", data.name)
     return Status(201, _question(run))
@@ -169,14 +168,14 @@ def _memory(rows: list[Predictor], blocks: list[Block]) -> Json:
         what = f"Memory dependencies are compared of one block, not of {len(blocks):,}"
         raise ProblemError(422, what, where="body code", right="one block")
     try:
-        return memory_question(rows, blocks[0].code)
+        return memory_question(rows, blocks[0].name)
     except InvalidInputError as error:
         right = "a block that accesses memory through a register"
         raise ProblemError(422, str(error), where="body code", right=right) from error
 
 
 def _question(run: Run) -> dict[str, Any]:
-    codes = [block_of_hex(text).code for text in run.config["blocks"]]
+    blocks = [block_of_hex(text, isa_beside(run.config)) for text in run.config["blocks"]]
     said = said_of(run)
     predictors = []
     for pk, row in asked_predictors(run).items():
@@ -184,7 +183,10 @@ def _question(run: Run) -> dict[str, Any]:
         name = told.name if told else row.name if row else f"predictor {pk}"
         kind = row.kind if row else ""
         answers = (
-            [_answer(told.answers.get(code)) | {"asked_as": asked_as(kind, code)} for code in codes]
+            [
+                _answer(told.answers.get(block.code)) | {"asked_as": asked_as(kind, block.name)}
+                for block in blocks
+            ]
             if told and not told.error
             else []
         )
@@ -197,7 +199,7 @@ def _question(run: Run) -> dict[str, Any]:
         "state": run.state,
         "error": run.error,
         "page": reverse("asked-blocks", args=[run.pk]),
-        "blocks": [{"hex": code.hex(), "assembly": assembly(code)} for code in codes],
+        "blocks": [{**block.name.as_json(), "assembly": assembly(block.name)} for block in blocks],
         "predictors": predictors,
         "processors": different_processors(row for row in asked_predictors(run).values() if row),
     }

@@ -36,13 +36,15 @@ def ask(
     predictors: Sequence[Predictor],
     blocks: Sequence[bytes],
     *,
+    isa: str,
     remembering: bool = True,
     task: Task | None = None,
 ) -> Iterator[PredictorColumn]:
     """A column for each predictor, in the order in which they are done.
 
-    `task`: the run that it is for, which is heard meanwhile. That a predictor cannot work is said in its
-    column; whatever else it raises is a fault of the program, and is raised here with its trace.
+    `isa`: the instruction set of the blocks. `task`: the run that it is for, which is heard meanwhile. That a
+    predictor cannot work is said in its column; whatever else it raises is a fault of the program, and is
+    raised here with its trace.
     """
     machines = sum(row.kind == machine.KIND for row in predictors)
     pool = ThreadPoolExecutor(SIDE_BY_SIDE + machines, "asking")
@@ -50,7 +52,7 @@ def ask(
     try:
         for row in predictors:
             try:
-                tool = opened(row, task, remembering=remembering)
+                tool = opened(row, task, isa=isa, remembering=remembering)
             except PredictorError as error:
                 yield PredictorColumn(row, error=str(error))
             else:

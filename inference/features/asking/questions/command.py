@@ -29,7 +29,7 @@ from inference.features.learning.core_model.query import reasons_of, usable_core
 from inference.features.library.experiments.shell import PredictExperiment
 from inference.formats.csv_cells import written
 from inference.formats.errors import ExchangeError
-from inference.isa.blocks import Block, block_of_bytes
+from inference.isa.blocks import Block, block_of_bytes, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
 from inference.measuring.blocks import LOOP
 from inference.models import PortMapping, Predictor, StoredCoreModel
@@ -38,6 +38,7 @@ from inference.predictors.loops import asked_as
 from inference.predictors.memory_variants import Memory, variants
 from inference.predictors.protocol import Answer, PredictorError
 from inference.runs.errors import ConfigError
+from inference.storage.instruction_sets import code_isa
 from inference.storage.names import by_name
 from inference.web.data_command import add_piece_option, blocks_of_file
 
@@ -106,7 +107,8 @@ class Command(PredictExperiment):
             super().handle(*args, **options)
             return
         row = _mapping(options["ports"]) if options["ports"] else None
-        blocks = blocks_of_file(options["experiment"], options["piece"], MOST_BLOCKS, self.stderr.write)
+        isa = isa_beside(options) if row is None else code_isa(row.isa)
+        blocks = blocks_of_file(options["experiment"], options["piece"], MOST_BLOCKS, self.stderr.write, isa)
         if row is not None:
             self._write_ports(row, blocks, as_json=options["json"])
             return
@@ -158,7 +160,7 @@ class Command(PredictExperiment):
         reasons = reasons_of(blocks, model, assumed)
         if as_json:
             together = zip(blocks, reasons, strict=True)
-            told = [{"hex": block.hex, **reason.as_json()} for block, reason in together]
+            told = [{**block.name.as_json(), **reason.as_json()} for block, reason in together]
             self.stdout.write(json.dumps({"blocks": told}, ensure_ascii=False))
             return
         for number, (block, reason) in enumerate(zip(blocks, reasons, strict=True), start=1):
@@ -209,7 +211,7 @@ class Command(PredictExperiment):
         loop = next((block for block in blocks if block.closing is not None), None)
         if loop is not None:
             for row, name in zip(rows, names, strict=True):
-                self.stdout.write(f"  {name}: a loop is {asked_as(row.kind, loop.code)}")
+                self.stdout.write(f"  {name}: a loop is {asked_as(row.kind, loop.name)}")
 
 
 def _core_model(named: Sequence[str], mode: str) -> tuple[StoredCoreModel, Assumptions]:
@@ -251,10 +253,10 @@ def _variants(blocks: Sequence[Block]) -> list[Block]:
     if len(blocks) != 1:
         raise CommandError(f"--memory compares variants of one block, not of {len(blocks):,}")
     try:
-        found = variants(blocks[0].code)
+        found = variants(blocks[0].code, blocks[0].isa)
     except InvalidInputError as error:
         raise CommandError(str(error)) from error
-    return [block_of_bytes(code) for code in found.code.values()]
+    return [block_of_bytes(code, blocks[0].isa) for code in found.code.values()]
 
 
 def _asked(
@@ -263,7 +265,7 @@ def _asked(
     """Names of the predictors, and per block an answer of each."""
     told = {
         column.predictor: column
-        for column in ask(rows, [block.code for block in blocks], remembering=not anew)
+        for column in ask(rows, [block.code for block in blocks], isa=blocks[0].isa, remembering=not anew)
     }
     columns = [told[row] for row in rows]
     if errors := [column.error for column in columns if column.error]:
@@ -282,7 +284,7 @@ def _as_json(
         "predictors": list(names),
         "blocks": [
             {
-                "hex": block.hex,
+                **block.name.as_json(),
                 "assembly": [one.text for one in block.instructions],
                 "kind": block.kind,
                 "answers": [
@@ -290,7 +292,7 @@ def _as_json(
                         "cycles": one.cycles,
                         "failure": one.failure,
                         "detail": one.detail,
-                        "asked_as": asked_as(row.kind, block.code),
+                        "asked_as": asked_as(row.kind, block.name),
                     }
                     for row, one in zip(rows, said, strict=True)
                 ],
@@ -309,10 +311,10 @@ def _summary(load: BlockLoad | None) -> str:
 
 def _load_json(block: Block, load: BlockLoad | None) -> dict[str, Any]:
     if load is None:
-        return {"hex": block.hex, "cycles": None, "loads": None, "instructions": []}
+        return {**block.name.as_json(), "cycles": None, "loads": None, "instructions": []}
     parts = zip(block.listing, load.instructions, strict=True)
     return {
-        "hex": block.hex,
+        **block.name.as_json(),
         "cycles": load.schedule.cycles,
         "loads": load.schedule.loads,
         "instructions": [{"text": text, "loads": part.ports} for (_, text), part in parts],

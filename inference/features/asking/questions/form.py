@@ -12,8 +12,9 @@ from inference.features.asking.predictors.choosing import known_on, processor_fi
 from inference.features.asking.predictors.modes import mode_field
 from inference.features.asking.predictors.query import OfferedPredictor, Offers, chosen, offers
 from inference.features.asking.predictors.stored_kinds import reason_against
-from inference.isa.blocks import Block, BlockError, BlocksOfText, read
+from inference.isa.blocks import Block, BlockError, BlocksOfText, isa_beside, read
 from inference.isa.start_values import START
+from inference.isa.targets import DEFAULT, names_with_blocks
 from inference.measuring.blocks import MOST_COPIES, MOST_PAGES, BlockOptions
 from inference.models import Predictor
 from inference.predictors import machine
@@ -111,6 +112,12 @@ class AddressField(forms.CharField):
 class BlockForm(ChoosingForm):
     """The page's form; `reading` is what the text has, once it is valid."""
 
+    isa = forms.ChoiceField(
+        choices=lambda: [(name, name) for name in names_with_blocks()],
+        initial=DEFAULT,
+        required=False,
+        widget=forms.HiddenInput,
+    )
     code = forms.CharField(
         label="Basic blocks",
         max_length=TEXT_LIMIT,
@@ -174,7 +181,7 @@ class BlockForm(ChoosingForm):
         """The text, of which the blocks are kept."""
         text: str = self.cleaned_data["code"]
         try:
-            self.reading = read(text, MOST_BLOCKS)
+            self.reading = read(text, MOST_BLOCKS, isa_beside(self.cleaned_data))
         except BlockError as error:
             raise forms.ValidationError(f"Nothing was decoded: {error}.") from None
         if self._asking and self._piece is None and (dropped := self.reading.dropped):

@@ -13,7 +13,8 @@ from inference.features.asking.predictors.modes import AS_NAMED, QuestionMode, r
 from inference.features.asking.predictors.query import MOST_PREDICTORS, row_for
 from inference.features.asking.questions.asking import ask
 from inference.features.asking.questions.query import ANSWERS, KIND, PredictorSaid, said_document
-from inference.isa.blocks import BlockError, block_of_hex
+from inference.isa.blocks import BlockError, BlockName, block_of_hex, isa_beside
+from inference.isa.targets import DEFAULT
 from inference.models import Predictor, Run
 from inference.predictors.llvm import mca
 from inference.predictors.memory_variants import variants
@@ -31,7 +32,7 @@ MOST_BLOCKS = 1000
 
 
 class AskConfig(RunRequest):
-    """`predictors` are ids, `blocks` machine code in hexadecimal digits.
+    """`predictors` are ids, `blocks` machine code of the instruction set `isa` in hexadecimal digits.
 
     With `anew`, cached answers are ignored. `about` is for whoever asks: what the blocks belong to. `mode`:
     in which all are asked; "" as each predictor's options say.
@@ -39,6 +40,7 @@ class AskConfig(RunRequest):
 
     noun = "a question"
     predictors: Annotated[list[int], Field(min_length=1, max_length=MOST_PREDICTORS)]
+    isa: str = DEFAULT
     blocks: Annotated[list[str], Field(min_length=1, max_length=MOST_BLOCKS)]
     anew: bool = False
     about: Json = {}
@@ -53,7 +55,7 @@ class AskJob:
         asked = AskConfig.read(config)
         rows = rows_in_mode(read_rows(Predictor, "predictors", asked.predictors), asked.mode)
         predictors = [row.pk for row in rows]
-        return asked.as_json() | {"predictors": predictors, "blocks": _blocks(asked.blocks)}
+        return asked.as_json() | {"predictors": predictors, "blocks": _blocks(asked.blocks, asked.isa)}
 
     def submitted(self, run: Run) -> None:
         """Nothing belongs to it: its answers are in its journal."""
@@ -61,6 +63,7 @@ class AskJob:
     def work(self, task: Task) -> Store:
         """Ask them side by side; what one cannot say does not keep the others from it."""
         config = task.run.config
+        isa = isa_beside(config)
         codes = [bytes.fromhex(text) for text in config["blocks"]]
         wanted = config["predictors"]
         rows = Predictor.objects.in_bulk(wanted)
@@ -70,7 +73,7 @@ class AskJob:
             if pk not in rows:
                 _tell(task, told, PredictorSaid(pk, f"predictor {pk}", error=GONE))
         known = [rows[pk] for pk in wanted if pk in rows]
-        for column in ask(known, codes, remembering=not config["anew"], task=task):
+        for column in ask(known, codes, isa=isa, remembering=not config["anew"], task=task):
             row = column.predictor
             answers = {} if column.error else dict(zip(codes, column.answers, strict=True))
             _tell(task, told, PredictorSaid(row.pk, row.name, answers, column.error))
@@ -78,7 +81,7 @@ class AskJob:
 
 
 def _tell(task: Task, told: list[Json], said: PredictorSaid) -> None:
-    task.reporter.tell(ANSWERS, said_document(said))
+    task.reporter.tell(ANSWERS, said_document(said, isa_beside(task.run.config)))
     told.append({"predictor": said.predictor, "name": said.name, "error": said.error})
     _progress(task, told)
 
@@ -95,11 +98,11 @@ def _store(run: Run, told: Sequence[Json]) -> tuple[Json, Sequence[Entry]]:
     return made, [("result", made)]
 
 
-def _blocks(given: Sequence[str]) -> list[str]:
+def _blocks(given: Sequence[str], isa: str) -> list[str]:
     found = []
     for number, text in enumerate(given, start=1):
         try:
-            found.append(block_of_hex(text).hex)
+            found.append(block_of_hex(text, isa).hex)
         except BlockError as error:
             raise ConfigError(f"blocks, number {number}: {error}") from error
     return found
@@ -115,18 +118,19 @@ MAY_ALIAS = "-noalias=false"
 """llvm-mca's switch for: any two accesses to memory may be to the same place."""
 
 
-def memory_question(predictors: Sequence[Predictor], code: bytes, **about: int) -> Json:
+def memory_question(predictors: Sequence[Predictor], name: BlockName, **about: int) -> Json:
     """The description of a run of kind `ask` about the block's variants, in the order of `Memory`.
 
     `about`: where it is asked from, `asked` a run of this kind and `block` the number of the block there.
 
     Raises `InvalidInputError` for a block whose addresses cannot be varied.
     """
-    found = variants(code)
+    found = variants(name.code, name.isa)
     return {
         "predictors": [row.pk for row in with_switch(predictors)],
+        "isa": name.isa,
         "blocks": [one.hex() for one in found.code.values()],
-        "about": {ABOUT: code.hex(), **about},
+        "about": {ABOUT: name.hex, **about},
     }
 
 

@@ -18,9 +18,9 @@ from inference.features.asking.predictors.modes import mode_asked
 from inference.features.asking.predictors.query import all_kinds, written
 from inference.features.asking.questions.form import SURROUNDINGS, BlockForm
 from inference.features.asking.questions.query import KIND
-from inference.isa.blocks import Block, block_of_hex
+from inference.isa.blocks import Block, block_of_hex, isa_beside
 from inference.isa.bodies import obstacle_to_blocks
-from inference.isa.targets import X86
+from inference.isa.targets import DEFAULT
 from inference.measuring.blocks import LOOP, UNROLLED
 from inference.models import ISA, Machine, Predictor, Run
 from inference.predictors import core_model, machine, mapping
@@ -76,6 +76,8 @@ def blocks(request: HttpRequest) -> HttpResponse:
     form = _at_first(request)
     if "code" not in request.GET and "code" not in form.initial:
         return _page(request, form)
+    if "code" in request.GET and "isa" not in request.GET:  # an address from before blocks were named by both
+        return redirect(f"{reverse('blocks')}?{urlencode({'isa': DEFAULT})}&{request.GET.urlencode()}")
     form = BlockForm(_filled(form, request.GET), known=form.offers)
     return _page(request, form, status=200 if form.is_valid() else 400)
 
@@ -84,7 +86,9 @@ def _address(posted: QueryDict) -> str:
     """What of the form travels in the address of the page."""
     named = ("code", "processor", *SURROUNDINGS)
     kept: list[tuple[str, Any]] = [(name, posted[name]) for name in named if posted.get(name)]
-    return urlencode([*kept, *(("predictors", text) for text in posted.getlist("predictors"))])
+    return urlencode(
+        [("isa", isa_beside(posted)), *kept, *(("predictors", text) for text in posted.getlist("predictors"))]
+    )
 
 
 def _filled(form: BlockForm, given: QueryDict) -> QueryDict:
@@ -114,8 +118,10 @@ def _at_first(request: HttpRequest) -> BlockForm:
 def _as_before(run: Run) -> dict[str, Any]:
     """The blocks and predictors of an earlier question."""
     rows = Predictor.objects.in_bulk(run.config["predictors"])
-    texts = [block_of_hex(code).text for code in run.config["blocks"]]
+    isa = isa_beside(run.config)
+    texts = [block_of_hex(code, isa).text for code in run.config["blocks"]]
     return {
+        "isa": isa,
         "code": "\n\n".join(texts),
         "predictors": [_offered_as(row) for row in rows.values()],
         "mode": mode_asked(run, rows.values()),
@@ -132,6 +138,7 @@ def _offered_as(row: Predictor) -> str:
 def _ask(request: HttpRequest, form: BlockForm) -> HttpResponse:
     config = {
         "predictors": [row.pk for row in form.rows],
+        "isa": form.blocks[0].isa,
         "blocks": [block.hex for block in form.blocks],
         "anew": form.cleaned_data["anew"],
         "mode": form.cleaned_data["mode"],
@@ -165,7 +172,7 @@ def name_of(found: list[Block]) -> str:
 
 
 def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpResponse:
-    isa = ISA.objects.filter(name=X86).first()
+    isa = ISA.objects.filter(name=form["isa"].value() or DEFAULT).first()
     mode = str(form["mode"].value() or LOOP)
     pieces = form.reading.pieces if form.is_bound and "code" not in form.errors else ()
     decoded = shown([piece.block for piece in pieces[:MOST_SHOWN]], isa, mode=mode) if pieces else []

@@ -10,6 +10,7 @@ from django.urls import reverse
 from inference.core.protocols import Json
 from inference.features.asking.predictors.query import QUESTION
 from inference.formats.sample_document import read_samples, sample_document
+from inference.isa.blocks import BlockName, isa_beside
 from inference.models import Predictor, Run, RunEvent
 from inference.predictors import machine
 from inference.predictors.loops import asked_as
@@ -114,21 +115,21 @@ def said_of(run: Run) -> dict[int, PredictorSaid]:
 
 
 def lines_of(
-    predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid], code: bytes
+    predictors: Mapping[int, Predictor | None], said: Mapping[int, PredictorSaid], name: BlockName
 ) -> list[PredictorAnswer]:
-    """A line for each predictor, in their order."""
-    told = [_line(pk, row, said.get(pk), code) for pk, row in predictors.items()]
+    """A line for each predictor, in their order; `name`: of a block of the question, or without code."""
+    told = [_line(pk, row, said.get(pk), name) for pk, row in predictors.items()]
     numbers = [one.cycles for one in told if one.cycles is not None]
     most = max(numbers, default=0.0)
     measured = next((one.cycles for one in told if one.measures and one.cycles), None)
     return [_compared(one, most, measured) for one in told]
 
 
-def _line(pk: int, row: Predictor | None, said: PredictorSaid | None, code: bytes) -> PredictorAnswer:
-    words = asked_as(row.kind, code) if row is not None and code else ""
+def _line(pk: int, row: Predictor | None, said: PredictorSaid | None, name: BlockName) -> PredictorAnswer:
+    words = asked_as(row.kind, name) if row is not None and name.code else ""
     if said is None:
         return PredictorAnswer(pk, f"predictor {pk}" if row is None else row.name, row, asked_as=words)
-    return PredictorAnswer(pk, said.name, row, said.answers.get(code), said.error, asked_as=words)
+    return PredictorAnswer(pk, said.name, row, said.answers.get(name.code), said.error, asked_as=words)
 
 
 def _compared(line: PredictorAnswer, most: float, measured: float | None) -> PredictorAnswer:
@@ -146,9 +147,10 @@ def furthest_apart(lines: Sequence[PredictorAnswer]) -> tuple[int, int] | None:
     return None if len(told) < 2 else (told[0][1], told[-1][1])
 
 
-def memory_run(code: bytes) -> Run | None:
+def memory_run(name: BlockName) -> Run | None:
     """The newest question about the variants of a block (one query)."""
-    return Run.objects.filter(kind=KIND, config__about__memory=code.hex()).order_by("-pk").first()
+    rows = Run.objects.filter(kind=KIND, config__about__memory=name.hex).order_by("-pk")
+    return next((run for run in rows[:_MOST_RUNS] if isa_beside(run.config) == name.isa), None)
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class ShownBlock:
 
     run: Run
     number: int
-    code: bytes
+    name: BlockName
     lines: Sequence[PredictorAnswer]
 
 
@@ -198,14 +200,14 @@ class PredictorSaid:
     error: str = ""
 
 
-def said_document(said: PredictorSaid) -> Json:
-    """The event's payload."""
+def said_document(said: PredictorSaid, isa: str) -> Json:
+    """The event's payload; `isa`: the instruction set of the blocks."""
     samples = [Sample(code, (answer,)) for code, answer in said.answers.items()]
     return {
         "predictor": said.predictor,
         "name": said.name,
         "error": said.error,
-        "answers": sample_document(samples),
+        "answers": sample_document(samples, isa),
     }
 
 

@@ -1,22 +1,34 @@
 """How good predictors are on a machine: blocks of a set measured there, and everything that predicts them."""
 
-from inference.runs.kinds import Lane, RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.menus import MenuEntry, MenuPlace
+
+
+def _job() -> Job:
+    from inference.features.judging.accuracy_checks.job import AccuracyCheckJob  # noqa: PLC0415  runs load it
+
+    return AccuracyCheckJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.judging.accuracy_checks.query import checks_of, words  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=words, outcomes=checks_of)
+
 
 KINDS = (
     RunKind(
         "accuracy-check",
         label="Accuracy check",
-        job="inference.features.judging.accuracy_checks.job.AccuracyCheckJob",
+        job=_job,
         summary="How good core model, mappings and tools are on a machine",
         example={"machine": 1, "block_set": 6, "blocks": 500, "seed": 1},
         lane=Lane.MEASURING,
-        words="inference.features.judging.accuracy_checks.query.words",
-        outcomes="inference.features.judging.accuracy_checks.query.checks_of",
     ),
 )
 
-OPERATIONS = (("/accuracy-checks", "api"),)
+PRESENTATIONS = {"accuracy-check": _presentation}
 
 MENUS = (
     MenuEntry(

@@ -17,7 +17,7 @@ from inference.features.judging.accuracy_checks.result import FACTS, BoundError,
 from inference.features.judging.evaluations.shapes import AccuracyJudgementOut
 from inference.features.running.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
-from inference.web.api.answers import PredictorNames
+from inference.web.api.answers import NamedBlock, PredictorNames
 from inference.web.api.paging import PageOf, Paging
 from inference.web.api.runs import RunOut, run_json
 from inference.web.api.shapes import HeatMapOut, Scores
@@ -58,10 +58,9 @@ class TraitOut(Schema):
     p: float = Field(description="Likelihood of that by chance, corrected by Holm.", examples=[2e-7])
 
 
-class WorstBlockOut(Schema):
+class WorstBlockOut(NamedBlock):
     """A block with a large error."""
 
-    hex: str = Field(examples=["480fafc3"])
     measured: float = Field(examples=[3.0])
     said: float = Field(examples=[1.0])
     error: float = Field(description="In per cent of the measurement.", examples=[-66.7])
@@ -119,7 +118,7 @@ class AccuracyCheckOut(Schema):
     )
 
 
-@router.post("", response={201: RunOut})
+@router.post("/accuracy-checks", response={201: RunOut})
 def start_accuracy_check(request: HttpRequest, data: NewAccuracyCheck) -> Any:
     """Start to measure blocks of a set on a machine, and to ask everybody about them."""
     with transaction.atomic():  # no predictor is stored for a check that is refused
@@ -128,7 +127,7 @@ def start_accuracy_check(request: HttpRequest, data: NewAccuracyCheck) -> Any:
         return started(request, KIND, config, "Accuracy check through the API", data.name)
 
 
-@router.get("", response=PageOf[RunOut])
+@router.get("/accuracy-checks", response=PageOf[RunOut])
 def list_accuracy_checks(
     request: HttpRequest,
     paging: Query[Paging],
@@ -139,7 +138,7 @@ def list_accuracy_checks(
     return listed_runs(rows if machine is None else rows.filter(config__machine=machine), paging)
 
 
-@router.get("/{accuracy_check_id}", response=AccuracyCheckOut)
+@router.get("/accuracy-checks/{accuracy_check_id}", response=AccuracyCheckOut)
 def get_accuracy_check(request: HttpRequest, accuracy_check_id: Id) -> Any:
     """What a check found; 409 until it is done."""
     run = done_run(accuracy_check_id, KIND, "accuracy_check_id")

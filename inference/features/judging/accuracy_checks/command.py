@@ -13,10 +13,9 @@ from inference.core.protocols import Json
 from inference.features.asking.predictors.query import chosen
 from inference.features.judging.accuracy_checks.query import check_of
 from inference.features.judging.accuracy_checks.request import KIND, AccuracyCheckConfig
-from inference.features.judging.accuracy_checks.result import AccuracyCheck, CheckedPredictor
+from inference.features.judging.accuracy_checks.result import AccuracyCheck, CheckedPredictor, WorstBlock
 from inference.formats.errors import ExchangeError
-from inference.isa.blocks import BlockError
-from inference.isa.blocks.listing import intel_of_bytes
+from inference.isa.blocks.listing import intel_or_digits
 from inference.measuring.blocks import MODES
 from inference.models import BasicBlockSet, Machine, Run
 from inference.predictors.protocol import PredictorError
@@ -109,7 +108,7 @@ def check_lines(found: AccuracyCheck) -> Iterator[str]:
             )
         yield f"{one.name}, worst blocks"
         for block in one.worst[:_WORST]:
-            yield f"  {block.error:+7.1f} %  {block.measured:.2f} → {block.said:.2f}  {_assembly(block.hex)}"
+            yield f"  {block.error:+7.1f} %  {block.measured:.2f} → {block.said:.2f}  {_assembly(block)}"
 
 
 def _scores(one: CheckedPredictor, blocks: int) -> str:
@@ -124,11 +123,8 @@ def _scores(one: CheckedPredictor, blocks: int) -> str:
     )
 
 
-def _assembly(digits: str) -> str:
-    try:
-        return "; ".join(intel_of_bytes(bytes.fromhex(digits)))
-    except BlockError:
-        return digits
+def _assembly(block: WorstBlock) -> str:
+    return "; ".join(intel_or_digits(bytes.fromhex(block.hex), block.isa))
 
 
 def _submitted(options: dict[str, Any]) -> Run:

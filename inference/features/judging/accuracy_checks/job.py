@@ -28,6 +28,7 @@ from inference.runs.errors import JobError
 from inference.runs.journal import Entry
 from inference.runs.kinds import Store, Task
 from inference.storage.block_rows import insert_answers
+from inference.storage.instruction_sets import code_isa
 from inference.storage.names import NAME_LIMIT, free_name
 
 STAGES = ("Measure", "Measure again", "Predict")
@@ -60,15 +61,15 @@ class AccuracyCheckJob:
             gone = "machine" if machine is None else "basic-block set"
             raise JobError(f"the {gone} that this run needs has been deleted")
         blocks = drawn(source, config.blocks, config.seed)
-        codes = [bytes(block.code) for block in blocks]
+        codes, isa = [bytes(block.code) for block in blocks], code_isa(source.isa)
         settings = measuring.MachineSettings(machine=machine.name, mode=config.mode)
         once = medians(_measured(task, settings, codes, range(config.rounds), 0))
         if not any(one.cycles for one in once):
             raise JobError(f"none of the {len(codes)} blocks could be measured: {_complaint(once)}")
         (again,) = _measured(task, settings, codes, range(config.rounds, config.rounds + 1), 1)
-        columns, unasked = _predicted(task, machine, config, codes)
+        columns, unasked = _predicted(task, machine, config, codes, isa)
         bounds = largest_bounds(machine, [one.predictor for one in columns], codes, config.mode)
-        measured_blocks = MeasuredBlockList(codes, cycles_in(once), bounds, traits_of(codes, bounds))
+        measured_blocks = MeasuredBlockList(isa, codes, cycles_in(once), bounds, traits_of(codes, bounds))
         repeated = AskedColumn(f"{machine.name}, measured again", again)
         floor, predictors = measured_blocks.judged(
             repeated,
@@ -122,7 +123,7 @@ def _measured(
 
 
 def _predicted(
-    task: Task, machine: Machine, config: AccuracyCheckConfig, codes: Sequence[bytes]
+    task: Task, machine: Machine, config: AccuracyCheckConfig, codes: Sequence[bytes], isa: str
 ) -> tuple[list[PredictorColumn], dict[str, str]]:
     """What each predictor says, in the order in which they are to be shown; {who says nothing: why}."""
     _phase(task, 2)
@@ -133,7 +134,7 @@ def _predicted(
     else:
         rows, unasked = usual_predictors(machine, config.mode)
     found: dict[int, PredictorColumn] = {}
-    for column in ask(rows, codes, task=task):
+    for column in ask(rows, codes, isa=isa, task=task):
         if column.error:
             unasked[column.predictor.name] = column.error
         else:

@@ -22,6 +22,7 @@ from inference.core.judging.residual_traits import Trait, TraitFindings, telling
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap, heat_map
+from inference.isa.targets import DEFAULT
 from inference.predictors.protocol import Answer
 
 WORST = 50
@@ -42,6 +43,7 @@ class WorstBlock:
     measured: float
     said: float
     bound: str
+    isa: str = DEFAULT
 
     @property
     def error(self) -> float:
@@ -184,8 +186,12 @@ class AskedColumn:
 
 @dataclass(frozen=True)
 class MeasuredBlockList:
-    """Blocks by their machine code, with what was measured and the core model's largest bounds ("": none)."""
+    """Blocks of an instruction set by their machine code, with what was measured.
 
+    `bounds`: the core model's largest ones, "" for none.
+    """
+
+    isa: str
     codes: Sequence[bytes]
     cycles: Floats
     bounds: Sequence[str]
@@ -253,7 +259,9 @@ class MeasuredBlockList:
         known = np.flatnonzero(~np.isnan(errors))
         ordered = known[np.argsort(-np.abs(errors[known]), kind="stable")[:WORST]]
         return tuple(
-            WorstBlock(self.codes[at].hex(), float(self.cycles[at]), float(said[at]), self.bounds[at])
+            WorstBlock(
+                self.codes[at].hex(), float(self.cycles[at]), float(said[at]), self.bounds[at], self.isa
+            )
             for at in ordered.tolist()
             if errors[at]
         )

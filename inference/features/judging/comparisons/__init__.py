@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from inference.runs.kinds import Lane, RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.menus import MenuEntry, MenuPlace
 from inference.web.publishable import Publishable
 
@@ -13,19 +14,31 @@ if TYPE_CHECKING:
 
     from inference.web.published_page import PublishedPage
 
+
+def _job() -> Job:
+    from inference.features.judging.comparisons.job import ComparisonJob  # noqa: PLC0415  runs load it
+
+    return ComparisonJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.judging.comparisons.pages import comparisons_of  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=comparisons_of)
+
+
 KINDS = (
     RunKind(
         "comparison",
         label="Predictor comparison",
-        job="inference.features.judging.comparisons.job.ComparisonJob",
+        job=_job,
         summary="Predictors beside the measurements of a set",
         example={"experiment_set": 3, "mappings": [7], "predictors": [2], "most": 20000, "seed": 1},
         lane=Lane.ASKING,
-        outcomes="inference.features.judging.comparisons.pages.comparisons_of",
     ),
 )
 
-OPERATIONS = (("/predictor-comparisons", "api"),)
+PRESENTATIONS = {"comparison": _presentation}
 
 
 def _rows() -> QuerySet[Any]:

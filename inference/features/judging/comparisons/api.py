@@ -110,7 +110,7 @@ class BiasOut(Schema):
     alone: float | None = Field(description="Of experiments of this scheme alone.", examples=[None])
 
 
-@router.post("", response={201: RunOut})
+@router.post("/predictor-comparisons", response={201: RunOut})
 def start_comparison(request: HttpRequest, data: NewComparison) -> Any:
     """Start to compare predictors. Tools get each experiment as a basic block without dependencies."""
     with transaction.atomic():  # no predictor is stored for a comparison that is refused
@@ -121,13 +121,13 @@ def start_comparison(request: HttpRequest, data: NewComparison) -> Any:
         return started(request, KIND, config, "Comparison through the API", data.name)
 
 
-@router.get("", response=PageOf[RunOut])
+@router.get("/predictor-comparisons", response=PageOf[RunOut])
 def list_comparisons(request: HttpRequest, paging: Query[Paging]) -> Any:
     """The runs that compare predictors, newest first."""
     return listed_runs(Run.objects.filter(kind=KIND), paging)
 
 
-@router.get("/{comparison_id}", response=PredictorComparisonOut)
+@router.get("/predictor-comparisons/{comparison_id}", response=PredictorComparisonOut)
 def get_comparison(request: HttpRequest, comparison_id: Id, part: Query[PartOfComparison]) -> Any:
     """One comparison, by the number of its run: MAPE, r, τ and coverage of every predictor."""
     row = _comparison(comparison_id)
@@ -143,7 +143,7 @@ def get_comparison(request: HttpRequest, comparison_id: Id, part: Query[PartOfCo
     }
 
 
-@router.get("/{comparison_id}/columns/{position}/heat-map", response=HeatMapOut)
+@router.get("/predictor-comparisons/{comparison_id}/columns/{position}/heat-map", response=HeatMapOut)
 def get_compared_heat_map(
     request: HttpRequest, comparison_id: Id, position: Id, part: Query[PartOfComparison]
 ) -> Any:
@@ -152,7 +152,7 @@ def get_compared_heat_map(
     return heat_map_of(column, part.unit, _selection(column.comparison, part)).as_json()
 
 
-@router.get("/{comparison_id}/columns/{position}/lengths", response=list[LengthMapOut])
+@router.get("/predictor-comparisons/{comparison_id}/columns/{position}/lengths", response=list[LengthMapOut])
 def list_compared_lengths(
     request: HttpRequest, comparison_id: Id, position: Id, part: Query[PartOfComparison]
 ) -> Any:
@@ -164,7 +164,7 @@ def list_compared_lengths(
     ]
 
 
-@router.get("/{comparison_id}/columns/{position}/schemes", response=PageOf[BiasOut])
+@router.get("/predictor-comparisons/{comparison_id}/columns/{position}/schemes", response=PageOf[BiasOut])
 def list_biases(
     request: HttpRequest,
     comparison_id: Id,
@@ -181,7 +181,9 @@ def list_biases(
     )
 
 
-@router.get("/{comparison_id}/columns/{position}/measurements", response=list[PredictedOut])
+@router.get(
+    "/predictor-comparisons/{comparison_id}/columns/{position}/measurements", response=list[PredictedOut]
+)
 def list_compared_measurements(
     request: HttpRequest,
     comparison_id: Id,
@@ -199,7 +201,7 @@ def list_compared_measurements(
     return [predicted_json(each) for each in rows]
 
 
-@router.get("/{comparison_id}/answers", response=str, openapi_extra={FILE: "text/csv"})
+@router.get("/predictor-comparisons/{comparison_id}/answers", response=str, openapi_extra={FILE: "text/csv"})
 def export_answers(request: HttpRequest, comparison_id: Id) -> StreamingHttpResponse:
     """Every experiment with its measurement and all answers, in cycles, as CSV."""
     row = _comparison(comparison_id)

@@ -18,6 +18,7 @@ from inference.features.asking.predictors.query import opened
 from inference.features.judging.comparisons.experiment_blocks import ExperimentBlock, blocks_of, sampled
 from inference.features.judging.comparisons.request import ComparisonConfig
 from inference.features.judging.comparisons.rows import ColumnCycles
+from inference.isa.targets import DEFAULT
 from inference.models import ExperimentSet, Measurement, Predictor
 from inference.predictors.panel import Panel
 from inference.predictors.protocol import Answer
@@ -159,7 +160,7 @@ class Asking:
         """What a tool says; raises `PredictorError` where it cannot work here."""
         codes = [block.code for block in self._blocks if block.copies]
         with (
-            closing(opened(row, self._task)) as tool,
+            closing(opened(row, self._task, isa=DEFAULT)) as tool,
             closing(Panel([tool], self._task.reporter.pulse)) as panel,
         ):
             answers = iter(answers_of(self._task, panel, codes, row.name)[0])

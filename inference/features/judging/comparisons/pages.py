@@ -34,7 +34,7 @@ from inference.features.judging.comparisons.query import (
     selected,
 )
 from inference.features.judging.comparisons.request import KIND
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.features.running.runs.query import newest_runs
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.runs.kinds import Lane, RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
@@ -14,17 +15,31 @@ if TYPE_CHECKING:
     from inference.features.library.resources.query import ShownResources
     from inference.web.panels import Context
 
+
+def _job() -> Job:
+    from inference.features.judging.evaluations.job import EvaluateJob  # noqa: PLC0415  runs load it
+
+    return EvaluateJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.running.runs.archive import archived_evaluation  # noqa: PLC0415  pages load it
+
+    return KindPresentation(archived=archived_evaluation)
+
+
 KINDS = (
     RunKind(
         "evaluate",
         label="Evaluation",
-        job="inference.features.judging.evaluations.job.EvaluateJob",
+        job=_job,
         summary="Evaluation of a port mapping on measurements",
         example={"mapping": 7, "experiment_set": 3, "unit": "cycles"},
         lane=Lane.SHORT,
-        archived="inference.features.running.runs.archive.archived_evaluation",
     ),
 )
+
+PRESENTATIONS = {"evaluate": _presentation}
 
 
 def _of_ports(request: HttpRequest, subject: ShownMapping) -> Context:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.runs.kinds import Lane, RunKind
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.menus import MenuEntry, MenuPlace
 
 if TYPE_CHECKING:
     from inference.models import PortMapping
 
+
+def _job() -> Job:
+    from inference.features.judging.llvm_difference.job import LlvmDifferenceJob  # noqa: PLC0415  runs load it
+
+    return LlvmDifferenceJob()
+
+
 KINDS = (
     RunKind(
         "llvm-difference",
         label="LLVM comparison",
-        job="inference.features.judging.llvm_difference.job.LlvmDifferenceJob",
+        job=_job,
         summary="A port mapping beside LLVM’s scheduling model",
         example={"mapping": 7, "cpu": "haswell", "tolerance": 0.2},
         lane=Lane.SHORT,
     ),
 )
-
-OPERATIONS = (("/llvm-differences", "api"),)
 
 
 def _suits(row: PortMapping) -> bool:

@@ -68,7 +68,7 @@ class LlvmDifferenceOut(Schema):
     )
 
 
-@router.get("", response=PageOf[RunOut])
+@router.get("/llvm-differences", response=PageOf[RunOut])
 def list_llvm_differences(
     request: HttpRequest,
     paging: Query[Paging],
@@ -81,7 +81,7 @@ def list_llvm_differences(
     return listed_runs(rows, paging, _run)
 
 
-@router.post("", response={201: RunOut})
+@router.post("/llvm-differences", response={201: RunOut})
 def start_llvm_difference(request: HttpRequest, data: NewDifference) -> Any:
     """Start to hold a mapping of x86-64 against a scheduling model of LLVM."""
     row = get_object_or_404(PortMapping.objects.defer("report"), pk=data.mapping)
@@ -89,7 +89,7 @@ def start_llvm_difference(request: HttpRequest, data: NewDifference) -> Any:
     return started(request, KIND, data.model_dump(exclude={"name"}), usual, data.name)
 
 
-@router.get("/{difference_id}", response=LlvmDifferenceOut)
+@router.get("/llvm-differences/{difference_id}", response=LlvmDifferenceOut)
 def get_llvm_difference(request: HttpRequest, difference_id: Id) -> Any:
     """What such a run has found out, in numbers; 409 until it is done."""
     run, found = _done(difference_id)
@@ -102,14 +102,16 @@ def get_llvm_difference(request: HttpRequest, difference_id: Id) -> Any:
     }
 
 
-@router.get("/{difference_id}/schemes", response=PageOf[DifferingSchemeOut])
+@router.get("/llvm-differences/{difference_id}/schemes", response=PageOf[DifferingSchemeOut])
 def list_differing_schemes(request: HttpRequest, difference_id: Id, paging: Query[Paging]) -> Any:
     """The schemes of which LLVM says something else, those furthest off first."""
     _, found = _done(difference_id)
     return listed_in_memory(found.differing, paging, lambda page: [_scheme(one) for one in page])
 
 
-@router.get("/{difference_id}/exports/md", response=str, openapi_extra={FILE: "text/markdown"})
+@router.get(
+    "/llvm-differences/{difference_id}/exports/md", response=str, openapi_extra={FILE: "text/markdown"}
+)
 def export_llvm_difference(request: HttpRequest, difference_id: Id) -> HttpResponse:
     """The report as Markdown, to be pasted into an issue."""
     run, found = _done(difference_id)

@@ -28,7 +28,8 @@ from inference.features.machines.measure.form import (
     chosen_schemes,
     schemes_config,
 )
-from inference.features.running.runs.asked import DescriptionItem, links, schemes_in_words
+from inference.features.running.runs.asked import links, schemes_in_words
+from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run

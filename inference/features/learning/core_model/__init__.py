@@ -9,6 +9,7 @@ from inference.web.panels import PagePanel, PanelPlace
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
+    from inference.formats.other_formats import Importer
     from inference.models import Machine
     from inference.web.panels import Context
 
@@ -24,3 +25,12 @@ def _of_machine(request: HttpRequest, machine: Machine) -> Context | None:
 
 
 PANELS = (PagePanel(PanelPlace.MACHINE, "core", "Core", "inference/core_model/of_machine.html", _of_machine),)
+
+
+def _files() -> Importer:
+    from inference.features.learning.core_model.storing import CoreModelFiles  # noqa: PLC0415  imports load it
+
+    return CoreModelFiles()
+
+
+IMPORTERS = (_files,)

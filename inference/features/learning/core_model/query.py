@@ -15,7 +15,7 @@ from inference.core.core_model import Assumptions, CoreBound, CoreModel, CoreOve
 from inference.core.core_model.blocks import CoreModelBlocks
 from inference.core.core_model.dependences import ChainStep
 from inference.core.protocols import Json
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.isa.blocks import Block
 from inference.isa.blocks.accesses import name_of_location
 from inference.isa.targets import names_with_blocks

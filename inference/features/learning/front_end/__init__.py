@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.runs.kinds import Lane, RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
@@ -13,17 +14,31 @@ if TYPE_CHECKING:
     from inference.models import Machine
     from inference.web.panels import Context
 
+
+def _job() -> Job:
+    from inference.features.learning.front_end.job import FrontEndJob  # noqa: PLC0415  runs load it
+
+    return FrontEndJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.learning.front_end.query import outcomes  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=outcomes)
+
+
 KINDS = (
     RunKind(
         "front-end",
         label="Front end",
-        job="inference.features.learning.front_end.job.FrontEndJob",
+        job=_job,
         summary="Measuring a machine’s front end",
         example={"machine": 2},
         lane=Lane.MEASURING,
-        outcomes="inference.features.learning.front_end.query.outcomes",
     ),
 )
+
+PRESENTATIONS = {"front-end": _presentation}
 
 
 def _of_machine(request: HttpRequest, machine: Machine) -> Context | None:

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from inference.core.front_end import FrontEnd, FrontEndNumber, read_front_end
 from inference.core.protocols import Json
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.isa.blocks import BlockError, block_of_bytes
 from inference.isa.front_end import FrontEndCode
 from inference.models import Machine, MeasuredFrontEnd, Run

@@ -4,21 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.runs.kinds import RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, RunKind
 from inference.web.panels import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from inference.features.library.mappings.query import ShownMapping
+    from inference.models import Run
     from inference.runs.record_parts import RecordPart
     from inference.web.panels import Context
+
+
+def _job() -> Job:
+    from inference.features.learning.inferring.job import InferJob  # noqa: PLC0415  runs load it
+
+    return InferJob()
+
+
+def _keeps(run: Run) -> str:
+    from inference.features.learning.inferring.words import kept_mapping  # noqa: PLC0415  pages load it
+
+    return kept_mapping(run)
+
+
+def _load() -> None:
+    from inference.features.learning.inferring.job import load_loops  # noqa: PLC0415  runs load it
+
+    load_loops()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.learning.inferring.evolution import evolution_live  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.request import archived  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.run_page import inference  # noqa: PLC0415  pages load it
+    from inference.features.learning.inferring.words import infer_words  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=infer_words, page=inference, live=evolution_live, archived=archived)
+
 
 KINDS = (
     RunKind(
         "infer",
         label="Inference",
-        job="inference.features.learning.inferring.job.InferJob",
+        job=_job,
         summary="Inference of a port mapping",
         example={
             "algorithm": "pmevo",
@@ -27,14 +57,12 @@ KINDS = (
             "seed": 1,
             "settings": {"population": 200, "max_generations": 100},
         },
-        words="inference.features.learning.inferring.words.infer_words",
-        page="inference.features.learning.inferring.run_page.inference",
-        live="inference.features.learning.inferring.evolution.evolution_live",
-        keeps="inference.features.learning.inferring.words.kept_mapping",
-        archived="inference.features.learning.inferring.request.archived",
-        loads="inference.features.learning.inferring.job.load_loops",
+        keeps=_keeps,
+        load=_load,
     ),
 )
+
+PRESENTATIONS = {"infer": _presentation}
 
 
 def _search() -> RecordPart:

@@ -10,12 +10,6 @@ from inference.features.learning.know.request import STAGES
 from inference.models import Run
 
 
-def kept_parts(run: Run) -> str:
-    """What becomes of a run over a whole core that is stopped now."""
-    del run
-    return "Parts that are done stay, the one at work ends with what it has, and later ones are left out."
-
-
 @dataclass(frozen=True)
 class PartOutcome:
     """A part: its run, None before its turn; what it `made`, "" so far; why it failed, and what is `kept`."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.runs.kinds import Lane, RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
 from inference.web.panels import PagePanel, PanelPlace
 
 if TYPE_CHECKING:
@@ -13,17 +14,31 @@ if TYPE_CHECKING:
     from inference.models import InstructionScheme
     from inference.web.panels import Context
 
+
+def _job() -> Job:
+    from inference.features.learning.latencies.job import LatenciesJob  # noqa: PLC0415  runs load it
+
+    return LatenciesJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.learning.latencies.query import outcomes  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=outcomes)
+
+
 KINDS = (
     RunKind(
         "latencies",
         label="Latencies",
-        job="inference.features.learning.latencies.job.LatenciesJob",
+        job=_job,
         summary="Measuring latencies on a machine",
         example={"machine": 2, "schemes": "starter"},
         lane=Lane.MEASURING,
-        outcomes="inference.features.learning.latencies.query.outcomes",
     ),
 )
+
+PRESENTATIONS = {"latencies": _presentation}
 
 _NEWEST = 12
 

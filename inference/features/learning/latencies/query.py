@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 from django.urls import reverse
 
 from inference.core.protocols import Json
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.isa.blocks import block_of_hex
 from inference.models import InstructionScheme, LatencySet, Run, SchemeLatencies
 from inference.models.scheme_search import search_schemes

@@ -1,15 +1,30 @@
 """How a core's scheduler gives µops to ports, inferred from a few experiments of its own."""
 
-from inference.runs.kinds import Lane, RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
+
+
+def _job() -> Job:
+    from inference.features.learning.scheduler.job import SchedulerJob  # noqa: PLC0415  runs load it
+
+    return SchedulerJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.learning.scheduler.query import outcomes  # noqa: PLC0415  pages load it
+
+    return KindPresentation(outcomes=outcomes)
+
 
 KINDS = (
     RunKind(
         "scheduler",
         label="Scheduler",
-        job="inference.features.learning.scheduler.job.SchedulerJob",
+        job=_job,
         summary="Inferring a core’s scheduler",
         example={"core_model": 3, "machine": 2},
         lane=Lane.MEASURING,
-        outcomes="inference.features.learning.scheduler.query.outcomes",
     ),
 )
+
+PRESENTATIONS = {"scheduler": _presentation}

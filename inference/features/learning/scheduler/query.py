@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from inference.core.protocols import Json
 from inference.core.simulation.policy import Binding
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.scheduler_json import (
     DependentBlockPart,
     ScheduledExperimentPart,

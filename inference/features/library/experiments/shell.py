@@ -49,7 +49,7 @@ class PredictExperiment(DataCommand):
                 help=f"only this {kind} mapping; repeatable",
             )
         parser.add_argument(
-            "--isa", metavar="NAME", default="", help="instruction set that names the schemes"
+            "--isa", metavar="NAME", default="", help="instruction set that names the schemes, or of the code"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -10,6 +10,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.features.library.search.query import MOST_TEXT, find, pasted
+from inference.isa.targets import DEFAULT
 from inference.web.finders import SearchHits
 from inference.web.validation import Id
 
@@ -42,6 +43,7 @@ class SearchOut(Schema):
     """What was found. `blocks`: the text as basic blocks in hexadecimal digits, where it is assembly."""
 
     groups: list[GroupOut]
+    isa: str = Field(description="Instruction set of the blocks.", examples=[DEFAULT])
     blocks: list[str] = Field(examples=[[]])
 
 
@@ -63,6 +65,7 @@ def search(request: HttpRequest, sought: Query[Sought]) -> Any:
     code = pasted(sought.q)
     return {
         "groups": [_group(each) for each in find(sought.q, sought.limit)],
+        "isa": DEFAULT,
         "blocks": [] if code is None else [block.hex for block in code.blocks],
     }
 

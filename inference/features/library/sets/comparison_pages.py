@@ -30,7 +30,7 @@ from inference.features.library.sets.query import (
     report_at_hand,
     two_sets,
 )
-from inference.features.running.runs import outcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.errors import ExchangeError
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Run
@@ -202,7 +202,7 @@ def sets_compare_csv(request: HttpRequest) -> HttpResponse:
     return file_answer(text, "text/csv", f"{first.name} and {second.name} by {by}", "csv")
 
 
-def comparisons_of(runs: Iterable[Run]) -> dict[int, outcome.RunOutcome]:
+def comparisons_of(runs: Iterable[Run]) -> dict[int, RunOutcome]:
     """Of runs that compared two sets, as long as both are there."""
     shown = [run for run in runs if run.result]
     wanted = {run.result.get(field) for run in shown for field in ("first", "second")} - {None}
@@ -214,7 +214,7 @@ def comparisons_of(runs: Iterable[Run]) -> dict[int, outcome.RunOutcome]:
             name = " and ".join(names[pk] for pk in ids.values())
             share = run.result.get("within_5")
             note = "" if share is None else f"{share:.1f} % within 5 % of each other"
-            found[run.pk] = outcome.RunOutcome(name, f"{reverse('sets-compare')}?{urlencode(ids)}", note)
+            found[run.pk] = RunOutcome(name, f"{reverse('sets-compare')}?{urlencode(ids)}", note)
     return found
 
 

@@ -16,7 +16,7 @@ from inference.core.protocols import Json
 from inference.features.library.uploads.choices import LEAVE_OUT, FileChoices, preview_as, read_upload
 from inference.features.library.uploads.preview import as_json
 from inference.features.library.uploads.query import SIDE_FILE_SIZE, free_upload, keep_all, waiting_uploads
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.formats.errors import ExchangeError
 from inference.formats.file_units import FileUnit
 from inference.formats.other_formats import importer_of_content

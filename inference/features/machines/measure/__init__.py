@@ -1,17 +1,31 @@
 """Measuring experiments on a machine for their own sake."""
 
-from inference.runs.kinds import Lane, RunKind
+from inference.features.running.runs.kind_presentation import KindPresentation
+from inference.runs.kinds import Job, Lane, RunKind
+
+
+def _job() -> Job:
+    from inference.features.machines.measure.job import MeasureJob  # noqa: PLC0415  runs load it
+
+    return MeasureJob()
+
+
+def _presentation() -> KindPresentation:
+    from inference.features.machines.measure.query import archived, measure_words  # noqa: PLC0415  pages load it
+
+    return KindPresentation(words=measure_words, archived=archived)
+
 
 KINDS = (
     RunKind(
         "measure",
         label="Measurement",
-        job="inference.features.machines.measure.job.MeasureJob",
+        job=_job,
         summary="Measuring on a machine",
         example={"machine": 2, "schemes": "starter", "plan": "pairs", "seed": 1},
         lane=Lane.MEASURING,
-        words="inference.features.machines.measure.query.measure_words",
-        keeps="inference.features.machines.measure.query.kept_measurements",
-        archived="inference.features.machines.measure.query.archived",
+        keeps=lambda _run: "What has been measured becomes its experiment set.",
     ),
 )
+
+PRESENTATIONS = {"measure": _presentation}

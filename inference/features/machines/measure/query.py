@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from inference.core.protocols import Json
 from inference.features.machines.measure.job import MeasureConfig
-from inference.features.running.runs.asked import DescriptionItem, links, schemes_in_words
+from inference.features.running.runs.asked import links, schemes_in_words
+from inference.features.running.runs.kind_presentation import DescriptionItem
 from inference.models import Machine, Run
 from inference.runs.selections import read_schemes
 
@@ -31,12 +32,6 @@ def measure_words(run: Run) -> Iterator[DescriptionItem]:
     if config["plan"] == "mixes":
         yield DescriptionItem("Mixes", f"{config['mixes']:,} of {config['length']} instructions")
         yield DescriptionItem("Seed", str(config["seed"]))
-
-
-def kept_measurements(run: Run) -> str:
-    """What becomes the result of a measuring run that is stopped now."""
-    del run
-    return "What has been measured becomes its experiment set."
 
 
 def archived(config: Json) -> Json:

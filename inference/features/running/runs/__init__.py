@@ -1,1 +1,25 @@
 """Runs as users see them: list, page, archive, sockets; the engine is `inference.runs`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from inference.formats.other_formats import Importer
+
+
+def _archives() -> Importer:
+    from inference.features.running.runs.archive import RunArchives  # noqa: PLC0415  imports load it
+
+    return RunArchives()
+
+
+def _write(name: str, file: BinaryIO) -> None:
+    from inference.features.running.runs.archive import write_run  # noqa: PLC0415  exports load it
+
+    write_run(name, file)
+
+
+IMPORTERS = (_archives,)
+
+WRITERS = {"run": _write}

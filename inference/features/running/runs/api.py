@@ -17,7 +17,7 @@ from inference.features.running.runs.events_api import router as events_router
 from inference.features.running.runs.query import RUN_COLUMNS, runs
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
-from inference.runs.kinds import JOBS, job, kinds
+from inference.runs.kinds import RUN_KINDS, job
 from inference.runs.leases import versions
 from inference.runs.queue import ahead_of
 from inference.runs.webhook_address import URL_LIMIT
@@ -47,7 +47,7 @@ from inference.web.validation import Id
 
 def examples() -> dict[str, Json]:
     """An example of a run's description for each kind: in the reference, and checked by a test."""
-    return {name: each.example for name, each in kinds().items()}
+    return {name: kind.example for name, kind in RUN_KINDS.items()}
 
 
 def described(**more: str) -> list[Json]:
@@ -140,7 +140,7 @@ def list_runs(
 ) -> Any:
     """All runs, those with the text `q` in name or note, in a state, of a kind."""
     _known("state", state, Run.State.values)
-    _known("kind", kind, list(JOBS))
+    _known("kind", kind, list(RUN_KINDS))
     rows = runs(q.strip(), state, kind)
     return listed(rows, RUN_COLUMNS, sort, paging, lambda found: [run_json(row) for row in found])
 

@@ -7,17 +7,17 @@ become rows that stand for published measurements, since nobody here can ask the
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.db import transaction
-from django.utils.module_loading import import_string
 from pydantic import BaseModel, ConfigDict
 
 from inference.core.errors import InvalidInputError
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
+from inference.features.running.runs.kind_presentation import archived_kinds, presentation_of
 from inference.formats.archived_parts import read_strictly
 from inference.formats.condensing import taken_in
 from inference.formats.errors import ExchangeError
@@ -26,7 +26,6 @@ from inference.formats.run_archive.reading import RunArchive, glimpse_of, is_arc
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
-from inference.runs.kinds import kinds
 from inference.runs.leases import versions
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import BATCH
@@ -123,12 +122,12 @@ def archived_evaluation(config: Json) -> Json:
 
 def description_of(name: str, config: Json) -> Json:
     """The complete description. Raises `ExchangeError` for one that no page of such a run could show."""
-    readers = {kind.name: kind.archived for kind in kinds().values() if kind.archived}
-    if name not in readers:
-        raise ExchangeError(f"run.json: runs of the kind {name!r} are not imported; {', '.join(readers)} are")
-    read: Callable[[Json], Json] = import_string(readers[name])
+    archived = presentation_of(name).archived
+    if archived is None:
+        kinds = ", ".join(archived_kinds())
+        raise ExchangeError(f"run.json: runs of the kind {name!r} are not imported; {kinds} are")
     try:
-        return read(config)
+        return archived(config)
     except (ConfigError, InvalidInputError) as error:
         raise ExchangeError(f"run.json, run.config: {error}") from error
 

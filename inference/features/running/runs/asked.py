@@ -2,52 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 from django.db.models import Model
 from django.urls import reverse
-from django.utils.module_loading import import_string
 
 from inference.core.protocols import Json
+from inference.features.running.runs.kind_presentation import DescriptionItem, Link, presentation_of
 from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
 from inference.models.scheme_search import GROUP_SELECTIONS
-from inference.runs.kinds import kinds
-
-
-@dataclass(frozen=True)
-class Link:
-    """A row that the run refers to."""
-
-    text: str
-    url: str
-
-
-@dataclass(frozen=True)
-class DescriptionItem:
-    """One line: a label with a text or links.
-
-    `changed` marks a setting that is not the default, `usual` one that is, which few want to see.
-    """
-
-    label: str
-    text: str = ""
-    links: tuple[Link, ...] = ()
-    changed: bool = False
-    usual: bool = False
-
-
-Words = Callable[[Run], Iterator[DescriptionItem]]
-"""The description of a run of one kind."""
 
 
 def asked_of(run: Run) -> list[DescriptionItem]:
     """Configuration of a run, whatever its kind."""
-    kind = kinds().get(run.kind)
-    words: Words = import_string(kind.words) if kind is not None and kind.words else _plain
-    items = list(words(run))
-    return [item for item in items if item.text or item.links]
+    words = presentation_of(run.kind).words or _plain
+    return [item for item in words(run) if item.text or item.links]
 
 
 def schemes_in_words(config: Json) -> str:

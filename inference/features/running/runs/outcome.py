@@ -3,45 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from itertools import chain
 
 from django.db.models import Model
 from django.urls import reverse
-from django.utils.module_loading import import_string
 
 from inference.core.protocols import Json
+from inference.features.running.runs.kind_presentation import RunOutcome, presentation_of
 from inference.models import ExperimentSet, LatencySet, PortMapping, ResourceMapping, Run
-from inference.runs.kinds import kinds
-
-
-@dataclass(frozen=True)
-class RunOutcome:
-    """A run's result with the address of its page; `note` sums it up where its name does not."""
-
-    name: str
-    url: str
-    note: str = ""
-
-
-Finder = Callable[[Sequence[Run]], dict[int, RunOutcome]]
-"""{run id: outcome} of runs of one kind, in a bounded number of queries."""
 
 
 def outcomes_of(runs: Iterable[Run]) -> dict[int, RunOutcome]:
     """{run id: outcome} of those runs that have one (a bounded number of queries, however many runs)."""
-    finders: dict[str, list[Run]] = {}
-    known = kinds()
+    groups: dict[Callable[[Sequence[Run]], dict[int, RunOutcome]], list[Run]] = {}
     for run in runs:
-        kind = known.get(run.kind)
-        finders.setdefault("" if kind is None else kind.outcomes, []).append(run)
-    found = _own(finders.pop("", []))
-    for path, theirs in finders.items():
-        finder: Finder = import_string(path)
-        found |= finder(theirs)
-    return found
+        groups.setdefault(presentation_of(run.kind).outcomes or _own, []).append(run)
+    return dict(chain.from_iterable(outcomes(group).items() for outcomes, group in groups.items()))
 
 
-def _own(runs: Iterable[Run]) -> dict[int, RunOutcome]:
+def _own(runs: Sequence[Run]) -> dict[int, RunOutcome]:
     """Of this app's kinds (five queries at most)."""
     shown = [run for run in runs if run.result]
     mappings = _names(PortMapping, {run.result.get("mapping") for run in shown})

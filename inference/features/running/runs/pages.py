@@ -12,13 +12,13 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
-from django.utils.module_loading import import_string
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
 from inference.features.running.runs.asked import asked_of
+from inference.features.running.runs.kind_presentation import presentation_of
 from inference.features.running.runs.outcome import outcomes_of
 from inference.features.running.runs.query import RUN_COLUMNS
 from inference.features.running.runs.query import runs as filtered_runs
@@ -38,7 +38,7 @@ from inference.models import ExperimentSet, Run, Upload
 from inference.models.experiment import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError, RunStateError
-from inference.runs.kinds import JOBS, kinds, label_of
+from inference.runs.kinds import RUN_KINDS, label_of
 from inference.runs.leases import busy_seconds, versions
 from inference.runs.webhooks import replace, told_of
 from inference.storage.listing import lengths_from
@@ -53,7 +53,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     """All runs, newest first, filtered by name or note, state and kind."""
     q = request.GET.get("q", "").strip()
     state = one_of(request, "state", tuple(Run.State.values))
-    kind = one_of(request, "kind", tuple(JOBS))
+    kind = one_of(request, "kind", tuple(RUN_KINDS))
     order = Order.read(request.GET.get("sort", ""), RUN_COLUMNS, "-created")
     page = page_of(filtered_runs(q, state, kind), order, RUN_COLUMNS, request.GET.get("page", ""))
     outcomes = outcomes_of(page.rows)
@@ -68,7 +68,7 @@ def runs(request: HttpRequest) -> HttpResponse:
             "kind": kind,
             "sort": str(order),
             "states": Run.State.choices,
-            "kinds": sorted(((name, label_of(name)) for name in JOBS), key=lambda pair: pair[1]),
+            "kinds": sorted(((name, label_of(name)) for name in RUN_KINDS), key=lambda pair: pair[1]),
             "any_run": bool(page.rows) or Run.objects.exists(),
         },
     )
@@ -79,7 +79,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Run, pk=pk)
     record = record_of(found)
     asked = asked_of(found)
-    kind = kinds().get(found.kind)
+    kind = RUN_KINDS.get(found.kind)
     return render(
         request,
         "inference/runs/run.html",
@@ -97,7 +97,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "kept": kept_of(found) if found.state in Run.UNFINISHED else [],
             "judged_on": judged_on(found, record.heat_map),
             "idle": (*Run.FINAL, Run.State.QUEUED),
-            **(import_string(kind.page)(request, found, record) if kind is not None and kind.page else {}),
+            **presentation_of(found.kind).page(request, found, record),
             "stoppable": Run.UNFINISHED,
             "asked": [item for item in asked if not item.usual],
             "usual": [item for item in asked if item.usual],
@@ -140,16 +140,10 @@ def _live(found: Run, record: RunRecord) -> Json:
         "state": found.state,
         "final": list(Run.FINAL),
         "progress": record.progress,
-        **_live_of_kind(found, record),
+        **presentation_of(found.kind).live(found, record),
         "heat_map": drawn(found, record.heat_map),
         "heat_map_url": reverse("run-heat-map", args=[found.pk]),
     }
-
-
-def _live_of_kind(found: Run, record: RunRecord) -> Json:
-    kind = kinds().get(found.kind)
-    live: Json = import_string(kind.live)(found, record) if kind is not None and kind.live else {}
-    return live
 
 
 def drawn(found: Run, payload: Json) -> Json | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from inference.features.running.runs.outcome import RunOutcome
+from inference.features.running.runs.kind_presentation import RunOutcome
 from inference.features.running.runs.record import RunRecord
 from inference.models import Run
 from inference.runs.kinds import keeps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -17,7 +18,7 @@ from anica_app.core.domain.abstractions import (
     Subsets,
     distance,
 )
-from anica_app.core.domain.features import weaker_access, weaker_operand
+from anica_app.core.domain.features import everything, weaker_access, weaker_operand
 from anica_app.core.errors import AnicaError
 
 WORDS = st.text("abc", max_size=5)
@@ -131,7 +132,7 @@ def test_a_width_is_weakened_to_the_next_on_either_side(element: str, weaker: se
 def test_a_flag_that_is_read_is_weakened_to_any_and_memory_by_its_width(
     element: str, weaker: set[str]
 ) -> None:
-    assert weaker_operand(element) == weaker
+    assert weaker_operand(everything().operands, element) == weaker
 
 
 _ACCESSES = ("R", "W", *(f"size:{bits}" for bits in (0, 8, 16, 32, 48, 64, 80, 128, 256, 512, 4096)))
@@ -188,7 +189,7 @@ def test_one_side_of_a_width_is_relaxed_while_the_other_stays() -> None:
     assert subsets.small_steps(value)[-1] == "size:32 > size<=32 & size>=32"
     assert subsets.represents(frozenset({"size<=128", "size>=32"}), frozenset({"R", "size:80"}))
     assert not subsets.represents(frozenset({"size<=128", "size>=32"}), frozenset({"R", "size:16"}))
-    flags = Subsets(weaker_operand)
+    flags = Subsets(partial(weaker_operand, everything().operands))
     assert flags.expand(frozenset({"cf:RW", "zf:R"}), "zf:R > flags:R") == {"cf:RW"}
     assert flags.expand(frozenset({"cf:RW"}), "cf:RW > flags:R") == {"flags:R"}
     assert flags.expand(frozenset({"cf:RW"}), "cf:RW > cf:R & cf:W") == {"cf:R", "cf:W"}

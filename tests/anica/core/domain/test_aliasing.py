@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.aliasing import Aliasing
-from anica_app.core.domain.places import OperandPlace
 from anica_app.core.domain.space import SchemeSpace
-from anica_app.core.x86_domain import X86Domain
 from inference.isa.blocks import block_of_text
+from inference.isa.operand_slots import OperandPlace
 
-DOMAIN = X86Domain(
+DOMAIN = BlockDomain(
     SchemeSpace.listed(
         [
             "mov GPR[8]:W, GPR[8]:R",

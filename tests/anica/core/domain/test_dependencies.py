@@ -10,10 +10,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from iced_x86 import Decoder, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register, RegisterExt
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.domain.settings import DomainSettings
 from anica_app.core.domain.space import SchemeSpace
-from anica_app.core.x86_domain import X86Domain
 from inference.isa.blocks import block_of_text
 from tests.anica.core.small import TEXTS, above, random_block, small_domain
 from tests.drawn import examples
@@ -24,8 +24,8 @@ WRITES = {OpAccess.WRITE, OpAccess.COND_WRITE, OpAccess.READ_WRITE, OpAccess.REA
 
 
 @cache
-def whole() -> X86Domain:
-    return X86Domain.of()
+def whole() -> BlockDomain:
+    return BlockDomain.of()
 
 
 def waits_of(text: str) -> set[str]:
@@ -176,7 +176,7 @@ def test_samples_of_what_an_expansion_adds_lack_the_dependency() -> None:
 
 @pytest.mark.parametrize("settings", [DomainSettings(dependencies=False), DomainSettings(aliasing=False)])
 def test_whoever_does_not_want_them_has_none(settings: DomainSettings) -> None:
-    domain = X86Domain(SchemeSpace.listed(TEXTS), settings)
+    domain = BlockDomain(SchemeSpace.listed(TEXTS), settings)
     for seed in range(50):
         block = random_block(domain, Random(seed))
         assert not domain.represent(block).dependencies
@@ -222,7 +222,7 @@ def test_a_fixed_register_that_is_overwritten_in_between_leaves_other_ways() -> 
     domain = whole()
     texts = ("cmpxchg GPR[64]:RW, GPR[64]:R", "lodsq rax:W, MEM[64,rsi]:R", "mul GPR[64]:R")
     asked = [{"scheme": text} for text in texts]
-    by_scheme = X86Domain(domain.space, DomainSettings(features=DomainSettings().features + " scheme"))
+    by_scheme = BlockDomain(domain.space, DomainSettings(features=DomainSettings().features + " scheme"))
     abstract = by_scheme.read({"instructions": asked, "dependencies": [[1, 3, "register"]]})
     random = Random(2)
     found = [by_scheme.sample(abstract, random) for _ in range(200)]
@@ -230,7 +230,7 @@ def test_a_fixed_register_that_is_overwritten_in_between_leaves_other_ways() -> 
 
 
 def test_blocks_without_dependencies_are_not_said_to_have_them() -> None:
-    domain = X86Domain(SchemeSpace.listed(TEXTS), DomainSettings(aliasing=False))
+    domain = BlockDomain(SchemeSpace.listed(TEXTS), DomainSettings(aliasing=False))
     abstract = domain.read({"instructions": [{}, {}], "dependencies": [[1, 2, "flag"]]})
     random = Random(4)
     blocks = [block for _ in range(200) if (block := domain.sample(abstract, random)) is not None]

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 from django.conf import settings
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.domain.wording import words
-from anica_app.core.x86_domain import X86Domain
 from anica_app.formats.anica_abstract import abstract_document
 
 _OTHERWISE_HERE = {"tab4_D"}
@@ -20,7 +20,7 @@ _OTHERWISE_HERE = {"tab4_D"}
 @pytest.mark.shared
 def test_every_component_of_the_published_discoveries_can_be_said() -> None:
     folder = settings.SHARED / "data" / "anica"
-    domain = X86Domain.of(None, SpaceSettings(groups="legacy-sse mmx system"))
+    domain = BlockDomain.of(None, SpaceSettings(groups="legacy-sse mmx system"))
     files = [*folder.glob("*/*/discovery.json"), *folder.glob("*/discoveries/*.json")]
     assert len(files) >= 24
     for file in files:

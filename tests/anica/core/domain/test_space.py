@@ -6,23 +6,21 @@ from functools import cache
 
 import pytest
 
-from anica_app.core.domain.sampleable import group_of, why_not
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.settings import GROUPS, DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace, reasons
 from anica_app.core.errors import AnicaError
-from anica_app.core.x86_domain import X86Domain
 from inference.core.errors import InvalidInputError
 from inference.isa.blocks import block_of_text
 from inference.isa.x86 import schemes
-from inference.isa.x86.scheme_set import forms_by_text
 from tests.anica.core.small import small_domain
 
 USUAL = SpaceSettings()
 
 
 @cache
-def with_legacy_sse() -> X86Domain:
-    return X86Domain.of(DomainSettings(), SpaceSettings(groups="legacy-sse"))
+def with_legacy_sse() -> BlockDomain:
+    return BlockDomain.of(DomainSettings(), SpaceSettings(groups="legacy-sse"))
 
 
 def test_every_scheme_is_in_the_space_or_has_a_reason_not_to_be() -> None:
@@ -73,17 +71,16 @@ def test_what_blocks_are_usually_made_of_is_there(text: str) -> None:
 
 
 def test_groups_are_added_when_asked_for_and_stay_out_otherwise() -> None:
-    forms = forms_by_text()
-    some = [scheme for scheme in schemes() if scheme.encoding != "EVEX"][::3] + list(schemes())[::40]
+    members = SchemeSpace.of().operands.block_schemes().values()
+    some = [member for member in members if member.scheme.encoding != "EVEX"][::3] + list(members)[::40]
     gained: dict[str, set[str]] = {group: set() for group in GROUPS}
-    for scheme in some:
-        form = forms[scheme.text]
-        group = group_of(why_not(scheme, form, frozenset()))
-        for other in GROUPS if group else ():
-            if not why_not(scheme, form, frozenset({other})):
-                assert other == group, scheme.text
-                gained[group].add(scheme.text)
-        assert not group_of(why_not(scheme, form, frozenset(GROUPS)))
+    for member in some:
+        if not member.obstacle(frozenset()):
+            continue
+        groups = [group for group in GROUPS if not member.obstacle(frozenset({group}))]
+        assert len(groups) <= 1, member.scheme.text
+        for group in groups:
+            gained[group].add(member.scheme.text)
     assert all(gained.values()), gained
 
 
@@ -106,7 +103,7 @@ def test_a_space_can_be_restricted_to_what_tools_support() -> None:
 
 def test_features_are_those_of_the_published_examples() -> None:
     texts = ["vaddpd XMM:W, XMM:R, XMM:R", "lock sub MEM[32]:RW, IMM[32]:R"]
-    domain = X86Domain(SchemeSpace.listed(texts, {texts[0]: 1}))
+    domain = BlockDomain(SchemeSpace.listed(texts, {texts[0]: 1}))
     first, second = (dict(zip(domain.vocabulary.names, row, strict=True)) for row in domain.table.rows)
     flags = {"af:W", "cf:W", "of:W", "pf:W", "sf:W", "zf:W"}
     assert first == {
@@ -177,5 +174,5 @@ def test_settings_out_of_their_domain_are_refused(make, wanted: str) -> None:
 
 def test_only_the_features_asked_for_are_spoken_of() -> None:
     settings = DomainSettings(features="memory mnemonic uops", edit_distance=1)
-    domain = X86Domain(SchemeSpace.listed(["nop"]), settings)
+    domain = BlockDomain(SchemeSpace.listed(["nop"]), settings)
     assert domain.vocabulary.names == ("mnemonic", "memory")  # no number of µops is known

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Decoder, InstructionInfoFactory, OpAccess, OpKind, RegisterExt
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.families.evidence import (
     CauseWorld,
     DifferingBound,
     DisagreementWitness,
     causes_of,
 )
-from anica_app.core.x86_domain import X86Domain
 from inference.isa.block_changes import CarrierKind, CarrierRole, ChangeKind
 from inference.isa.blocks import BlockError, block_of_text, mnemonics_of
 from inference.isa.blocks.changes import changed_block
@@ -298,7 +298,7 @@ def accesses(one):
 
 @cache
 def domain():
-    return X86Domain.of(among=few_schemes())
+    return BlockDomain.of(among=few_schemes())
 
 
 def mnemonics(block):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.domain.abstract import AbstractBlock, AbstractInstruction
 from anica_app.core.families.classes import instruction_class
 from anica_app.core.families.culprits import CulpritInstructions, culprits_of
@@ -20,7 +21,6 @@ from anica_app.core.families.matching import FamilyIdentity, matched, nearest
 from anica_app.core.families.naming import names_of
 from anica_app.core.ranking import fresh_blocks
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.x86_domain import X86Domain
 from inference.isa.block_changes import Carrier, CarrierKind, CarrierRole
 from inference.isa.x86.scheme_set import described
 from inference.predictors.protocol import Answer
@@ -46,7 +46,7 @@ def both(codes):
 
 @cache
 def domain():
-    return X86Domain.of(among=few_schemes())
+    return BlockDomain.of(among=few_schemes())
 
 
 def discoveries(witnesses=tuple(WITNESSES)):
@@ -159,7 +159,7 @@ def test_the_class_that_most_are_about_gets_those_about_several():
 
 
 def test_a_discovery_about_any_of_a_class_is_called_by_the_class_of_most():
-    shifts = X86Domain.of()
+    shifts = BlockDomain.of()
     block = shifts.block_of_code(bytes.fromhex("d3d0"))  # rcl eax, cl
     abstract = shifts.read({"instructions": [{"operands": ["cl:R"]}]})
     assert culprits_of(shifts, abstract, block).classes == ("shift or rotate by cl",)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from anica_app.core.block_domain import BlockDomain
 from anica_app.core.search.discovering import BlockExplanation, CampaignSearch
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Driver, World
 from anica_app.core.search.settings import SearchSettings, Termination
-from anica_app.core.x86_domain import X86Domain
 from inference.isa.blocks import block_of_text
 from inference.predictors.panel import Panel
 from tests.anica.core.search.planted import (
@@ -27,7 +27,7 @@ from tests.anica.core.search.toy import Kept, Quiet
 
 @pytest.fixture(scope="module")
 def domain():
-    return X86Domain.of(among=few_schemes())
+    return BlockDomain.of(among=few_schemes())
 
 
 def search(domain, planted, *others, **settings):
@@ -88,7 +88,7 @@ def test_a_store_that_is_narrower_than_the_load_is_named_by_ranges_of_widths(dom
 
 
 def test_whatever_reads_some_flag_is_named_by_that():
-    domain = X86Domain.of(among=few_schemes(FLAG_NAMES))
+    domain = BlockDomain.of(among=few_schemes(FLAG_NAMES))
     for instructions, aliasing, dependencies in explained(domain, flags_after_a_shift_by_0, "c1e3004111d2"):
         assert (instructions[1], dependencies) in (({"operands": ["flags:R"]}, []), ({}, [[1, 2, "flag"]]))
         assert aliasing == []
@@ -96,7 +96,7 @@ def test_whatever_reads_some_flag_is_named_by_that():
 
 @pytest.mark.parametrize("text", ["cmovbe rdx, [rbp + 64]\nadd rdx, 3", "adc r9w, [rbp + 64]\nshl r9d, 2"])
 def test_a_chain_with_a_load_is_named_by_who_reads_what_whom_wrote(text):
-    domain = X86Domain.of(among=few_schemes(FLAG_NAMES))
+    domain = BlockDomain.of(among=few_schemes(FLAG_NAMES))
     said = explained(domain, loads_in_chains, block_of_text(text).hex)
     assert any(
         instructions in ([{"memory": ["R"]}, {}], [{"memory": []}, {}])

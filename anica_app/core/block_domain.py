@@ -1,0 +1,232 @@
+"""The abstract domain of an instruction set in one object (`search.protocols.AbstractDomain`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from random import Random
+
+from anica_app.core.domain import documents
+from anica_app.core.domain.abstract import (
+    AbstractBlock,
+    AliasExpansion,
+    DependencyExpansion,
+    Expansion,
+    FeatureExpansion,
+    subsumes,
+)
+from anica_app.core.domain.aliasing import FREE, Aliasing, Operands, represent
+from anica_app.core.domain.blocks import SampledBlock, block_of_code, obstacle
+from anica_app.core.domain.features import FeatureTable
+from anica_app.core.domain.settings import DomainSettings, SpaceSettings
+from anica_app.core.domain.space import SchemeSpace
+from anica_app.core.sampling import BlockSampler
+from inference.core.protocols import Json
+from inference.isa.targets import DEFAULT
+
+_NAMES = ("scheme", "isa-set", "extension", "mnemonic", "category")
+"""Features that say what instructions are called, in the order in which they are dropped."""
+
+
+class BlockDomain:
+    """Abstract blocks over the schemes of a space: a valid abstract domain in the sense of Definition 8.2.
+
+    All values are immutable, and every answer depends on the arguments alone. `sampler` counts the failures.
+    """
+
+    def __init__(self, space: SchemeSpace, settings: DomainSettings | None = None) -> None:
+        self.settings = settings or DomainSettings()
+        self.space = space
+        self.table = FeatureTable(space, self.settings)
+        self.vocabulary = self.table.vocabulary
+        self.sampler = BlockSampler(self.table, independent=not self.settings.aliasing)
+
+    @classmethod
+    def of(
+        cls,
+        settings: DomainSettings | None = None,
+        schemes: SpaceSettings | None = None,
+        *,
+        among: Iterable[str] | None = None,
+        uops: Mapping[str, int] | None = None,
+        isa: str = DEFAULT,
+    ) -> BlockDomain:
+        """Over all schemes that the settings allow; `among`: of these texts alone. Raises `AnicaError`.
+
+        `uops`: {scheme text: number of µops}.
+        """
+        return cls(SchemeSpace.of(schemes, among=among, uops=uops, isa=isa), settings)
+
+    def restricted(self, texts: Iterable[str]) -> BlockDomain:
+        """The same over these schemes alone, such as those that all tools support."""
+        return BlockDomain(self.space.restricted(texts), self.settings)
+
+    def represent(self, block: SampledBlock) -> AbstractBlock:
+        """β: the most special abstract block that represents the block."""
+        representing = self.table.representing
+        instructions = tuple(representing[one.scheme] for one in block.instructions)
+        return AbstractBlock(
+            instructions,
+            represent(self._operands(block)) if self.settings.aliasing else FREE,
+            block.dependencies(self.space) if self.settings.says_dependencies else frozenset(),
+        )
+
+    def expansions(self, abstract: AbstractBlock) -> list[Expansion]:
+        """Those that apply: instruction by instruction and feature by feature, pair by pair, dependencies."""
+        found: list[Expansion] = []
+        for number, instruction in enumerate(abstract.instructions):
+            found += self.vocabulary.expansions(instruction, number)
+        found += [AliasExpansion(pair) for pair, _ in abstract.aliasing.pairs]
+        return [*found, *map(DependencyExpansion, sorted(abstract.dependencies))]
+
+    def precedence(self, expansion: Expansion) -> int:
+        """Names first, and which registers are the same; then operands, which imply what is said of memory;
+        then dependencies, then the rest.
+        """
+        match expansion:
+            case FeatureExpansion(feature=feature) if feature in _NAMES:
+                return _NAMES.index(feature)
+            case AliasExpansion(pair=(one, _)) if one.kind == "register":
+                return len(_NAMES)
+            case FeatureExpansion(feature="operands"):
+                return len(_NAMES) + 1
+            case DependencyExpansion():
+                return len(_NAMES) + 2
+        return len(_NAMES) + 3
+
+    def small_expansions(self, abstract: AbstractBlock) -> list[Expansion]:
+        """Those that go less far, for where no other is possible any more, in the order to try them."""
+        found: list[Expansion] = []
+        for number, instruction in enumerate(abstract.instructions):
+            found += self.vocabulary.small_expansions(instruction, number)
+        return found
+
+    def expand(self, abstract: AbstractBlock, expansion: Expansion) -> AbstractBlock:
+        """The successor. Raises `ValueError` where the expansion does not apply."""
+        if isinstance(expansion, AliasExpansion):
+            if expansion.pair not in abstract.aliasing.value:
+                raise ValueError(f"{expansion} does not apply: nothing is said of this pair")
+            return replace(abstract, aliasing=abstract.aliasing.without(expansion.pair))
+        if isinstance(expansion, DependencyExpansion):
+            if expansion.dependency not in abstract.dependencies:
+                raise ValueError(f"{expansion} does not apply: it is not asked for")
+            return replace(abstract, dependencies=abstract.dependencies - {expansion.dependency})
+        if expansion.instruction >= len(abstract):
+            raise ValueError(f"{expansion} does not apply: there are {len(abstract)} instructions")
+        instructions = list(abstract.instructions)
+        instructions[expansion.instruction] = self.vocabulary.expand(
+            instructions[expansion.instruction], expansion
+        )
+        return replace(abstract, instructions=tuple(instructions))
+
+    def is_below(self, special: AbstractBlock, general: AbstractBlock) -> bool:
+        """⊑: the same number of instructions, each as special, and aliasing and dependencies as well."""
+        pairs = zip(special.instructions, general.instructions, strict=False)
+        return (
+            len(special) == len(general)
+            and special.aliasing.is_below(general.aliasing)
+            and special.dependencies >= general.dependencies
+            and all(self.vocabulary.is_below(one, other) for one, other in pairs)
+        )
+
+    def sample(self, abstract: AbstractBlock, random: Random) -> SampledBlock | None:
+        """γ̂: a random block that it represents, None where this attempt failed."""
+        return self.sampler.sample(abstract, random)
+
+    def sample_new(
+        self, special: AbstractBlock, general: AbstractBlock, random: Random
+    ) -> SampledBlock | None:
+        """A random block of `general`, an expansion of `special`, of what the expansion has added.
+
+        It has a scheme that `special` does not allow, or breaks the constraint on operands that was dropped,
+        or lacks the dependency; None where this attempt failed.
+        """
+        meaning = self.table.meaning
+        allowed = [
+            meaning(other) & ~meaning(one) or meaning(other)
+            for one, other in zip(special.instructions, general.instructions, strict=True)
+        ]
+        dropped = {
+            pair: wanted for pair, wanted in special.aliasing.pairs if pair not in general.aliasing.value
+        }
+        aliasing = Aliasing(
+            general.aliasing.must.union(pair for pair, wanted in dropped.items() if not wanted),
+            general.aliasing.must_not.union(pair for pair, wanted in dropped.items() if wanted),
+        )
+        block = self.sampler.sample_of(allowed, aliasing, general.dependencies, random)
+        lacking = special.dependencies - general.dependencies
+        return None if block is None or lacking & block.dependencies(self.space) else block
+
+    def contains(self, abstract: AbstractBlock, block: SampledBlock) -> bool:
+        """γ: whether it represents the block."""
+        if len(abstract) != len(block):
+            return False
+        pairs = zip(abstract.instructions, block.instructions, strict=True)
+        if not all(self.table.meaning(one) >> other.scheme & 1 for one, other in pairs):
+            return False
+        if abstract.aliasing.pairs and not abstract.aliasing.holds(self._operands(block)):
+            return False
+        return not abstract.dependencies or abstract.dependencies <= block.dependencies(self.space)
+
+    def same_meaning(self, one: AbstractBlock, other: AbstractBlock) -> bool:
+        """Whether both surely represent the same blocks, although they may be written differently.
+
+        An expansion that changes nothing needs no sample: of what is interesting, the same stays interesting.
+        """
+        return (
+            one.aliasing == other.aliasing
+            and one.dependencies == other.dependencies
+            and [*map(self.table.meaning, one.instructions)] == [*map(self.table.meaning, other.instructions)]
+        )
+
+    def subsumes(self, general: AbstractBlock, special: AbstractBlock) -> bool:
+        """Definition 8.7; for a concrete block ask with what represents it."""
+        return subsumes(general, special, self.table.meaning)
+
+    def generality(self, abstract: AbstractBlock) -> int:
+        """The least number of schemes that one of its instructions represents (§8.1.7)."""
+        return min(self.table.meaning(one).bit_count() for one in abstract.instructions)
+
+    def without(self, block: SampledBlock, position: int) -> SampledBlock:
+        """The block without one of its instructions."""
+        return block.without(position)
+
+    def unconstrained(self, length: int) -> AbstractBlock:
+        """⊤ for blocks of this length."""
+        return AbstractBlock((self.vocabulary.free,) * length)
+
+    def code(self, block: SampledBlock) -> bytes:
+        """Machine code."""
+        return block.code
+
+    def block_of_code(self, code: bytes) -> SampledBlock | None:
+        """The block with this machine code; None where an instruction is of no scheme of the space."""
+        return block_of_code(code, self.space)
+
+    def obstacle(self, code: bytes) -> str:
+        """Why `block_of_code` has no block, in words; "" where it has one."""
+        return obstacle(code, self.space)
+
+    def instances(self) -> list[bytes]:
+        """For each scheme of the space, in its order, the code of a block of one instruction of it."""
+        return [self.sampler.instance(number).code for number in range(len(self.space))]
+
+    def document(self, abstract: AbstractBlock) -> Json:
+        """As JSON, see `documents`."""
+        return documents.document(abstract, self.vocabulary)
+
+    def read(self, document: Json) -> AbstractBlock:
+        """Back from `document`. Raises `AnicaError`."""
+        return documents.read(document, self.vocabulary)
+
+    def expansion_document(self, expansion: Expansion) -> Json:
+        """As JSON, see `documents`."""
+        return documents.expansion_document(expansion, self.vocabulary)
+
+    def read_expansion(self, document: Json) -> Expansion:
+        """Back from `expansion_document`. Raises `AnicaError`."""
+        return documents.read_expansion(document, self.vocabulary)
+
+    def _operands(self, block: SampledBlock) -> Operands:
+        slots = self.space.slots
+        return [(slots[one.scheme], one.contents) for one in block.instructions]

@@ -1,0 +1,153 @@
+"""Operands that can alias: which a scheme has, what may stand in them, and what does in a block (§8.1.4).
+
+Operands are counted by kind, as the published tool does it: the first register, the second register, the
+first memory operand of an instruction, and so on. So "the memory of instruction 1 is that of instruction 2"
+holds for `add [m], r` and `vaddps x, x, [m]` alike, wherever the operand stands in the text. Registers are
+those that the text names, those fixed there (`cl` of shifts) included, the registers of an address that is
+only computed (`lea`), and a mask. Memory is what explicit operands access, unless its address is an absolute
+one.
+
+A register is a set of *units*, as bits of a number: parts of it that are read and written by themselves. Two
+registers overlap exactly if they share a unit, and two operands *match*, that is could alias, if their
+possible registers share one. Each flag is a unit as well, from `FIRST_FLAG` on.
+
+Which register has which units and number is for the folder of an instruction set to say; registers of
+addresses are numbers of its decoder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from inference.isa.scheme import Access
+
+FIRST_FLAG = 128
+"""The units below are those of registers."""
+
+Kind = Literal["memory", "register"]
+
+
+class OperandPlace(NamedTuple):
+    """An operand of a block: of which instruction, of which kind, and the how-manieth; all from 0."""
+
+    instruction: int
+    kind: Kind
+    number: int
+
+
+class Address(NamedTuple):
+    """How a memory operand is written; 0 for no register, negative displacements plus 2^64."""
+
+    base: int
+    index_register: int = 0
+    scale: int = 1
+    displacement: int = 0
+    segment: int = 0
+
+
+Content = int | Address
+"""What stands in an operand: the units of a register, or an address."""
+
+Filling = tuple[int | Address, ...]
+"""For each operand of an instruction that can alias, the family of its register, or its address."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterSlot:
+    """A register operand.
+
+    Attributes:
+        possible: The units of all registers that it could be, by its kind.
+        units: {family: units} of the registers that can be encoded; a fixed register has one family.
+        choices: The families that random blocks may choose from, as bits.
+        access: A write that keeps a part of the register reads it as well.
+        avoids_pointers: Whether it is chosen, and written, where registers that hold addresses could stand.
+    """
+
+    possible: int
+    units: dict[int, int]
+    choices: int
+    access: Access
+    avoids_pointers: bool
+
+    def fitting(self, units: int) -> int:
+        """Those of `choices` whose register has one of these units."""
+        return self.choices & sum(1 << family for family, own in self.units.items() if own & units)
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySlot:
+    """A memory operand.
+
+    `fixed` is the address that it has if there is no choice, as of string instructions. `indices`: the vector
+    of indices that sampled blocks use, 0 for an operand without.
+    """
+
+    fixed: Address | None
+    indices: int
+
+    def matches(self, other: MemorySlot) -> bool:
+        """Whether both could have the same address."""
+        if self.fixed is not None and other.fixed is not None:
+            return self.fixed == other.fixed
+        if fixed := self.fixed or other.fixed:
+            return not (fixed.index_register or self.indices or other.indices)
+        return self.indices == other.indices
+
+
+Slot = RegisterSlot | MemorySlot
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The operands of a scheme that can alias, and what its instructions use besides.
+
+    Attributes:
+        distinct: Numbers of registers: it cannot be encoded, or means nothing, unless these differ.
+        bases: Registers that its memory can be addressed through where that is chosen.
+        pointing: The families of registers that it addresses memory through without a choice, as bits.
+        read: The units of flags and of registers that no text names and that it reads.
+        written: Those that it writes.
+    """
+
+    registers: tuple[RegisterSlot, ...]
+    memories: tuple[MemorySlot, ...] = ()
+    distinct: tuple[int, ...] = ()
+    bases: tuple[int, ...] = ()
+    pointing: int = 0
+    read: int = 0
+    written: int = 0
+
+    @cached_property
+    def all(self) -> tuple[Slot, ...]:
+        """Registers first, then memory; contents of instructions are in this order."""
+        return (*self.registers, *self.memories)
+
+    def places(self, instruction: int) -> list[OperandPlace]:
+        """The name of each where the scheme is that of this instruction."""
+        return [
+            *(OperandPlace(instruction, "register", number) for number in range(len(self.registers))),
+            *(OperandPlace(instruction, "memory", number) for number in range(len(self.memories))),
+        ]
+
+    def index(self, kind: Kind, number: int) -> int | None:
+        """Where among all of them an operand is, None where the scheme has no such one."""
+        if kind == "register":
+            return number if number < len(self.registers) else None
+        return len(self.registers) + number if number < len(self.memories) else None
+
+
+def overlap(one: Content, other: Content) -> bool:
+    """Whether two operands of one kind alias: registers that overlap, addresses that are written alike."""
+    if isinstance(one, int) and isinstance(other, int):
+        return bool(one & other)
+    return one == other
+
+
+def match(one: Slot, other: Slot) -> bool:
+    """Whether two operands could alias at all."""
+    if isinstance(one, RegisterSlot):
+        return isinstance(other, RegisterSlot) and bool(one.possible & other.possible)
+    return isinstance(other, MemorySlot) and one.matches(other)

@@ -1,0 +1,28 @@
+"""What abstracting and sampling basic blocks has to know of x86-64 (`inference.isa.operand_facet`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from inference.isa.x86.sampling.decoding import decoded
+from inference.isa.x86.sampling.names import NAMES
+from inference.isa.x86.sampling.schemes import X86BlockScheme, filler, independent_fillings
+from inference.isa.x86.scheme_set import described, forms_by_text, schemes
+
+__all__ = ["block_scheme", "block_schemes", "decoded", "filler", "independent_fillings", "names"]
+
+names = NAMES
+
+
+@cache
+def block_schemes() -> Mapping[str, X86BlockScheme]:
+    """{text: scheme} of all."""
+    forms = forms_by_text()
+    return {scheme.text: X86BlockScheme(scheme, forms[scheme.text]) for scheme in schemes()}
+
+
+def block_scheme(text: str) -> X86BlockScheme | None:
+    """The scheme of a text, None where there is none."""
+    pair = described(text)
+    return None if pair is None else X86BlockScheme(*pair)

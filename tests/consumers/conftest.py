@@ -1,5 +1,0 @@
-"""What the tests of the consumers share."""
-
-from tests.runs.fixtures import migrated, site, staffed
-
-__all__ = ["migrated", "site", "staffed"]

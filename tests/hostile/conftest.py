@@ -1,0 +1,54 @@
+"""Rows and programs that hostile texts and files are tried on."""
+
+from tests.rows.lab import machine
+from tests.rows.library import experiment_set, isa, mapping, visitor
+from tests.rows.programs import (
+    accuracy_check,
+    block_file,
+    block_set,
+    comparison,
+    coverage,
+    difference,
+    discovery,
+    evaluation,
+    matrix,
+    model_check,
+    program,
+    question,
+    reader,
+    resource_mapping,
+    run,
+    session,
+    upload,
+    world,
+)
+from tests.rows.toy import default_x86, empty_set, toy
+
+__all__ = [
+    "accuracy_check",
+    "block_file",
+    "block_set",
+    "comparison",
+    "coverage",
+    "default_x86",
+    "difference",
+    "discovery",
+    "empty_set",
+    "evaluation",
+    "experiment_set",
+    "isa",
+    "machine",
+    "mapping",
+    "matrix",
+    "model_check",
+    "program",
+    "question",
+    "reader",
+    "resource_mapping",
+    "run",
+    "session",
+    "toy",
+    "upload",
+    "visitor",
+    "world",
+]

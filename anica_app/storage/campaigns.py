@@ -105,7 +105,7 @@ def _known(value: PredictorValue) -> Predictor:
 
 def _store_discoveries(campaign: Campaign, content: SpooledCampaign) -> dict[int, Discovery]:
     made = Discovery.objects.bulk_create(
-        [Discovery(**_known_fields(value), campaign=campaign) for value in content.discoveries],
+        [Discovery(**_columns_of(value), campaign=campaign) for value in content.discoveries],
         batch_size=_HELD,
     )
     by_number = {row.number: row for row in made}
@@ -117,7 +117,7 @@ def _store_discoveries(campaign: Campaign, content: SpooledCampaign) -> dict[int
     return by_number
 
 
-def _known_fields(value: DiscoveryValue) -> dict[str, Any]:
+def _columns_of(value: DiscoveryValue) -> dict[str, Any]:
     """Without the time of one that the files do not tell: it is now."""
     return {name: part for name, part in vars(value).items() if (name, part) != ("created", None)}
 
